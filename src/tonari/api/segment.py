@@ -227,7 +227,7 @@ class Segment:
         first = self.first
         before = Preparation(first.plan, first.prepared) if first.method is method else None
         made = method.prepare_kind(self.points, problem, searched, before, progress)
-        return first if made is before else by_plan(method, made.plan, made.points)
+        return by_plan(method, made.plan, made.points)
 
     def _warn_of_packing(self, plan: Any, taken: int) -> None:
         """Say once that memory is too small to hold all points packed, and what would be enough."""
