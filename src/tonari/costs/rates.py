@@ -8,7 +8,9 @@ factor of about two on other machines of the same kind.
     BRUTE of "gemm"          "avx512": fitted to uniform points and SIFT in that grid, two cores of an EPYC of family
                              25, 2026-11-24; "avx2": one core of another that shows no AVX-512, 10,000 to 1,000,000
                              uniform points of 4 to 384 dimensions, 2026-11-25
-    BRUTE of "few"           that grid on the other, 2026-11-25: SIFT and uniform points
+    BRUTE of "few"           "avx2": that grid on the other, 2026-11-25: SIFT and uniform points; "avx512" and "amx":
+                             two cores of a Xeon of model 207 with AMX, 2026-11-26: 10,000 to 1,000,000 points of
+                             2 to 12 dimensions
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
@@ -46,9 +48,9 @@ def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
-# Up to so many columns the screen begins in float32: int8 is hardly faster where its products take three instructions,
-# and of rows whose columns span many times the distance of a neighbour it leaves half to float32.
-FEW_COLUMNS = {"avx2": 12}
+# Up to so many columns the screen begins in float32: products are then a small part of it, and of rows whose columns
+# span many times the distance of a neighbour int8 and bfloat16 leave many to float32.
+FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}
 
 # Keys: instruction set or "cuda", and the form of the metric, or "few" if that is "gemm" and there are few columns.
 BRUTE = {
@@ -132,6 +134,9 @@ BRUTE["amx", "gemm"] = BruteCosts(
     crowd=1.5e-9,
 )
 BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]
+BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
+    BRUTE["avx2", "few"], start=1.3e-3, query=3.8e-6, query_neighbour=2.2e-7
+)
 BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
 BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
