@@ -53,10 +53,11 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
         ("avx2", "float32", "euclidean", True),
         ("avx2", "uint8", "euclidean", False),  # exact in int8
         ("avx2", "uint8", "cosine", True),  # divided by their norms they are not
-        ("avx512", "float32", "euclidean", False),
+        ("avx512", "float32", "euclidean", True),
+        ("neon", "float32", "euclidean", False),
     ],
 )
-def test_few_columns_begin_in_float32_where_int8_is_hardly_faster(
+def test_few_columns_begin_in_float32_where_products_are_a_small_part(
     isa: str, dtype: str, metric: str, few: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = frozenset(f"inner/{precision}/{isa}" for precision in ("int8", "float32"))

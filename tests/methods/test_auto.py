@@ -432,7 +432,9 @@ def test_a_tree_that_is_a_little_slower_is_tried_where_points_may_be_packed_twic
         ("avx2", "float32", 12, "few"),
         ("avx2", "float32", 13, "gemm"),
         ("avx2", "uint8", 12, "gemm"),
-        ("avx512", "float32", 12, "gemm"),
+        ("avx512", "float32", 12, "few"),
+        ("amx", "float32", 12, "few"),
+        ("neon", "float32", 12, "gemm"),
     ],
 )
 def test_costs_are_those_of_the_first_precision(isa: str, dtype: str, d: int, kind: str) -> None:

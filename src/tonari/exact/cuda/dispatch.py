@@ -37,7 +37,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
-from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
+from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
 from tonari.exact.cuda.routes.within import counting, finding, within
 from tonari.exact.cuda.search import DevicePoints
@@ -104,7 +104,8 @@ def search_once(
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress):
-        prepared = _route(plan).prepare(points, plan, progress)
+        prepare_it = prepare_resident_once if plan.first_copies else _route(plan).prepare
+        prepared = prepare_it(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
 
 

@@ -37,6 +37,7 @@ _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that la
 _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
+_COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
 
@@ -77,6 +78,9 @@ class CudaPlan(Plan):
         Queries on a device at once: m, or fewer if queries are streamed too; points are then streamed once per slab.
     point_slab : int
         Points on one device at once.
+    first_copies : bool
+        Whether a single search looks for copies of rows first, and leaves out those that it cannot find
+        (first_copies.py). Prepared points keep all.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay. This takes a
         resident search on one device, of tensors there, in one batch, without overrides or a memory limit.
@@ -97,6 +101,7 @@ class CudaPlan(Plan):
     query_batch: int
     query_slab: int
     point_slab: int
+    first_copies: bool
     cuda_graph: bool
 
     @property
@@ -249,6 +254,11 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     width = needs.refined_groups(slabs)
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
+    seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
+    working = needs.working_bytes(slabs, batch)
+    room = budget - needs.total_bytes(slabs, batch)
+    whole = slabs.route == "resident" and not needs.several
+    first_copies = whole and seconds >= _COPIES_SECONDS and needs.first_copies_bytes() <= room
     return CudaPlan(
         n=problem.n,
         m=problem.m,
@@ -271,12 +281,13 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
-        cuda_graph=captured and batch >= problem.m,
+        first_copies=first_copies,
+        cuda_graph=captured and batch >= problem.m and not first_copies,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
-        working_bytes=needs.working_bytes(slabs, batch),
+        working_bytes=working + needs.first_copies_bytes() * first_copies,
         output_bytes=needs.output_bytes(slabs),
-        seconds=brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs),
+        seconds=seconds,
     )
 
 

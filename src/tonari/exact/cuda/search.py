@@ -128,6 +128,7 @@ def search_on_device(
     bar: Counter | None = None,
     first_point: int = 0,
     first_query: int = 0,
+    all_points: Any = None,
 ) -> tuple[Neighbors, Report]:
     """Search prepared points on their device for checked queries.
 
@@ -142,6 +143,8 @@ def search_on_device(
         Counts pairs, m * n in all.
     first_point, first_query : int
         Numbers of ``prepared.points[0]`` and ``queries[0]`` in the whole search, for messages.
+    all_points : tensor, optional
+        The points that messages number. Default: the prepared ones.
 
     Returns
     -------
@@ -180,7 +183,8 @@ def search_on_device(
     *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
     while pending:
         _wait(pending, bar)
-    inputs.check_flags(flags[:3], prepared.points, "points", first=first_point)
+    numbered = prepared.points if all_points is None else all_points
+    inputs.check_flags(flags[:3], numbered, "points", first=first_point)
     if own is None:
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
     report.certify(search.level(plan.precisions[0]), certified)
