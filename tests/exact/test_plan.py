@@ -18,7 +18,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.exact import precisions
 from tonari.exact.plan import plan_on_cpu
-from tonari.exact.precisions import usual_precisions
+from tonari.exact.precisions import kernel_name, usual_precisions
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem
@@ -54,17 +54,19 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
         ("avx2", "uint8", "euclidean", False),  # exact in int8
         ("avx2", "uint8", "cosine", True),  # divided by their norms they are not
         ("avx512", "float32", "euclidean", True),
+        ("amx", "float32", "euclidean", True),
         ("neon", "float32", "euclidean", False),
     ],
 )
 def test_few_columns_begin_in_float32_where_products_are_a_small_part(
     isa: str, dtype: str, metric: str, few: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = frozenset(f"inner/{precision}/{isa}" for precision in ("int8", "float32"))
+    all_levels = ("bfloat16", "float32") if isa == "amx" else ("int8", "float32")
+    names = frozenset(kernel_name(metric, precision, isa) for precision in all_levels)
     monkeypatch.setattr(precisions, "_kernels", lambda: names)
     levels = {d: usual_precisions(metric, isa, dtype, d, contracted=False) for d in (2, 12, 13)}
-    assert levels[2] == levels[12] == (("float32",) if few else ("int8", "float32"))
-    assert levels[13] == ("int8", "float32")
+    assert levels[2] == levels[12] == (("float32",) if few else all_levels)
+    assert levels[13] == all_levels
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -148,13 +148,16 @@ def numpy_of(x: Any) -> Array:
 
 
 def clusters_for_each_precision() -> tuple[Array, Array]:
-    """Queries and points, 140 easy ones, 140 that only the second level tells apart, 140 that are one and the same."""
-    easy, close, same = (np.zeros((140, 4), np.float32) for _ in range(3))
-    easy[:] = checks.gaussian(140, 4)
+    """Queries and points, 280 easy ones, 280 that only the second level tells apart, 280 that are one and the same.
+
+    A retry of a width of 1 looks at 16 groups of 8.
+    """
+    easy, close, same = (np.zeros((280, 4), np.float32) for _ in range(3))
+    easy[:] = checks.gaussian(280, 4)
     close[:, 0] = 8
-    close[:, 1] = 1e-2 * np.arange(140)  # about the rounding of float16 at 8, far above that of two of them
+    close[:, 1] = 1.5e-3 * np.arange(280)  # below the errors of float16 at 8, far above those of two of them
     same[:] = -8
-    return np.stack([part[70] + 1e-4 for part in (easy, close, same)]), np.vstack([easy, close, same])
+    return np.stack([part[140] + 1e-4 for part in (easy, close, same)]), np.vstack([easy, close, same])
 
 
 OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79 GiB of which 1 GiB is free. Set this."

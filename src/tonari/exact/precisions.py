@@ -71,9 +71,10 @@ def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: b
     """Return the precisions of the screen that are fastest for most rows, first to last."""
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
-    # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.
-    few = contracted or begins_in_float32(metric, isa, dtype, d)
-    if (few or d >= _INT8_DIMENSIONS) and "int8" in levels:
+    if not contracted and begins_in_float32(metric, isa, dtype, d):
+        return ("float32",)
+    # Columns of a contraction are few, and each differs more between rows than an int8 step.
+    if (contracted or d >= _INT8_DIMENSIONS) and "int8" in levels:
         levels.remove("int8")
     if isa == "amx" and "int8" in levels and not exact_in_int8(metric, dtype):
         # On AMX int8 is hardly faster than bfloat16, because the work on survivors dominates, and it leaves more of

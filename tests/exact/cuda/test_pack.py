@@ -255,7 +255,7 @@ def lost(side: Side, metric: str) -> Array:
 
 def gamma(d: int, metric: str, precision: str) -> Any:
     """What a sum may lose of its magnitude, by the bound's own formula."""
-    additions = {"float16": 4 * d, "split": max(4.05 * (d + 64), 16 * min(d, 32)), "float32": d}[precision]
+    additions = {"float16": 4 * d, "split": 4.05 * (d + 64) if d > 32 else 16 * d, "float32": d}[precision]
     n = (additions + 64) * UNIT
     return n / (1 - 2 * n)
 

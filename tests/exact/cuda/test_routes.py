@@ -240,7 +240,7 @@ def test_query_slabs_of_tensors_stay_on_the_device() -> None:
 
 def test_rows_climb_in_each_slab() -> None:
     queries, points = clusters_for_each_precision()
-    report = check(queries, points, K, group=8, **{**STREAMED, "width": 2})
+    report = check(queries, points, K, group=8, **{**STREAMED, "width": 1, "point_slab": 256})
     assert sum(report.rows_by_precision.values()) == 4 * 3
     assert report.rows_by_precision["values"] >= 1
 
@@ -350,9 +350,9 @@ def test_errors_of_the_threads_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_cpu_answers_what_the_screen_cannot_prove() -> None:
     queries, points = clusters_for_each_precision()
-    report = check(queries, points, K, group=8, **{**SCREENED, "width": 2})
+    report = check(queries, points, K, group=8, **{**SCREENED, "width": 1})
     assert report.rows_by_precision == {"float16": 1, "values": 2}
-    assert report.refined > 3 * 2 * 8
+    assert report.refined > 3 * 8
 
 
 def test_a_second_look_takes_more_groups() -> None:

@@ -145,21 +145,21 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
 
 def test_rows_climb_as_far_as_they_have_to() -> None:
     queries, points = clusters_for_each_precision()
-    report = check(queries, points, K, group=8, width=2, **ALL)
+    report = check(queries, points, K, group=8, width=1, **ALL)
     assert report.rows_by_precision == {"float16": 1, "split": 1, "values": 1}
 
 
 def test_rows_climb_past_a_rung_that_is_left_out() -> None:
     queries, points = clusters_for_each_precision()
-    report = check(queries, points, K, group=8, width=2, precisions=("float16", "values"), **HERE)
+    report = check(queries, points, K, group=8, width=1, precisions=("float16", "values"), **HERE)
     assert report.rows_by_precision == {"float16": 1, "values": 2}
 
 
 def test_rows_climb_among_themselves() -> None:
     """A row is not a neighbour of its own on any level."""
     points = clusters_for_each_precision()[1]
-    ids = np.array([70, 140 + 70, 280 + 70])
-    plan = plan_of(points[ids], points, K, group=8, width=2, query_batch=1, **ALL)
+    ids = np.array([140, 280 + 140, 560 + 140])
+    plan = plan_of(points[ids], points, K, group=8, width=1, query_batch=1, **ALL)
     rows, queries, own = tensors(DEVICE, points, points[ids], ids)
     found, report = search_on_device(queries, DevicePoints(rows, plan.metric, plan.precisions[0]), plan, own=own)
     truth = brute(points[ids], points, K, self_ids=ids)

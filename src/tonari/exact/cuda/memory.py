@@ -24,7 +24,17 @@ KEPT = 2  # times the width: the groups near a row, and their members, for which
 SORTED_BYTES = 64  # per point, while copies of rows are looked for
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
-WIDER = 4  # rows that were not proved at first are retried with this many times as many groups
+WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
+_SHORT = 64  # columns of a row that is not short
+
+
+def wider(d: int) -> int:
+    """Return how many times as many groups of rows of d columns a retry refines.
+
+    >>> wider(5), wider(32), wider(768)
+    (16, 8, 4)
+    """
+    return WIDER * min(4, max(1, _SHORT // d))
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ class CudaNeeds:
 
     def _batch_row_bytes(self, slabs: Slabs) -> int:
         groups = self.groups(slabs)
-        selected = 8 * (min(groups, WIDER * self.width) + 1)
+        selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         norms = 16  # norm, rest, shift
         packed = norms + max(self._packed_row(precision, self.d) for precision in self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
@@ -226,7 +236,7 @@ class CudaNeeds:
 
     def _members_bytes(self, slabs: Slabs) -> int:
         """Return the bytes of the members of the groups of a retried row, and of the row in float64."""
-        members = max(self.k, min(self.groups(slabs), WIDER * self.width) * self.group)
+        members = max(self.k, min(self.groups(slabs), wider(self.d) * self.width) * self.group)
         each = MEMBER_BYTES if slabs.route == "host_refine" else CANDIDATE_BYTES * (self.value_itemsize // 4)
         return each * members + 8 * (self.d + 15)
 

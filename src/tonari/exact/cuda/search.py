@@ -28,7 +28,7 @@ from tonari.cuda.streams import Written
 from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
-from tonari.exact.cuda.memory import WIDER, WIDEST
+from tonari.exact.cuda.memory import WIDEST, wider
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
@@ -418,7 +418,7 @@ class Search:
         """Yield the ways to search again the rows that are not proved, each with its name in reports."""
         first = self.plan.precisions[0]
         for precision in self.plan.precisions[:-1]:
-            yield self.level(precision), self.again(precision, WIDER * self.width)
+            yield self.level(precision), self.again(precision, wider(self.plan.d) * self.width)
             if precision != first:
                 self.prepared.forget(precision)
 

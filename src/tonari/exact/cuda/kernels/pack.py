@@ -242,8 +242,8 @@ def pack_kernel(
         difference = difference * (_ROUNDED if POINTS else _ROUNDED / 2) + size * _RATIO + _LOST
         additions = 4 * columns
         if PRECISION == "split":
-            # The large products come last, one per column; in short rows sums start at `low`.
-            additions = tl.maximum(4.05 * (columns + 64), 16 * tl.minimum(columns, 32))
+            # The large products come last, one per column; short rows have few products altogether.
+            additions = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns)
     else:
         difference += size * _DOUBLE_RATIO
         additions = columns

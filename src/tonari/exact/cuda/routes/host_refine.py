@@ -32,7 +32,7 @@ from tonari.exact.cpu.search import search_prepared
 from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.form import SAMPLE_ROWS, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP
-from tonari.exact.cuda.memory import MEMBER_BYTES, WIDER
+from tonari.exact.cuda.memory import MEMBER_BYTES, wider
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
 from tonari.exact.cuda.partition import Place, search_whole
@@ -118,7 +118,7 @@ def search_part(
     left = search.screen(everything, plan.width, sampled=True)
     inputs.check_flags(search.flags, queries, "points" if place.self_join else "queries", first=place.first_query)
     if len(left):
-        left = search.screen(left, WIDER * plan.width, sampled=False)
+        left = search.screen(left, wider(plan.d) * plan.width, sampled=False)
     if len(left):
         search.compare(left)
     return search.found, search.report
