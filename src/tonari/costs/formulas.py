@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tonari.core.units import MIB
@@ -167,9 +167,10 @@ class TreeCosts:
     miss: float
     double: float
 
-    def slower(self, factor: float) -> TreeCosts:
-        """Return the costs on cores that are slower by a factor in everything."""
-        return TreeCosts(**{name: factor * value for name, value in vars(self).items()} | {"double": self.double})
+    def slower_search(self, factor: float) -> TreeCosts:
+        """Return the costs on cores that search slower by a factor, but build trees and read memory as fast."""
+        same = ("start", "split", "placed", "far", "miss", "double")
+        return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 
     def build(self, n: int, d: int, height: int, workers: int) -> float:
         """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own.
