@@ -21,8 +21,10 @@ pytestmark = [needs_torch]
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import dispatch, first_copies
-    from tonari.exact.cuda.first_copies import FirstCopies, numbers_of_first_copies
+    from tonari.exact.cuda import copies, dispatch
+    from tonari.exact.cuda import search as engine
+    from tonari.exact.cuda.copies import numbers_of_first_copies
+    from tonari.exact.cuda.first_copies import PreparedOnce
     from tonari.exact.cuda.rehearse import rehearse_search
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
     from tonari.exact.report import Report
@@ -55,7 +57,6 @@ def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choic
     """Search once without copies: the neighbours, what the run did, and the prepared points."""
     self_join = choices.get("self_join", False)
     plan = plan_of(queries, points, k, metric, devices=(DEVICE,), **choices)
-    plan = dataclasses.replace(plan, first_copies=True)
     with dispatch.on(plan.devices[0]):
         prepared = prepare_resident_once(points, plan)
         found, report = search_resident(queries, prepared, plan, self_join=self_join, progress=False)
@@ -86,7 +87,7 @@ def test_rows_that_differ_in_one_column_are_no_copies() -> None:
 def test_a_hash_that_all_rows_share_makes_no_row_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows decide: of equal hashes only neighbours in the order that are equal are copies."""
     rows = copied()
-    real = first_copies.launch
+    real = copies.launch
 
     def launch(kernel: Any, programs: int, arguments: Any, **options: Any) -> None:
         if "order_ptr" in arguments:
@@ -94,7 +95,7 @@ def test_a_hash_that_all_rows_share_makes_no_row_a_copy(monkeypatch: pytest.Monk
         else:
             arguments["hashes_ptr"].zero_()
 
-    monkeypatch.setattr(first_copies, "launch", launch)
+    monkeypatch.setattr(copies, "launch", launch)
     kept = numbers_of_first_copies(*tensors(DEVICE, rows), 1)
     assert set(counted(rows, 1)) <= set(kept.tolist())
     follows = [0] + [i for i in range(1, N) if (rows[i] != rows[i - 1]).any()]
@@ -115,8 +116,8 @@ def test_no_answer_changes(metric: str, self_join: bool) -> None:
     q, p = tensors(DEVICE, queries, points)
     q = p if self_join else q
     found, _, prepared = search(q, p, K, metric, self_join=self_join)
-    assert isinstance(prepared, FirstCopies)
-    assert len(prepared.kept) == len(counted(points, K + 1)) < N / 2
+    assert isinstance(prepared, PreparedOnce)
+    assert len(prepared.first.kept) == len(counted(points, K + 1)) < N / 2
     own = np.arange(N) if self_join else None
     assert_same_neighbors(found, brute(queries, points, K, metric, self_ids=own), metric=metric)
 
@@ -127,15 +128,15 @@ def test_other_types_from_host_memory(dtype: str) -> None:
     rows = tensors("cpu", points)[0].bfloat16() if dtype == "bfloat16" else points
     seen = rows.float().numpy() if dtype == "bfloat16" else points
     found, _, prepared = search(rows, rows, K, self_join=True)
-    assert isinstance(prepared, FirstCopies)
+    assert isinstance(prepared, PreparedOnce)
     assert_same_neighbors(found, brute(seen, seen, K, "euclidean", self_ids=np.arange(N)), metric="euclidean")
 
 
 def test_all_points_are_one_row() -> None:
     points = np.full((N, D), 0.25, np.float32)
     found, _, prepared = search(*tensors(DEVICE, points) * 2, K, self_join=True)
-    assert isinstance(prepared, FirstCopies)
-    assert prepared.kept.tolist() == list(range(K + 1))
+    assert isinstance(prepared, PreparedOnce)
+    assert prepared.first.kept.tolist() == list(range(K + 1))
     assert not found.distances.any()
     assert found.indices[[0, 1, 3, 4, -1]].tolist() == [[1, 2, 3], [0, 2, 3], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
 
@@ -143,9 +144,9 @@ def test_all_points_are_one_row() -> None:
 def test_rows_near_copies_are_proved_at_once() -> None:
     """More groups share the k-th value than are refined: all points are compared, unless copies are left out."""
     row = rows_of(1, D, seed=3)
-    points = np.concatenate([rows_of(8, D), np.repeat(row, 1500, 0)])
+    points = np.concatenate([rows_of(8, D), np.repeat(row, 150, 0)])
     q, p = tensors(DEVICE, row * np.linspace(0.9, 1.1, 8, dtype=np.float32)[:, None], points)
-    choices: dict[str, Any] = {"group": 8, "width": 4, "precisions": ("float16", "values")}
+    choices: dict[str, Any] = {"group": 8, "width": 1, "precisions": ("float16", "values")}
     plan = plan_of(q, p, K, devices=(DEVICE,), **choices)
     with dispatch.on(plan.devices[0]):
         _, usual = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
@@ -158,7 +159,7 @@ def test_rows_near_copies_are_proved_at_once() -> None:
 def test_contracted_rows() -> None:
     points = copied(140, 12)
     found, report, prepared = search(*tensors(DEVICE, points) * 2, K, self_join=True, form_dim=5)
-    assert isinstance(prepared, FirstCopies)
+    assert isinstance(prepared, PreparedOnce)
     assert any("in 5 dimensions" in level for level in report.rows_by_precision)
     expected = brute(points, points, K, "euclidean", self_ids=np.arange(140))
     assert_same_neighbors(found, expected, metric="euclidean")
@@ -175,13 +176,14 @@ def test_progress_ends_at_all_pairs() -> None:
     seen: list[tuple[int, int]] = []
     (points,) = tensors(DEVICE, copied())
     plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,), self_join=True), first_copies=True)
+    plan = dataclasses.replace(plan, seconds=1.0)
     dispatch.search_once(points, points, plan, self_join=True, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (N * N, N * N)
 
 
 def test_long_searches_look_for_copies_where_there_is_room() -> None:
     def looks(n: int, m: int, **given: Any) -> bool:
-        return exact_cuda(n, m, 128, 10, devices=given.pop("devices", ("cuda:0",)), **given).first_copies
+        return exact_cuda(n, m, 128, 10, devices=given.pop("devices", ("cuda:0",)), **given).copies_first
 
     assert looks(10**6, 10**6, free_bytes=80 * GB)
     assert not looks(10**6, 10**4, free_bytes=80 * GB)
@@ -191,11 +193,13 @@ def test_long_searches_look_for_copies_where_there_is_room() -> None:
     assert not looks(10**6, 10**6, free_bytes=80 * GB, memory=without.total_bytes)
     assert looks(10**6, 10**6, free_bytes=80 * GB, memory=plan.total_bytes)
     assert not exact_cuda(10**6, 10**6, 128, 10, devices=("cuda:0",), free_bytes=8 * GB, route="streamed").first_copies
+    assert exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).first_copies
+    assert not exact_cuda(10**4, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).first_copies
 
 
 def test_points_that_are_prepared_for_many_searches_keep_all_copies() -> None:
     (points,) = tensors(DEVICE, copied())
-    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,)), first_copies=True)
+    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,)), first_copies=True, seconds=1.0)
     assert len(dispatch.prepare(points, plan).points) == N
 
 
@@ -204,18 +208,58 @@ def test_kernels_are_rehearsed() -> None:
 
     plan = exact_cuda(1000, 1000, 40, 10, devices=("cuda:0",), free_bytes=GB)
     names = []
-    for made in (plan, dataclasses.replace(plan, first_copies=True)):
+    for made in (plan, dataclasses.replace(plan, first_copies=True, seconds=1.0)):
         with rehearsing(Card((9, 0), 132)) as rehearsal:
             rehearse_search(made, "float32", self_join=True)
         names.append({call.kernel.fn.__name__ for call in rehearsal.calls.values()})
     assert names[1] - names[0] == {"hash_rows_kernel", "same_rows_kernel"}
 
 
+@pytest.mark.parametrize(("left", "looks", "self_join"), [(2, 1, False), (3, 1, False), (4, 0, False), (2, 1, True)])
+def test_many_rows_that_are_not_proved_are_searched_without_copies(
+    left: int, looks: int, self_join: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of nine rows three have many copies of one as neighbours; a retry does not prove them."""
+    monkeypatch.setattr(engine, "LEAST_LEFT", left)
+    row = rows_of(1, D, seed=3)
+    near = 2 * row * np.linspace(0.9, 1.1, 9, dtype=np.float32)[:, None]
+    points = np.concatenate([near, np.repeat(row * 2, 150, 0), rows_of(8, D)])
+    queries = points if self_join else near
+    q, p = tensors(DEVICE, queries, points)
+    q = p if self_join else q
+    plan = plan_of(q, p, K, devices=(DEVICE,), self_join=self_join, group=8, width=1, precisions=("float16", "values"))
+    plan = dataclasses.replace(plan, first_copies=True)
+    looked, real = [], engine.first_copies
+    monkeypatch.setattr(engine, "first_copies", lambda *given: looked.append(given) or real(*given))
+    with dispatch.on(plan.devices[0]):
+        found, report = search_resident(q, dispatch.prepare(p, plan), plan, self_join=self_join, progress=False)
+    own = np.arange(len(points)) if self_join else None
+    assert_same_neighbors(on_host(found), brute(queries, points, K, self_ids=own), metric="euclidean")
+    assert len(looked) == looks
+    if not self_join:
+        assert report.rows_by_precision.get("values", 0) == (0 if looks else 3)
+
+
+def test_without_copies_rows_climb_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are near to each other, but no copies: the look finds nothing, and all values are compared."""
+    monkeypatch.setattr(engine, "LEAST_LEFT", 1)
+    points = np.full((150, D), 8, np.float32)
+    points[:, 0] += np.float32(2.0**-20) * np.arange(150)
+    points = np.concatenate([points, -points[:1]])
+    q, p = tensors(DEVICE, points[[75]], points)
+    plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
+    plan = dataclasses.replace(plan, first_copies=True)
+    with dispatch.on(plan.devices[0]):
+        found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
+    assert report.rows_by_precision == {"values": 1}
+    assert_same_neighbors(on_host(found), brute(points[[75]], points, K), metric="euclidean")
+
+
 @on_gpu
 def test_a_million_rows_of_which_many_are_copies() -> None:
     generator = torch.Generator(DEVICE).manual_seed(0)
     points = torch.randn((10**6, 16), generator=generator, device=DEVICE)
-    points[torch.randint(10**6, (400_000,), generator=generator, device=DEVICE)] = points[7]
+    points[torch.randint(10**6, (400_000,), generator=generator, device=DEVICE)] = points[7].clone()
     kept = numbers_of_first_copies(points, 11)
     copies = (points == points[7]).all(1).nonzero()[:, 0]
     expected = torch.ones(10**6, dtype=torch.bool, device=DEVICE)

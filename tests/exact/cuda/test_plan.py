@@ -220,8 +220,12 @@ def test_everything_stays_if_it_fits() -> None:
     assert made(**BIG, memory=plan.total_bytes) == plan
 
 
-def test_the_second_rung_goes_before_the_points_do() -> None:
-    plan = made(**BIG, query_batch=1024)
+def test_what_copies_take_goes_first_and_the_second_rung_before_the_points_do() -> None:
+    most = made(**BIG, query_batch=1024)
+    plan = made(**BIG, query_batch=1024, memory=most.total_bytes - 1)
+    assert (most.first_copies, plan.first_copies) == (True, False)
+    assert plan.precisions == most.precisions == ("float16", "split", "values")
+    assert most.total_bytes - plan.total_bytes == 10**6 * (4 * 128 + 64)
     tight = made(**BIG, query_batch=1024, memory=plan.total_bytes - 1)
     assert tight.route == "resident"
     assert tight.precisions == ("float16", "values")
@@ -297,7 +301,8 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
 
 
 def test_a_batch_is_short_only_if_it_has_to_be() -> None:
-    whole = made(**BIG, route="resident", precisions=("float16", "values"), query_batch=LEAST_BATCH)
+    least = {"route": "resident", "precisions": ("float16", "values"), "query_batch": LEAST_BATCH}
+    whole = made(**BIG, **least, memory=made(**BIG, **least).total_bytes - 1)  # without room for leaving out copies
     short = made(**BIG, route="resident", memory=whole.total_bytes - 1)
     assert 1 <= short.query_batch < LEAST_BATCH
     assert made(**BIG, memory=whole.total_bytes - 1).query_batch >= LEAST_BATCH  # streamed, then

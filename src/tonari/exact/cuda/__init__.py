@@ -6,7 +6,7 @@
     routes/              resident, streamed, host_refine, multi_gpu; partition.py: a part of a search
     cuda_graph_cache.py, cuda_graph_capture.py   repeated small searches are replayed as CUDA graphs
         │
-    first_copies.py      leaves out copies of rows that no answer can hold
+    copies.py, first_copies.py   leave out copies of rows that no answer can hold
     search.py            batches of queries, retries at the next precision      oom_retry.py   smaller batches
         │
     form.py              centre and scale, from a sample

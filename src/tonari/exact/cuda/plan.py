@@ -38,6 +38,7 @@ _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, 
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
+_LEAST_COPIED = 1 << 15  # points; all values of fewer are soon compared
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
 
@@ -79,8 +80,8 @@ class CudaPlan(Plan):
     point_slab : int
         Points on one device at once.
     first_copies : bool
-        Whether a single search looks for copies of rows first, and leaves out those that it cannot find
-        (first_copies.py). Prepared points keep all.
+        Whether there is room for leaving out copies of rows that an answer cannot hold (copies.py): before a single
+        long search of points on one device, otherwise where many rows are not proved.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay. This takes a
         resident search on one device, of tensors there, in one batch, without overrides or a memory limit.
@@ -107,6 +108,11 @@ class CudaPlan(Plan):
     @property
     def replayable(self) -> bool:
         return self.cuda_graph
+
+    @property
+    def copies_first(self) -> bool:
+        """Whether a single search looks for copies of rows before it begins."""
+        return self.first_copies and self.seconds >= _COPIES_SECONDS
 
     def for_problem(self, problem: Problem) -> CudaPlan:
         """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
@@ -257,8 +263,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
     working = needs.working_bytes(slabs, batch)
     room = budget - needs.total_bytes(slabs, batch)
-    whole = slabs.route == "resident" and not needs.several
-    first_copies = whole and seconds >= _COPIES_SECONDS and needs.first_copies_bytes() <= room
+    whole = slabs.route == "resident" and problem.n >= _LEAST_COPIED and not needs.several
+    first_copies = whole and needs.first_copies_bytes() <= room
     return CudaPlan(
         n=problem.n,
         m=problem.m,
@@ -282,7 +288,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_slab=slabs.queries,
         point_slab=slabs.points,
         first_copies=first_copies,
-        cuda_graph=captured and batch >= problem.m and not first_copies,
+        cuda_graph=captured and batch >= problem.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=working + needs.first_copies_bytes() * first_copies,

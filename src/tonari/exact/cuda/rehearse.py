@@ -16,7 +16,7 @@ from tonari.core.slices import cut
 from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.contracted_search import ContractedPoints
 from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
-from tonari.exact.cuda.first_copies import runs_of_copies
+from tonari.exact.cuda.copies import runs_of_copies
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import PILOT, CudaPlan, share
 from tonari.exact.cuda.search import DevicePoints, Search, Searchable
@@ -48,7 +48,7 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
         Points that have been prepared on a single device, whose contraction is known.
     """
     n, m = _shares(plan)
-    if plan.first_copies and prepared is None:
+    if plan.copies_first and prepared is None:
         runs_of_copies(_rows(n, plan.d, plan.dtype))
     slabs = [(points, rows) for points in _lengths(n, plan.point_slab) for rows in _lengths(m, plan.query_slab)]
     merged = (n, m) != slabs[0] or n != plan.n

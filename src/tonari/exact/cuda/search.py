@@ -13,6 +13,7 @@ with all minima and more groups, then with products of higher precision, then by
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
@@ -26,12 +27,14 @@ from tonari.cuda.matrix_units import check_matrix_units
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.certify import certify
+from tonari.exact.cuda.copies import first_copies, runs_of_copies
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.partition import plan_for_part
 from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
@@ -46,6 +49,7 @@ from tonari.select.cuda.dispatch import k_smallest
 # the planned width) it takes to prove all but a share of PILOT_UNPROVED.
 PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
+LEAST_LEFT = 256  # rows that a first retry has not proved, from which on copies of points are looked for
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 
 
@@ -432,7 +436,7 @@ class Search:
 
     def retry(self, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, with more groups and at higher precisions."""
-        queries, plan = self.queries, self.plan
+        queries, plan, looked = self.queries, self.plan, False
         for level, search_again in self.levels():
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
@@ -445,7 +449,11 @@ class Search:
                 found.distances[these], found.indices[these] = part
 
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
-            report.certify(level, int((proved[rows] != 0).sum()))
+            certified = int((proved[rows] != 0).sum())
+            report.certify(level, certified)
+            look, looked = plan.first_copies and not looked and len(rows) - certified >= LEAST_LEFT, True
+            if look and self.retry_without_copies((proved == 0).nonzero()[:, 0], own, found, report):
+                return
         rows = (proved == 0).nonzero()[:, 0]
 
         def compare(some: slice) -> None:
@@ -455,6 +463,20 @@ class Search:
 
         in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
         report.certify(plan.precisions[-1], len(rows))
+
+    def retry_without_copies(self, rows: Any, own: Any, found: Neighbors, report: Report) -> bool:
+        """Search some rows among the points without copies that they cannot find; False if there are none."""
+        plan, first = self.plan, first_copies(self.prepared.points, self.plan.k + 1)
+        if first is None:
+            return False
+        fewer = DevicePoints(first.rows, plan.metric, plan.precisions[0])
+        part = plan_for_part(plan, len(first.kept), len(rows), plan.devices[0])
+        part = dataclasses.replace(part, first_copies=False)
+        ids = None if own is None else first.places(own[rows])
+        again, done = search_on_device(self.queries[rows], fewer, part, own=ids)
+        found.distances[rows], found.indices[rows] = first.of_all(again)
+        report.include(done)
+        return True
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
         """Return the neighbours of some rows by exact values of all points."""
@@ -469,6 +491,8 @@ class Search:
     def rehearse(self, rows: int, own: Any) -> None:
         """Search as many rows again on every level, as a rehearsal: queries and points are on the device "meta"."""
         queries, ids = self.queries[:rows], None if own is None else own[:rows]
+        if self.plan.first_copies and rows >= LEAST_LEFT:
+            runs_of_copies(self.prepared.points)
         for _, search_again in self.levels():
             search_again(queries, ids)
         self.compare(queries, ids)

@@ -8,7 +8,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.contracted_search import prepare_points
-from tonari.exact.cuda.first_copies import FirstCopies, prepare_once
+from tonari.exact.cuda.first_copies import PreparedOnce, prepare_once
 from tonari.exact.cuda.partition import Place, search_whole
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import Searchable, search_on_device
@@ -20,14 +20,14 @@ def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None)
     return prepare_points(to_device(points, plan.devices[0]), plan)
 
 
-def prepare_resident_once(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable | FirstCopies:
+def prepare_resident_once(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable | PreparedOnce:
     """Prepare points on the plan's device for one search, without copies that it cannot find; waits for the device."""
     return prepare_once(to_device(points, plan.devices[0]), plan)
 
 
 def search_resident(
     queries: Any,
-    prepared: Searchable | FirstCopies,
+    prepared: Searchable | PreparedOnce,
     plan: CudaPlan,
     *,
     self_join: bool = False,
@@ -38,11 +38,11 @@ def search_resident(
 
 
 def search_part(
-    queries: Any, prepared: Searchable | FirstCopies, plan: CudaPlan, place: Place, bar: Counter
+    queries: Any, prepared: Searchable | PreparedOnce, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.partition`."""
     rows = to_device(queries, plan.devices[0])
-    if isinstance(prepared, FirstCopies):
+    if isinstance(prepared, PreparedOnce):
         return prepared.search(rows, place, bar)
     return search_on_device(
         rows,

@@ -1,0 +1,113 @@
+"""Copies of rows: which points no answer can hold, and the points without them.
+
+Points at the same distance are listed by their numbers. So k neighbours hold no copy of a row beyond its first k, or
+its first k + 1 where the query may itself be one of them. Without the copies after those every answer is the same.
+
+A query whose k-th neighbour has thousands of copies cannot be proved otherwise: as many groups share its k-th value,
+more than are ever refined, and it is compared with all points. Pictures with plain areas, and tables with default
+values, have many such rows.
+
+    hash       a number of each row                              (kernels/hash_rows.py)
+    sort       by hash, then by number: copies come together
+    compare    each row with the one before it in that order     (kernels/same_rows.py)
+    count      the copies before each row
+
+A hash that different rows share costs time only: between two copies it makes the second one a first. So do zeros of
+different signs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.launch import launch
+
+ROWS, COLUMNS, WARPS = 16, 64, 4
+
+
+class FirstCopies:
+    """Some of the points on a device, and how their numbers follow from those of all points.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d)
+        All of them.
+    kept : int64 tensor of shape (kept,)
+        The numbers of some, ascending.
+
+    Attributes
+    ----------
+    rows : tensor of shape (kept, d)
+    """
+
+    def __init__(self, points: Any, kept: Any) -> None:
+        import torch
+
+        self.kept, self.rows = kept, points[kept]
+        self._places = torch.full((len(points),), -1, dtype=torch.int64, device=points.device)
+        self._places[kept] = torch.arange(len(kept), device=points.device)
+
+    def places(self, numbers: Any) -> Any:
+        """Return where points of these numbers are among the rows, -1 for those that are not; None for None."""
+        return None if numbers is None else self._places[numbers]
+
+    def of_all(self, found: Neighbors) -> Neighbors:
+        """Return neighbours among the rows with their numbers among all points."""
+        return Neighbors(found.distances, self.kept[found.indices].to(found.indices.dtype))
+
+
+def first_copies(points: Any, most: int) -> FirstCopies | None:
+    """Return the points without copies beyond the first `most` of any row; None if none has more.
+
+    Waits for the device.
+    """
+    kept = numbers_of_first_copies(points, most)
+    return None if kept is None else FirstCopies(points, kept)
+
+
+def numbers_of_first_copies(points: Any, most: int) -> Any:
+    """Return the numbers of the first `most` copies of every row, ascending; None if these are all rows.
+
+    Waits for the device.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), of unit stride along rows
+    most : int
+    """
+    import torch
+
+    order, same = runs_of_copies(points)
+    at = torch.arange(len(points), device=points.device)
+    begins = torch.where(same != 0, 0, at).cummax(0).values
+    first = at - begins < most
+    if bool(first.all()):
+        return None
+    return order[first].sort().values
+
+
+def runs_of_copies(points: Any) -> tuple[Any, Any]:
+    """Return an order of the rows, int64 (n,), and which are copies of the one before in it, int8 (n,).
+
+    Copies are in the order of their numbers.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.hash_rows import hash_rows_kernel
+    from tonari.exact.cuda.kernels.same_rows import same_rows_kernel
+
+    n, d = points.shape
+    bits = points.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[points.element_size()])
+    hashes = torch.empty(n, dtype=torch.int64, device=points.device)
+    same = torch.empty(n, dtype=torch.int8, device=points.device)
+    rows = {"n": n, "d": d, "stride": bits.stride(0)}
+    constants = {"STEP": math.gcd(d, bits.stride(0), 16 // points.element_size()), "ROWS": ROWS, "COLUMNS": COLUMNS}
+    programs = -(-n // ROWS)
+    hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
+    launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=WARPS)
+    hashes, order = hashes.sort(stable=True)
+    compared = {"bits_ptr": bits, "hashes_ptr": hashes, "order_ptr": order, "same_ptr": same}
+    launch(same_rows_kernel, programs, {**compared, **rows}, constants=constants, warps=WARPS)
+    return order, same
