@@ -15,7 +15,7 @@ from ...harness.report.cells import (
     times,
 )
 from ...harness.report.table import Column, Line, Table
-from .machines import EPYC_AVX512, EPYC_ZEN4, EPYC_ZEN4_AVX2, H100, H200
+from .machines import EPYC_AVX512, EPYC_ZEN4_AVX2, H100, H200, XEON
 
 SEARCH = {"suite": "kdtree", "who": "tonari kdtree", "stage": "search"}
 SIFT = tuple((f"sift, d = {d}", f"sift-d{d}") for d in (3, 5, 10, 15))
@@ -33,7 +33,7 @@ POINTS = (16_384, 65_536, 262_144, 1_000_000)
 
 AUTO_MACHINES = (
     Line("one H200", H200),
-    Line("two cores, AVX-512", EPYC_ZEN4),
+    Line("two cores, AVX-512 and AMX", XEON),
     Line("two cores, AVX2", EPYC_ZEN4_AVX2),
 )
 

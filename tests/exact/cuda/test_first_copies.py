@@ -175,7 +175,7 @@ def test_messages_number_all_points() -> None:
 def test_progress_ends_at_all_pairs() -> None:
     seen: list[tuple[int, int]] = []
     (points,) = tensors(DEVICE, copied())
-    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,), self_join=True), first_copies=True)
+    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,), self_join=True), subsets=True)
     plan = dataclasses.replace(plan, seconds=1.0)
     dispatch.search_once(points, points, plan, self_join=True, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (N * N, N * N)
@@ -192,14 +192,14 @@ def test_long_searches_look_for_copies_where_there_is_room() -> None:
     without = dataclasses.replace(plan, working_bytes=plan.working_bytes - 10**6 * (4 * 128 + 64))
     assert not looks(10**6, 10**6, free_bytes=80 * GB, memory=without.total_bytes)
     assert looks(10**6, 10**6, free_bytes=80 * GB, memory=plan.total_bytes)
-    assert not exact_cuda(10**6, 10**6, 128, 10, devices=("cuda:0",), free_bytes=8 * GB, route="streamed").first_copies
-    assert exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).first_copies
-    assert not exact_cuda(10**4, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).first_copies
+    assert not exact_cuda(10**6, 10**6, 128, 10, devices=("cuda:0",), free_bytes=8 * GB, route="streamed").subsets
+    assert exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).subsets
+    assert not exact_cuda(10**4, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).subsets
 
 
 def test_points_that_are_prepared_for_many_searches_keep_all_copies() -> None:
     (points,) = tensors(DEVICE, copied())
-    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,)), first_copies=True, seconds=1.0)
+    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,)), subsets=True, seconds=1.0)
     assert len(dispatch.prepare(points, plan).points) == N
 
 
@@ -208,7 +208,7 @@ def test_kernels_are_rehearsed() -> None:
 
     plan = exact_cuda(1000, 1000, 40, 10, devices=("cuda:0",), free_bytes=GB)
     names = []
-    for made in (plan, dataclasses.replace(plan, first_copies=True, seconds=1.0)):
+    for made in (plan, dataclasses.replace(plan, subsets=True, seconds=1.0)):
         with rehearsing(Card((9, 0), 132)) as rehearsal:
             rehearse_search(made, "float32", self_join=True)
         names.append({call.kernel.fn.__name__ for call in rehearsal.calls.values()})
@@ -228,9 +228,9 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
     q, p = tensors(DEVICE, queries, points)
     q = p if self_join else q
     plan = plan_of(q, p, K, devices=(DEVICE,), self_join=self_join, group=8, width=1, precisions=("float16", "values"))
-    plan = dataclasses.replace(plan, first_copies=True)
-    looked, real = [], engine.first_copies
-    monkeypatch.setattr(engine, "first_copies", lambda *given: looked.append(given) or real(*given))
+    plan = dataclasses.replace(plan, subsets=True)
+    looked, real = [], engine.numbers_of_first_copies
+    monkeypatch.setattr(engine, "numbers_of_first_copies", lambda *given: looked.append(given) or real(*given))
     with dispatch.on(plan.devices[0]):
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, self_join=self_join, progress=False)
     own = np.arange(len(points)) if self_join else None
@@ -248,7 +248,7 @@ def test_without_copies_rows_climb_as_before(monkeypatch: pytest.MonkeyPatch) ->
     points = np.concatenate([points, -points[:1]])
     q, p = tensors(DEVICE, points[[75]], points)
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
-    plan = dataclasses.replace(plan, first_copies=True)
+    plan = dataclasses.replace(plan, subsets=True)
     with dispatch.on(plan.devices[0]):
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
     assert report.rows_by_precision == {"values": 1}

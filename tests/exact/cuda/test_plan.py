@@ -223,7 +223,7 @@ def test_everything_stays_if_it_fits() -> None:
 def test_what_copies_take_goes_first_and_the_second_rung_before_the_points_do() -> None:
     most = made(**BIG, query_batch=1024)
     plan = made(**BIG, query_batch=1024, memory=most.total_bytes - 1)
-    assert (most.first_copies, plan.first_copies) == (True, False)
+    assert (most.subsets, plan.subsets) == (True, False)
     assert plan.precisions == most.precisions == ("float16", "split", "values")
     assert most.total_bytes - plan.total_bytes == 10**6 * (4 * 128 + 64)
     tight = made(**BIG, query_batch=1024, memory=plan.total_bytes - 1)

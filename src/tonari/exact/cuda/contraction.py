@@ -127,12 +127,15 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
     return rows, origin
 
 
-def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[Any]:
-    """Yield the form rows of all points less an origin, float64, a block at a time."""
+def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the form rows of all points less an origin, float64 (block, d), and their lengths, a block at a time.
+
+    Rows without a contraction are zeros of infinite length.
+    """
     n, d = points.shape
     block = max(1, min(BLOCK_VALUES // d, SAMPLE_ROWS))  # callers hold many numbers per row
     for begin in range(0, n, block):
-        yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)[0]
+        yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 
 
 def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> ContractedRows:

@@ -27,7 +27,7 @@ from tonari.cuda.launch import launch
 ROWS, COLUMNS, WARPS = 16, 64, 4
 
 
-class FirstCopies:
+class Subset:
     """Some of the points on a device, and how their numbers follow from those of all points.
 
     Parameters
@@ -56,15 +56,6 @@ class FirstCopies:
     def of_all(self, found: Neighbors) -> Neighbors:
         """Return neighbours among the rows with their numbers among all points."""
         return Neighbors(found.distances, self.kept[found.indices].to(found.indices.dtype))
-
-
-def first_copies(points: Any, most: int) -> FirstCopies | None:
-    """Return the points without copies beyond the first `most` of any row; None if none has more.
-
-    Waits for the device.
-    """
-    kept = numbers_of_first_copies(points, most)
-    return None if kept is None else FirstCopies(points, kept)
 
 
 def numbers_of_first_copies(points: Any, most: int) -> Any:

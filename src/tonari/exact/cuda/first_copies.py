@@ -7,7 +7,7 @@ from typing import Any
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.exact.cuda.contracted_search import prepare_points
-from tonari.exact.cuda.copies import FirstCopies, first_copies
+from tonari.exact.cuda.copies import Subset, numbers_of_first_copies
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import Searchable, search_on_device
@@ -21,12 +21,12 @@ class PreparedOnce:
     ----------
     points : tensor of shape (n, d)
         All of them.
-    first : FirstCopies
+    first : Subset
         Those that are searched.
     plan : CudaPlan
     """
 
-    def __init__(self, points: Any, first: FirstCopies, plan: CudaPlan) -> None:
+    def __init__(self, points: Any, first: Subset, plan: CudaPlan) -> None:
         self.points, self.first = points, first
         self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
         self.searched: Searchable = prepare_points(first.rows, self.plan)
@@ -45,5 +45,5 @@ class PreparedOnce:
 
 def prepare_once(points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
     """Prepare points for one search of the plan's k, without copies that it cannot find; waits for the device."""
-    first = first_copies(points, plan.k + 1)
-    return prepare_points(points, plan) if first is None else PreparedOnce(points, first, plan)
+    kept = numbers_of_first_copies(points, plan.k + 1)
+    return prepare_points(points, plan) if kept is None else PreparedOnce(points, Subset(points, kept), plan)

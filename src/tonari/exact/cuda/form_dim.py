@@ -56,12 +56,12 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contrac
     pilot = rows[:: -(-len(rows) // PILOT_ROWS)]
     # Each pilot row is a point: one more than k are within its limit.
     best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
-    for block in form_blocks(points, form, origin):
+    for block, _ in form_blocks(points, form, origin):
         best = torch.cat([best, _squares(pilot, block)], 1).topk(best.shape[1], largest=False).values
     limits = best[:, -1:] * (1 + 2.0**-20)
     considered = [p for p in FORM_DIMS if p <= most]
     counts = torch.zeros((len(considered), len(pilot)), dtype=torch.float64, device=rows.device)
-    for block in form_blocks(points, form, origin):
+    for block, _ in form_blocks(points, form, origin):
         for at, p in enumerate(considered):
             y, beside = _parts(block, directions[:, : p - 1])
             pilot_y, pilot_beside = _parts(pilot, directions[:, : p - 1])

@@ -21,7 +21,7 @@ LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are 
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
 KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
-SORTED_BYTES = 64  # per point, while copies of rows are looked for
+SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
@@ -172,8 +172,8 @@ class CudaNeeds:
         kept = self.packed_bytes(slabs, self.precisions[0]) + self.copied_bytes(slabs)
         return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
-    def first_copies_bytes(self) -> int:
-        """Return the bytes that it takes more to leave copies of rows out."""
+    def subset_bytes(self) -> int:
+        """Return the bytes that it takes more to search among some of the points, at most all."""
         return self.n * (SORTED_BYTES + self.d * self.itemsize)
 
     def batch(self, slabs: Slabs, budget: int) -> int:

@@ -38,7 +38,7 @@ _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, 
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-_LEAST_COPIED = 1 << 15  # points; all values of fewer are soon compared
+_LEAST_OF_SUBSETS = 1 << 15  # points; all values of fewer are soon compared
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
 
@@ -79,9 +79,10 @@ class CudaPlan(Plan):
         Queries on a device at once: m, or fewer if queries are streamed too; points are then streamed once per slab.
     point_slab : int
         Points on one device at once.
-    first_copies : bool
-        Whether there is room for leaving out copies of rows that an answer cannot hold (copies.py): before a single
-        long search of points on one device, otherwise where many rows are not proved.
+    subsets : bool
+        Whether there is room on the one device for a copy of some of the points, among which rows are searched: without
+        copies of rows that an answer cannot hold (copies.py), before a single long search, otherwise if many rows are
+        not proved; and those near to rows that are not proved by any bound (neighbourhoods.py).
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay. This takes a
         resident search on one device, of tensors there, in one batch, without overrides or a memory limit.
@@ -102,7 +103,7 @@ class CudaPlan(Plan):
     query_batch: int
     query_slab: int
     point_slab: int
-    first_copies: bool
+    subsets: bool
     cuda_graph: bool
 
     @property
@@ -112,7 +113,7 @@ class CudaPlan(Plan):
     @property
     def copies_first(self) -> bool:
         """Whether a single search looks for copies of rows before it begins."""
-        return self.first_copies and self.seconds >= _COPIES_SECONDS
+        return self.subsets and self.seconds >= _COPIES_SECONDS
 
     def for_problem(self, problem: Problem) -> CudaPlan:
         """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
@@ -263,8 +264,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
     working = needs.working_bytes(slabs, batch)
     room = budget - needs.total_bytes(slabs, batch)
-    whole = slabs.route == "resident" and problem.n >= _LEAST_COPIED and not needs.several
-    first_copies = whole and needs.first_copies_bytes() <= room
+    whole = slabs.route == "resident" and problem.n >= _LEAST_OF_SUBSETS and not needs.several
+    subsets = whole and needs.subset_bytes() <= room
     return CudaPlan(
         n=problem.n,
         m=problem.m,
@@ -287,11 +288,11 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
-        first_copies=first_copies,
+        subsets=subsets,
         cuda_graph=captured and batch >= problem.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
-        working_bytes=working + needs.first_copies_bytes() * first_copies,
+        working_bytes=working + needs.subset_bytes() * subsets,
         output_bytes=needs.output_bytes(slabs),
         seconds=seconds,
     )

@@ -27,10 +27,11 @@ from tonari.cuda.matrix_units import check_matrix_units
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.certify import certify
-from tonari.exact.cuda.copies import first_copies, runs_of_copies
+from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_copies
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
+from tonari.exact.cuda.neighbourhoods import neighbourhoods, reach_of
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
@@ -451,10 +452,10 @@ class Search:
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
             certified = int((proved[rows] != 0).sum())
             report.certify(level, certified)
-            look, looked = plan.first_copies and not looked and len(rows) - certified >= LEAST_LEFT, True
+            look, looked = plan.subsets and not looked and len(rows) - certified >= LEAST_LEFT, True
             if look and self.retry_without_copies((proved == 0).nonzero()[:, 0], own, found, report):
                 return
-        rows = (proved == 0).nonzero()[:, 0]
+        rows = self.retry_nearby((proved == 0).nonzero()[:, 0], own, found, report)
 
         def compare(some: slice) -> None:
             these = rows[some]
@@ -466,17 +467,34 @@ class Search:
 
     def retry_without_copies(self, rows: Any, own: Any, found: Neighbors, report: Report) -> bool:
         """Search some rows among the points without copies that they cannot find; False if there are none."""
-        plan, first = self.plan, first_copies(self.prepared.points, self.plan.k + 1)
-        if first is None:
-            return False
-        fewer = DevicePoints(first.rows, plan.metric, plan.precisions[0])
-        part = plan_for_part(plan, len(first.kept), len(rows), plan.devices[0])
-        part = dataclasses.replace(part, first_copies=False)
-        ids = None if own is None else first.places(own[rows])
+        kept = numbers_of_first_copies(self.prepared.points, self.plan.k + 1)
+        if kept is not None:
+            self.search_among(kept, rows, own, found, report, self.plan)
+        return kept is not None
+
+    def retry_nearby(self, rows: Any, own: Any, found: Neighbors, report: Report) -> Any:
+        """Search some rows among the points near to them, where these are few; return the rest of the rows."""
+        plan, points, form = self.plan, self.prepared.points, self.prepared.form
+        if not (plan.subsets and get_metric(plan.metric).squares and len(rows) >= LEAST_LEFT):
+            return rows
+        import torch
+
+        queries, reach = self.queries[rows], reach_of(found.distances[rows, -1], form)
+        left = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
+        for some, numbers in neighbourhoods(queries, points, form, reach, LEAST_LEFT):
+            self.search_among(numbers, rows[some], own, found, report, dataclasses.replace(plan, subsets=False))
+            left[some] = False
+        return rows[left]
+
+    def search_among(self, numbers: Any, rows: Any, own: Any, found: Neighbors, report: Report, plan: CudaPlan) -> None:
+        """Search some rows among the points of these numbers."""
+        some = Subset(self.prepared.points, numbers)
+        fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
+        part = plan_for_part(plan, len(numbers), len(rows), plan.devices[0])
+        ids = None if own is None else some.places(own[rows])
         again, done = search_on_device(self.queries[rows], fewer, part, own=ids)
-        found.distances[rows], found.indices[rows] = first.of_all(again)
+        found.distances[rows], found.indices[rows] = some.of_all(again)
         report.include(done)
-        return True
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
         """Return the neighbours of some rows by exact values of all points."""
@@ -491,7 +509,7 @@ class Search:
     def rehearse(self, rows: int, own: Any) -> None:
         """Search as many rows again on every level, as a rehearsal: queries and points are on the device "meta"."""
         queries, ids = self.queries[:rows], None if own is None else own[:rows]
-        if self.plan.first_copies and rows >= LEAST_LEFT:
+        if self.plan.subsets and rows >= LEAST_LEFT:
             runs_of_copies(self.prepared.points)
         for _, search_again in self.levels():
             search_again(queries, ids)

@@ -1,0 +1,166 @@
+"""Rows of tight clusters are searched among the points near to them, which hold all their answers.
+
+Without a GPU the CPU plays the device, in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.checks import Array, assert_same_neighbors
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.gpu_checks import DEVICE, on_host, plan_of, tensors
+from tonari.metrics.reference import brute
+
+pytestmark = [needs_torch]
+if HAS_TORCH:
+    import torch
+
+    from tonari.exact.cuda import dispatch, neighbourhoods
+    from tonari.exact.cuda import search as engine
+    from tonari.exact.cuda.form import make_form
+    from tonari.exact.cuda.neighbourhoods import reach_of
+    from tonari.exact.cuda.routes.resident import search_resident
+
+N, D, K, CLUSTERS = 240, 5, 3, 4
+
+
+def tight(n: int = N, d: int = D, seed: int = 0, apart: float = 1e4, dtype: Any = np.float32) -> Array:
+    """Rows of clusters of width 1 that are far apart; row i is of cluster i modulo their number."""
+    generator = np.random.default_rng(7)
+    centres = apart * generator.standard_normal((CLUSTERS, d))
+    rows = centres[np.arange(n) % CLUSTERS] + np.random.default_rng(seed).standard_normal((n, d))
+    return rows.astype(dtype)
+
+
+def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean") -> list[tuple[Any, Any]]:
+    """What neighbourhoods of queries are, given their true k-th values."""
+    q, p = tensors(DEVICE, queries, points)
+    form = make_form(p, metric)
+    (kth,) = tensors(DEVICE, brute(queries, points, k, metric).distances[:, -1])
+    found = list(neighbourhoods.neighbourhoods(q, p, form, reach_of(kth, form), 1))
+    return [tuple(part.cpu().numpy() for part in one) for one in found]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbourhoods are worth it however small they are."""
+    monkeypatch.setattr(neighbourhoods, "LEAST_SAVED", 1)
+    monkeypatch.setattr(neighbourhoods, "LEAST_SAVED_BY_ROUND", 1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("centres", [1, 3, 64])
+def test_all_answers_are_inside(centres: int, dtype: Any, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbourhoods, "CENTRES", centres)
+    queries, points = tight(30, seed=1, dtype=dtype), tight(dtype=dtype)
+    truth = brute(queries, points, K, metric)
+    seen: list[int] = []
+    for some, numbers in rounds(queries, points, K, metric):
+        seen += some.tolist()
+        assert (np.diff(numbers) > 0).all()
+        assert np.isin(truth.indices[some], numbers).all()
+        assert len(numbers) <= N / CLUSTERS
+    assert sorted(seen) == list(range(30))
+
+
+def test_answers_at_the_limit_are_inside() -> None:
+    """A point as far from the centre as the triangle inequality allows: on a line beyond the query."""
+    points = np.zeros((N, 1), np.float32)
+    points[:, 0] = 1e6 + np.arange(N)
+    points[0] = 0
+    queries = np.array([[1e6], [1e6 + 2], [1e6 + 3]], np.float32)
+    found = rounds(queries, points, 3)
+    truth = brute(queries, points, 3)
+    assert sorted(row for some, _ in found for row in some) == [0, 1, 2]
+    for some, numbers in found:
+        assert np.isin(truth.indices[some], numbers).all()
+
+
+def test_points_without_a_form_are_in_every_neighbourhood() -> None:
+    queries, points = tight(12, seed=1), tight()
+    q, p = tensors(DEVICE, queries, points)
+    form = make_form(p, "euclidean")
+    (kth,) = tensors(DEVICE, brute(queries, points, K).distances[:, -1])
+    p[[3, 77]] = 3e20
+    found = list(neighbourhoods.neighbourhoods(q, p, form, reach_of(kth, form), 1))
+    assert found
+    for _, numbers in found:
+        assert np.isin([3, 77], numbers.cpu().numpy()).all()
+
+
+def test_queries_without_a_known_neighbour_have_no_neighbourhood() -> None:
+    queries, points = tensors(DEVICE, tight(12, seed=1), tight())
+    form = make_form(points, "euclidean")
+    reach = torch.full((12,), float("inf"), dtype=torch.float64, device=DEVICE)
+    reach[4] = 10 * form.scale[0]
+    found = list(neighbourhoods.neighbourhoods(queries, points, form, reach, 1))
+    assert [some.tolist() for some, _ in found] in ([[4]], [])
+
+
+def test_rows_that_are_all_near_have_no_neighbourhoods() -> None:
+    """Of many columns: all distances are about the same."""
+    assert rounds(tight(12, 60, apart=0), tight(60, 60, apart=0), K) == []
+
+
+def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters of one place each: 8, 8, 7 and 7 queries, and 180 points elsewhere."""
+    points = tight(CLUSTERS)[np.arange(N) % CLUSTERS]
+    queries = points[:30] + np.float32(0.5)
+
+    def sizes(least: int, by_round: int = 1, centres: int = 64) -> list[int]:
+        monkeypatch.setattr(neighbourhoods, "LEAST_SAVED", least)
+        monkeypatch.setattr(neighbourhoods, "LEAST_SAVED_BY_ROUND", by_round)
+        monkeypatch.setattr(neighbourhoods, "CENTRES", centres)
+        return [len(some) for some, _ in rounds(queries, points, K)]
+
+    assert sorted(sizes(1)) == [7, 7, 8, 8]
+    assert sizes(7 * 180 * D + 1) == [8, 8]
+    assert sizes(8 * 180 * D + 1) == []
+    assert len(sizes(1, centres=1)) == CLUSTERS
+    assert len(sizes(1, 8 * N * D + 1, centres=1)) == 1  # and no second round
+
+
+@pytest.mark.parametrize("self_join", [False, True])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_rows_that_no_bound_separates_are_searched_nearby(
+    metric: str, self_join: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LEAST_LEFT", 2)
+    points = tight(160 if self_join else 400, apart=1e6)
+    queries = points if self_join else tight(8, seed=1, apart=1e6)
+    q, p = tensors(DEVICE, queries, points)
+    q = p if self_join else q
+    plan = plan_of(
+        q, p, K, metric, devices=(DEVICE,), self_join=self_join, group=8, width=1, precisions=("float16", "values")
+    )
+    levels = []
+    for subsets in (True,) if self_join else (False, True):
+        made = dataclasses.replace(plan, subsets=subsets)
+        with dispatch.on(plan.devices[0]):
+            found, report = search_resident(q, dispatch.prepare(p, made), made, self_join=self_join, progress=False)
+        own = np.arange(len(points)) if self_join else None
+        assert_same_neighbors(on_host(found), brute(queries, points, K, metric, self_ids=own), metric=metric)
+        levels.append(report.rows_by_precision)
+        assert sum(levels[-1].values()) == len(queries)
+    assert levels[-1].get("values", 0) < len(queries) / 2
+    if not self_join:
+        assert levels[0] == {"values": len(queries)}
+
+
+def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "LEAST_LEFT", 1)
+    points = np.ones((200, D), np.float32)
+    points[:, 0] += np.float32(2.0**-20) * np.arange(200)
+    q, p = tensors(DEVICE, points[[100]], points)
+    plan = plan_of(q, p, K, "cosine", devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
+    plan = dataclasses.replace(plan, subsets=True)
+    with dispatch.on(plan.devices[0]):
+        found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
+    assert report.rows_by_precision == {"values": 1}
+    assert_same_neighbors(on_host(found), brute(points[[100]], points, K, "cosine"), metric="cosine")
