@@ -54,11 +54,13 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1), (np.float64, 1), (np.float64, 1e-6), (np.float64, 1e9)])
 @pytest.mark.parametrize("centres", [1, 3, 64])
-def test_all_answers_are_inside(centres: int, dtype: Any, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_answers_are_inside(
+    centres: int, dtype: Any, unit: float, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(neighbourhoods, "CENTRES", centres)
-    queries, points = tight(30, seed=1, dtype=dtype), tight(dtype=dtype)
+    queries, points = (rows * dtype(unit) for rows in (tight(30, seed=1, dtype=dtype), tight(dtype=dtype)))
     truth = brute(queries, points, K, metric)
     seen: list[int] = []
     for some, numbers in rounds(queries, points, K, metric):
@@ -95,12 +97,20 @@ def test_points_without_a_form_are_in_every_neighbourhood() -> None:
 
 
 def test_queries_without_a_known_neighbour_have_no_neighbourhood() -> None:
-    queries, points = tensors(DEVICE, tight(12, seed=1), tight())
+    """And those near to them have theirs."""
+    queries, points = tensors(DEVICE, np.repeat(tight(CLUSTERS), 3, 0), tight())
     form = make_form(points, "euclidean")
-    reach = torch.full((12,), float("inf"), dtype=torch.float64, device=DEVICE)
-    reach[4] = 10 * form.scale[0]
+    reach = (20 * form.scale).repeat(len(queries))
+    reach[[0, 4]] = float("inf")
     found = list(neighbourhoods.neighbourhoods(queries, points, form, reach, 1))
-    assert [some.tolist() for some, _ in found] in ([[4]], [])
+    assert sorted(row for some, _ in found for row in some.tolist()) == [1, 2, 3, *range(5, 12)]
+
+
+def test_half_of_the_points_are_no_neighbourhood() -> None:
+    points = tight()
+    points[::2] = points[0]
+    found = rounds(points[:4] + np.float32(0.1), points, K)
+    assert sorted(row for some, _ in found for row in some) == [1, 3]
 
 
 def test_rows_that_are_all_near_have_no_neighbourhoods() -> None:
@@ -164,3 +174,45 @@ def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> 
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
     assert report.rows_by_precision == {"values": 1}
     assert_same_neighbors(on_host(found), brute(points[[100]], points, K, "cosine"), metric="cosine")
+
+
+def test_retries_are_rehearsed_with_what_finds_subsets() -> None:
+    from tests.helpers.plans import exact_cuda
+    from tonari.cuda.rehearsal import Card, rehearsing
+
+    def launched(rows: int, metric: str, *, subsets: bool) -> set[str]:
+        plan = exact_cuda(1000, 1000, 40, 10, metric=metric, devices=("cuda:0",), free_bytes=10**9)
+        points, queries = (torch.empty((1000, 40), device="meta") for _ in range(2))
+        with rehearsing(Card((9, 0), 132)) as rehearsal:
+            prepared = engine.DevicePoints(points, metric, plan.precisions[0])
+            prepared.begin(queries, dataclasses.replace(plan, subsets=subsets)).rehearse(rows, None)
+        return {call.name for call in rehearsal.calls.values()}
+
+    finders = {"hash_rows_kernel", "same_rows_kernel", "write_form_kernel"}
+    assert finders <= launched(engine.LEAST_LEFT, "euclidean", subsets=True)
+    assert not finders & launched(engine.LEAST_LEFT - 1, "euclidean", subsets=True)
+    assert not finders & launched(engine.LEAST_LEFT, "euclidean", subsets=False)
+
+
+def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tonari.cuda.rehearsal import Card, rehearsing
+
+    monkeypatch.setattr(engine, "LEAST_LEFT", 2)
+    expected: list[set[str]] = []
+    real = engine.expecting
+
+    def expecting(stage: Any) -> Any:
+        with rehearsing(Card((9, 0), 132)) as rehearsal:
+            stage()
+        expected.append({call.name for call in rehearsal.calls.values()})
+        return real(stage)
+
+    monkeypatch.setattr(engine, "expecting", expecting)
+    q, p = tensors(DEVICE, tight(8, seed=1, apart=1e6), tight(400, apart=1e6))
+    plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
+    plan = dataclasses.replace(plan, subsets=True)
+    with dispatch.on(plan.devices[0]):
+        search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
+    searches = [names for names in expected if "pack_kernel" in names and "dense_kernel" not in names]
+    assert searches
+    assert all({"screen_kernel", "refine_kernel", "certify_kernel"} <= names for names in searches)

@@ -68,6 +68,13 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
         left = left[~done]
 
 
+def rehearse_distances(rows: Any, form: DeviceForm) -> None:
+    """Launch what distances of rows on the device "meta" take."""
+    import torch
+
+    next(form_blocks(rows, form, torch.zeros(form.d, dtype=torch.float64, device=rows.device)))
+
+
 def _round(queries: Any, points: Any, form: DeviceForm, reach: Any) -> Iterator[tuple[Any, Any]]:
     import torch
 

@@ -31,7 +31,7 @@ from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_co
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
-from tonari.exact.cuda.neighbourhoods import neighbourhoods, reach_of
+from tonari.exact.cuda.neighbourhoods import neighbourhoods, reach_of, rehearse_distances
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
@@ -487,12 +487,19 @@ class Search:
         return rows[left]
 
     def search_among(self, numbers: Any, rows: Any, own: Any, found: Neighbors, report: Report, plan: CudaPlan) -> None:
-        """Search some rows among the points of these numbers."""
-        some = Subset(self.prepared.points, numbers)
-        fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
+        """Search some rows among the points of these numbers, expecting kernels for as many."""
+        some, queries = Subset(self.prepared.points, numbers), self.queries[rows]
         part = plan_for_part(plan, len(numbers), len(rows), plan.devices[0])
         ids = None if own is None else some.places(own[rows])
-        again, done = search_on_device(self.queries[rows], fewer, part, own=ids)
+
+        def rehearse() -> None:
+            twin = DevicePoints(without_data(some.rows), plan.metric, plan.precisions[0])
+            begun = twin.begin(without_data(queries), part)
+            begun.batch(begun.queries, without_data(ids), plan.precisions[0], begun.width, begun.sample)
+
+        with expecting(rehearse):
+            fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
+            again, done = search_on_device(queries, fewer, part, own=ids)
         found.distances[rows], found.indices[rows] = some.of_all(again)
         report.include(done)
 
@@ -511,6 +518,7 @@ class Search:
         queries, ids = self.queries[:rows], None if own is None else own[:rows]
         if self.plan.subsets and rows >= LEAST_LEFT:
             runs_of_copies(self.prepared.points)
+            rehearse_distances(queries, self.prepared.form)
         for _, search_again in self.levels():
             search_again(queries, ids)
         self.compare(queries, ids)
