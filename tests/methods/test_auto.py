@@ -409,7 +409,9 @@ def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int, monkeypat
     assert chosen_on_cuda(n, m, d, k, lambda n: 1.0, monkeypatch) == ("exact", [])
 
 
-@pytest.mark.parametrize(("levels", "tried"), [(("int8", "float32"), True), (("float32",), False)])
+@pytest.mark.parametrize(
+    ("levels", "tried"), [(("int8", "float32"), True), (("bfloat16", "float32"), False), (("float32",), False)]
+)
 def test_a_tree_that_is_a_little_slower_is_tried_where_points_may_be_packed_twice(
     levels: tuple[str, ...], tried: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

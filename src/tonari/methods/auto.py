@@ -73,7 +73,7 @@ _EXCESS_PER_DIMENSION = 0.1
 # force takes longer by this many times the build: a look that is in vain then costs little.
 _UNLIKELY_FACTOR, _UNLIKELY_EXCESS = 2.0, 7.0
 # On the CPU, a tree is built without a sample if a tree of uniform points would take as long as brute force, or a
-# little longer where that has several precisions: some data are much harder then, for their points are packed twice.
+# little longer where that begins in int8: some data are much harder then, for their points are packed twice.
 _MARGIN = 1.15
 # The share of brute force that a look may take on the CPU if a tree of uniform points would take still longer.
 _WORTH_A_LOOK, _WORTH_A_LOOK_IF_UNLIKELY = 0.3, 0.15
@@ -154,7 +154,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     uniform = choice.by_tree_of_uniform
     if problem.devices and uniform <= brute:
         return choice
-    margin = _MARGIN if len(plan.precisions) > 1 else 1.0
+    margin = _MARGIN if plan.precisions[0] == "int8" else 1.0
     if not problem.devices and uniform <= margin * brute:
         return dataclasses.replace(choice, step=None)
     likely = uniform <= _UNLIKELY_FACTOR * brute
