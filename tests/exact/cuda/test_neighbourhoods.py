@@ -37,20 +37,20 @@ def tight(n: int = N, d: int = D, seed: int = 0, apart: float = 1e4, dtype: Any 
     return rows.astype(dtype)
 
 
-def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean") -> list[tuple[Any, Any]]:
+def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean", least: int = 1) -> list[tuple[Any, Any]]:
     """What neighbourhoods of queries are, given their true k-th values."""
     q, p = tensors(DEVICE, queries, points)
     form = make_form(p, metric)
     (kth,) = tensors(DEVICE, brute(queries, points, k, metric).distances[:, -1])
-    found = list(neighbourhoods.neighbourhoods(q, p, form, reach_of(kth, form), 1))
+    found = list(neighbourhoods.neighbourhoods(q, p, form, reach_of(kth, form), least))
     return [tuple(part.cpu().numpy() for part in one) for one in found]
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbourhoods are worth it however small they are."""
-    monkeypatch.setattr(neighbourhoods, "LEAST_SAVED", 1)
-    monkeypatch.setattr(neighbourhoods, "LEAST_SAVED_BY_ROUND", 1)
+    monkeypatch.setattr(neighbourhoods, "_OF_ROUND", 1)
+    monkeypatch.setattr(engine, "OF_VALUES", 1)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
@@ -124,10 +124,9 @@ def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = points[:30] + np.float32(0.5)
 
     def sizes(least: int, by_round: int = 1, centres: int = 64) -> list[int]:
-        monkeypatch.setattr(neighbourhoods, "LEAST_SAVED", least)
-        monkeypatch.setattr(neighbourhoods, "LEAST_SAVED_BY_ROUND", by_round)
+        monkeypatch.setattr(neighbourhoods, "_OF_ROUND", by_round)
         monkeypatch.setattr(neighbourhoods, "CENTRES", centres)
-        return [len(some) for some, _ in rounds(queries, points, K)]
+        return [len(some) for some, _ in rounds(queries, points, K, least=least)]
 
     assert sorted(sizes(1)) == [7, 7, 8, 8]
     assert sizes(7 * 180 * D + 1) == [8, 8]
@@ -216,3 +215,32 @@ def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.M
     searches = [names for names in expected if "pack_kernel" in names and "dense_kernel" not in names]
     assert searches
     assert all({"screen_kernel", "refine_kernel", "certify_kernel"} <= names for names in searches)
+
+
+@pytest.mark.parametrize(("least", "before"), [(1, True), (1 << 40, False)])
+def test_long_searches_look_nearby_before_they_retry(least: int, before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is left is screened again; neighbourhoods within neighbourhoods are, too."""
+    monkeypatch.setattr(engine, "OF_SCREEN", least)
+    queries, points = tight(8, seed=1, apart=1e6), tight(400, apart=1e6)
+    queries[7] = 0
+    q, p = tensors(DEVICE, queries, points)
+    plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
+    steps: list[str] = []
+    levels, among = engine.Search.levels, engine.Search.search_among
+
+    def of_levels(self: Any) -> Any:
+        steps.append("levels")
+        return levels(self)
+
+    def of_among(self: Any, *given: Any) -> None:
+        steps.append("near")
+        among(self, *given)
+
+    monkeypatch.setattr(engine.Search, "levels", of_levels)
+    monkeypatch.setattr(engine.Search, "search_among", of_among)
+    with dispatch.on(plan.devices[0]):
+        plan = dataclasses.replace(plan, subsets=True)
+        found, _ = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
+    assert_same_neighbors(on_host(found), brute(queries, points, K), metric="euclidean")
+    assert {"levels", "near"} <= set(steps)
+    assert (steps[0] == "near") == before

@@ -143,6 +143,28 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
     check(points[[1, 66]], points, K, metric, width=4, **HERE)
 
 
+@pytest.mark.parametrize(
+    ("unproved", "width"),
+    [
+        ([40, 30, 5], 8),  # the first width that proves nearly all
+        ([500, 480, 470, 465], 2),  # none helps
+        ([900, 500, 480, 465], 4),  # and here one does
+        ([900, 700, 500, 300], 16),
+    ],
+)
+def test_a_width_that_hardly_helps_is_not_taken(
+    unproved: list[int], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (points,) = tensors(DEVICE, gaussian(40, 4))
+    plan = plan_of(points, points, 1, width=2, **HERE)
+    search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(points, plan)
+    left = iter(unproved)
+    monkeypatch.setattr(type(search), "pilot", lambda self, own: (torch.arange(1000) >= next(left)).to(torch.uint8))
+    search.fit_width(None)
+    assert search.width == width
+    assert search.unproved == unproved[[2, 4, 8, 16].index(width)] / 1000
+
+
 def test_rows_climb_as_far_as_they_have_to() -> None:
     queries, points = clusters_for_each_precision()
     report = check(queries, points, K, group=8, width=1, **ALL)

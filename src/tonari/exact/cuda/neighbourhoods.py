@@ -9,8 +9,8 @@ a query whose k-th value so far is a distance V, and y a point of its answer,
 so that a search among the points within |q - c| + V of c is as good as one among all. A round takes some of the queries
 as such c, drops those that are near to another one, and gives every query to the nearest of the rest, if that is near.
 
-Distances are float64 products of form rows with a bound on their error, so that no point is missed. Whether a search of
-some points takes less time than the exact values of all is estimated; a neighbourhood that is not worth it is left out.
+Distances are float64 products of form rows with a bound on their error, so that no point is missed. A neighbourhood
+that saves less than a search of it takes is left out, and a round that saves little is the last.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ CENTRES = 64  # queries that a round takes as centres
 _APART = 2.0  # times its reach: a centre that is not so far from another one is dropped
 _NEAR = 4.0  # times its reach: the farthest that a query may be from its centre
 _LARGEST_SHARE = 0.25  # of the points in a neighbourhood
-# Values of pairs that a neighbourhood, and a round, have to save: they take as long as these, some milliseconds.
-LEAST_SAVED, LEAST_SAVED_BY_ROUND = 1 << 32, 1 << 35
+# Values of pairs that a neighbourhood has to save, of which a search takes some milliseconds: where all values would be
+# compared, and where the points would be screened.
+OF_VALUES, OF_SCREEN = 1 << 32, 1 << 40
+_OF_ROUND = 8  # times as many have to be saved by a round
 _SLACK = 1 + 2.0**-20  # more than the roundings of bounds
 _TINY = 2.0**-70  # more than a distance loses by underflow
 
@@ -42,7 +44,7 @@ def reach_of(kth: Any, form: DeviceForm) -> Any:
 def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[tuple[Any, Any]]:
     """Yield queries, int64 (some,), and all points that may be in their answers, int64 (few,), ascending.
 
-    Waits for the device. Ends when fewer than `least` queries are left, or when it is not worth while.
+    Waits for the device.
 
     Parameters
     ----------
@@ -52,18 +54,19 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     reach : float64 tensor (rows,)
         No less than the distance of form rows to the k-th best point that is known; infinite if none is.
     least : int
+        Values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
     """
     import torch
 
     left = torch.arange(len(queries), device=points.device)
-    while len(left) >= least:
+    while len(left) * len(points) * form.d >= _OF_ROUND * least:
         done = torch.zeros(len(left), dtype=torch.bool, device=points.device)
         saved = 0
-        for mine, numbers in _round(queries[left], points, form, reach[left]):
+        for mine, numbers in _round(queries[left], points, form, reach[left], least):
             done[mine] = True
             saved += len(mine) * len(points) * form.d
             yield left[mine], numbers
-        if saved < LEAST_SAVED_BY_ROUND:
+        if saved < _OF_ROUND * least:
             return
         left = left[~done]
 
@@ -75,7 +78,7 @@ def rehearse_distances(rows: Any, form: DeviceForm) -> None:
     next(form_blocks(rows, form, torch.zeros(form.d, dtype=torch.float64, device=rows.device)))
 
 
-def _round(queries: Any, points: Any, form: DeviceForm, reach: Any) -> Iterator[tuple[Any, Any]]:
+def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[tuple[Any, Any]]:
     import torch
 
     n, d = points.shape
@@ -94,7 +97,7 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any) -> Iterator[
     inside = torch.cat([_squares(*block, centres, up=False) <= limits for block in form_blocks(points, form, origin)])
     given = torch.bincount(nearest[near], minlength=len(kept)).tolist()
     for at, (rows, count) in enumerate(zip(given, inside.sum(0).tolist(), strict=True)):
-        if count <= _LARGEST_SHARE * n and rows * (n - count) * d >= LEAST_SAVED:
+        if count <= _LARGEST_SHARE * n and rows * (n - count) * d >= least:
             yield (near & (nearest == at)).nonzero()[:, 0], inside[:, at].nonzero()[:, 0]
 
 

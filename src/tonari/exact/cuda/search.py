@@ -13,7 +13,6 @@ with all minima and more groups, then with products of higher precision, then by
 
 from __future__ import annotations
 
-import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
@@ -31,7 +30,7 @@ from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_co
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
-from tonari.exact.cuda.neighbourhoods import neighbourhoods, reach_of, rehearse_distances
+from tonari.exact.cuda.neighbourhoods import OF_SCREEN, OF_VALUES, neighbourhoods, reach_of, rehearse_distances
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
@@ -49,8 +48,10 @@ from tonari.select.cuda.dispatch import k_smallest
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
 # the planned width) it takes to prove all but a share of PILOT_UNPROVED.
 PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
+HARDLY_MORE = 1.1  # times as many rows
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 LEAST_LEFT = 256  # rows that a first retry has not proved, from which on copies of points are looked for
+TYPICAL = 16  # the points near some rows, and these rows, are about one in so many: kernels are compiled ahead for that
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 
 
@@ -358,6 +359,11 @@ class Search:
         return self.chooser.sample(self.width)
 
     @property
+    def first(self) -> tuple[str, int, Sample | None]:
+        """The precision, width and sample of a first attempt."""
+        return self.plan.precisions[0], self.width, self.sample
+
+    @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
         return PILOT_BATCHES * self.plan.query_batch
@@ -366,11 +372,17 @@ class Search:
         """Double the width until nearly all of the first rows are proved; return the search to go on with.
 
         How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
+        If even the largest width leaves many, the least of those that leave hardly more is taken.
         """
+        tried: list[tuple[int, float]] = []
         while True:
             proved = self.pilot(own)
             self.unproved = int((proved == 0).sum()) / len(proved)
-            if self.unproved <= PILOT_UNPROVED or self.width >= WIDEST * self.least_width:
+            tried.append((self.width, self.unproved))
+            if self.unproved <= PILOT_UNPROVED:
+                return self
+            if self.width >= WIDEST * self.least_width:
+                self.width, self.unproved = next(one for one in tried if one[1] <= HARDLY_MORE * self.unproved)
                 return self
             self.width *= 2
 
@@ -438,6 +450,7 @@ class Search:
     def retry(self, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, with more groups and at higher precisions."""
         queries, plan, looked = self.queries, self.plan, False
+        self.retry_nearby(OF_SCREEN, own, found, proved, report)
         for level, search_again in self.levels():
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
@@ -455,7 +468,8 @@ class Search:
             look, looked = plan.subsets and not looked and len(rows) - certified >= LEAST_LEFT, True
             if look and self.retry_without_copies((proved == 0).nonzero()[:, 0], own, found, report):
                 return
-        rows = self.retry_nearby((proved == 0).nonzero()[:, 0], own, found, report)
+        self.retry_nearby(OF_VALUES, own, found, proved, report)
+        rows = (proved == 0).nonzero()[:, 0]
 
         def compare(some: slice) -> None:
             these = rows[some]
@@ -472,19 +486,16 @@ class Search:
             self.search_among(kept, rows, own, found, report, self.plan)
         return kept is not None
 
-    def retry_nearby(self, rows: Any, own: Any, found: Neighbors, report: Report) -> Any:
-        """Search some rows among the points near to them, where these are few; return the rest of the rows."""
-        plan, points, form = self.plan, self.prepared.points, self.prepared.form
-        if not (plan.subsets and get_metric(plan.metric).squares and len(rows) >= LEAST_LEFT):
-            return rows
-        import torch
-
-        queries, reach = self.queries[rows], reach_of(found.distances[rows, -1], form)
-        left = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
-        for some, numbers in neighbourhoods(queries, points, form, reach, LEAST_LEFT):
-            self.search_among(numbers, rows[some], own, found, report, dataclasses.replace(plan, subsets=False))
-            left[some] = False
-        return rows[left]
+    def retry_nearby(self, least: int, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+        """Search rows among the points near to them, where that saves `least` values and more."""
+        plan, prepared = self.plan, self.prepared
+        if not (plan.subsets and get_metric(plan.metric).squares):
+            return
+        rows = (proved == 0).nonzero()[:, 0]
+        reach = reach_of(found.distances[rows, -1], prepared.form)
+        for some, numbers in neighbourhoods(self.queries[rows], prepared.points, prepared.form, reach, least):
+            self.search_among(numbers, rows[some], own, found, report, plan)
+            proved[rows[some]] = 1
 
     def search_among(self, numbers: Any, rows: Any, own: Any, found: Neighbors, report: Report, plan: CudaPlan) -> None:
         """Search some rows among the points of these numbers, expecting kernels for as many."""
@@ -495,7 +506,7 @@ class Search:
         def rehearse() -> None:
             twin = DevicePoints(without_data(some.rows), plan.metric, plan.precisions[0])
             begun = twin.begin(without_data(queries), part)
-            begun.batch(begun.queries, without_data(ids), plan.precisions[0], begun.width, begun.sample)
+            begun.batch(begun.queries, without_data(ids), *begun.first)
 
         with expecting(rehearse):
             fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
@@ -519,6 +530,10 @@ class Search:
         if self.plan.subsets and rows >= LEAST_LEFT:
             runs_of_copies(self.prepared.points)
             rehearse_distances(queries, self.prepared.form)
+            some = slice(0, max(1, len(self.prepared.points) // TYPICAL))
+            twin = DevicePoints(self.prepared.points[some], self.plan.metric, self.plan.precisions[0])
+            few = twin.begin(queries[: max(1, rows // TYPICAL)], self.plan)
+            few.batch(few.queries, None if ids is None else ids[: len(few.queries)], *few.first)
         for _, search_again in self.levels():
             search_again(queries, ids)
         self.compare(queries, ids)
