@@ -92,6 +92,7 @@ def test_ratios_are_of_one_run_and_have_their_spread() -> None:
     assert text_of(cells.times(who="faiss"), *rows) == "3.0 to 4.0×"
     assert text_of(cells.against(who="faiss"), *rows) == "8.00 s (3.0 to 4.0×)"
     assert text_of(cells.against_of_runs(who="faiss"), *rows) == "8.00 s (8.00 to 12.0 s)"
+    assert text_of(cells.against_newest(who="faiss"), *rows) == "8.00 s (4.0×)"
     assert text_of(cells.share(who="faiss"), *rows) == "0.25 to 0.33"
     assert text_of(cells.over({"who": "tonari"}), *rows, who="faiss") == "4.0×"
 

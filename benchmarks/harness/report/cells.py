@@ -119,6 +119,16 @@ def against(**theirs: Any) -> Kind:
     return cell
 
 
+def against_newest(**theirs: Any) -> Kind:
+    """A peer's seconds and in brackets ours into it, in the newest run that has both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        pair = results.pairs(where, {**where, **theirs})[-1]
+        return Cell(f"{shown(pair[1])} ({times_text([ratio(*pair)])})", pair)
+
+    return cell
+
+
 def against_of_runs(**theirs: Any) -> Kind:
     """A peer's seconds in the newest run and in all that have both."""
 

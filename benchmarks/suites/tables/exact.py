@@ -9,6 +9,7 @@ from typing import Any
 
 from ...harness.report.cells import (
     against,
+    against_newest,
     against_of_runs,
     asking,
     number,
@@ -65,7 +66,7 @@ def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
     )
 
 
-CUVS, FLASH32, FLASH16 = ({"who": who} for who in ("cuvs", "flash float32", "flash float16"))
+CUVS, FLASH32, FLASH16, TORCH32 = ({"who": who} for who in ("cuvs", "flash float32", "flash float16", "torch float32"))
 CUDA_COLUMNS = (
     Column("tonari", seconds(bold=True)),
     Column("cuVS brute force", against(**CUVS), sparse=True),
@@ -157,9 +158,9 @@ TABLES: dict[str, Table] = {
         where={"suite": "exact_cuda", **H100},
         columns=(
             Column("tonari", seconds(bold=True), {"who": "tonari"}),
-            Column("cuVS brute force", against(**CUVS), {"who": "tonari"}),
-            Column("its recall", asking(recall(), **CUVS)),
-            Column("flash_knn, float32", against(**FLASH32), {"who": "tonari"}),
+            Column("torch, float32", against_newest(**TORCH32), {"who": "tonari"}),
+            Column("its recall", asking(recall(), **TORCH32)),
+            Column("flash_knn, float32", against_newest(**FLASH32), {"who": "tonari"}),
             Column("its recall", asking(recall(), **FLASH32)),
         ),
         lines=(

@@ -12,7 +12,8 @@ factor of about two on other machines of the same kind.
                              two cores of a Xeon of model 207 with AMX, 2026-11-26: 10,000 to 1,000,000 points of
                              2 to 12 dimensions
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
-                             960 dimensions, 1 and 2,000 queries, k = 10 and 100
+                             960 dimensions, 1 and 2,000 queries, k = 10 and 100; start, point and query: two cores of
+                             model 207, 2026-11-26, SIFT and uniform points of 15 to 27 dimensions in that grid
     TREE["amx"]              two cores of a Xeon of model 207, 2026-11-26: uniform points and SIFT of 2 to 10 dimensions
                              took 1.1 to 1.7 times as long to search as on the EPYC, and as long to build
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
@@ -123,10 +124,10 @@ BRUTE = {
     ),
 }
 BRUTE["amx", "gemm"] = BruteCosts(
-    start=8e-4,
-    point=1.5e-7,
+    start=1.3e-3,
+    point=9e-8,
     point_value=6.2e-9,
-    query=2.7e-6,
+    query=6e-6,
     query_neighbour=1.8e-7,
     neighbour_value=8.5e-10,
     pair=2e-10,

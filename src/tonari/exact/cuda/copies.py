@@ -99,7 +99,7 @@ def runs_of_copies(points: Any) -> tuple[Any, Any]:
     hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
     launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=WARPS)
     if points.device.type == "meta":
-        order = torch.empty_like(hashes)  # torch imports for half a second to sort nothing
+        order = torch.empty(n, dtype=torch.int64, device="meta")  # to sort nothing, torch imports for half a second
     else:
         hashes, order = hashes.sort(stable=True)
     compared = {"bits_ptr": bits, "hashes_ptr": hashes, "order_ptr": order, "same_ptr": same}
