@@ -26,7 +26,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import contracted_search, contraction
+    from tonari.exact.cuda import chooser, contracted_search, contraction
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.sampling import Sample
 
@@ -119,8 +119,8 @@ def test_several_devices(shard: str) -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.full)])
 def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
-    monkeypatch.setattr(engine, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
+    monkeypatch.setattr(chooser, "LEAST_ROWS", 1)
+    monkeypatch.setattr(chooser, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
     points = near_a_plane(300, D)
     report = check(points[:M], points, K, metric, width=12, form_dim=5, **HERE)
     assert set(report.rows_by_precision) == {"float16 in 5 dimensions"}

@@ -18,9 +18,10 @@ from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, on_device
 from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
+from tonari.exact.cuda.choices import PRECISIONS
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
 from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
-from tonari.exact.cuda.plan import PRECISIONS, CudaPlan, is_contracted_for
+from tonari.exact.cuda.plan import CudaPlan, is_contracted_for
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import make_problem
 
@@ -225,7 +226,7 @@ def test_what_copies_take_goes_first_and_the_second_rung_before_the_points_do() 
     plan = made(**BIG, query_batch=1024, memory=most.total_bytes - 1)
     assert (most.subsets, plan.subsets) == (True, False)
     assert plan.precisions == most.precisions == ("float16", "split", "values")
-    assert most.total_bytes - plan.total_bytes == 10**6 * (4 * 128 + 64)
+    assert most.total_bytes - plan.total_bytes == 10**6 * (4 * 128 + 64) + plan.packed_bytes
     tight = made(**BIG, query_batch=1024, memory=plan.total_bytes - 1)
     assert tight.route == "resident"
     assert tight.precisions == ("float16", "values")

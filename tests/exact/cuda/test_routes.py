@@ -56,8 +56,8 @@ if HAS_TORCH:
     from tonari.cuda import devices as places
     from tonari.cuda import staging
     from tonari.cuda.prefetch import Feeder, bring, slabs
+    from tonari.exact.cuda import chooser
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.form import make_form
     from tonari.exact.cuda.pack import new_flags, pack_points
     from tonari.exact.cuda.partition import Place, plan_for_part
@@ -366,8 +366,8 @@ def test_a_second_look_takes_more_groups() -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine"])
 def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
-    monkeypatch.setattr(engine, "sample_for", lambda n, width, group: Sample(stride=4, rank=3, capacity=128))
+    monkeypatch.setattr(chooser, "LEAST_ROWS", 1)
+    monkeypatch.setattr(chooser, "sample_for", lambda n, width, group: Sample(stride=4, rank=3, capacity=128))
     report = check(gaussian(M, D, 1), gaussian(N, D), K, metric, **{**SCREENED, "width": 6})
     assert report.rows_by_precision == {"float16": M}
 

@@ -40,6 +40,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
+    from tonari.exact.cuda import chooser
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.oom_retry import in_batches
     from tonari.exact.cuda.sampling import Sample
@@ -205,8 +206,8 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sample], None]:
     """Let searches take a sample that no search of so few points would take."""
 
     def take(sample: Sample) -> None:
-        monkeypatch.setattr(engine, "LEAST_ROWS", 1)
-        monkeypatch.setattr(engine, "sample_for", lambda n, width, group: sample)
+        monkeypatch.setattr(chooser, "LEAST_ROWS", 1)
+        monkeypatch.setattr(chooser, "sample_for", lambda n, width, group: sample)
 
     return take
 

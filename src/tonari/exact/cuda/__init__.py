@@ -1,18 +1,20 @@
 """Brute force on CUDA: matrix units rank points, exact float64 values decide, and a bound proves each row.
 
     method.py            the registered method
-    plan.py, memory.py   every choice of a search, and the memory that it needs
+    plan.py, memory.py   every choice of a search, of what choices.py offers, and the memory that it needs
     dispatch.py          runs the plan's route on the plan's devices
     routes/              resident, streamed, host_refine, multi_gpu; partition.py: a part of a search
     cuda_graph_cache.py, cuda_graph_capture.py   repeated small searches are replayed as CUDA graphs
         │
     copies.py, first_copies.py   leave out copies of rows that no answer can hold
     search.py            batches of queries, retries at the next precision      oom_retry.py   smaller batches
+    neighbourhoods.py    the points near to rows that no bound separates
         │
     form.py              centre and scale, from a sample
     pack.py              rows -> float16 (or two of them) with measured errors
     sampling.py          size of the sample for a threshold, and length of the lists
     contraction.py       rows of fewer coordinates, form_dim.py how many; contracted_search.py screens them
+    chooser.py           which groups are refined
     screen.py            certified minima of groups (groups.py), all of them or those below a threshold
     screen_elementwise.py   the same for elementwise metrics
     candidate_groups.py  the lowest listed groups, and a bound on all others

@@ -173,8 +173,8 @@ class CudaNeeds:
         return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
     def subset_bytes(self) -> int:
-        """Return the bytes that it takes more to search among some of the points, at most all."""
-        return self.n * (SORTED_BYTES + self.d * self.itemsize)
+        """Return the bytes that it takes more to search among some of the points, at most all: these, and packed."""
+        return self.n * (SORTED_BYTES + self.d * self.itemsize) + self._packed(self.n, self.precisions[0], self.d)
 
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""

@@ -22,28 +22,25 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
-from tonari.cuda.matrix_units import check_matrix_units
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.certify import certify
+from tonari.exact.cuda.choices import PRECISIONS
+from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_copies
-from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
 from tonari.exact.cuda.neighbourhoods import OF_SCREEN, OF_VALUES, neighbourhoods, reach_of, rehearse_distances
 from tonari.exact.cuda.oom_retry import in_batches
-from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
+from tonari.exact.cuda.pack import new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.partition import plan_for_part
-from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
-from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
-from tonari.exact.cuda.screen import screen, screen_below
-from tonari.exact.cuda.screen_elementwise import screen_elementwise
-from tonari.exact.cuda.screened import AllMinima, Listed
+from tonari.exact.cuda.sampling import Sample
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
-from tonari.select.cuda.dispatch import k_smallest
 
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
 # the planned width) it takes to prove all but a share of PILOT_UNPROVED.
@@ -53,19 +50,6 @@ IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and prog
 LEAST_LEFT = 256  # rows that a first retry has not proved, from which on copies of points are looked for
 TYPICAL = 16  # the points near some rows, and these rows, are about one in so many: kernels are compiled ahead for that
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
-
-
-class Prepared(Protocol):
-    """The interface of prepared points: their form and packed copies."""
-
-    points: Any
-    form: DeviceForm
-
-    def read(self) -> None:
-        """Make the current stream wait until points, form and flags are written."""
-
-    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th point, for use on the current stream."""
 
 
 class Searchable(Prepared, Protocol):
@@ -255,66 +239,6 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
         bar.add(pairs)
 
 
-class Chooser:
-    """Screen and select: choose the groups of points that are refined.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    plan : CudaPlan
-        Determines the metric and the group size.
-    """
-
-    def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
-        self.prepared, self.plan = prepared, plan
-        self.elementwise = get_metric(plan.metric).form == "elementwise"
-        if not self.elementwise:
-            check_matrix_units(prepared.form.centre.device)
-
-    def sample(self, width: int) -> Sample | None:
-        """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
-        if self.elementwise or min(self.plan.m, self.plan.query_batch) < LEAST_ROWS:
-            return None
-        return sample_for(len(self.prepared.points), width, self.plan.group)
-
-    def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
-        """Return the groups of each row to refine, and a lower bound on the scores of all other points.
-
-        Groups have the plan's size, or LEAST_GROUP points if a sample is used. The bound is None if there are no other
-        points.
-        """
-        return self.screened(packed, precision, sample).lowest(width)
-
-    def screened(self, packed: Any, precision: str, sample: Sample | None) -> AllMinima | Listed:
-        """Screen all points: all minima, or those below a threshold from a sample."""
-        if sample is None:
-            minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
-            return AllMinima(minima, self.plan.group)
-        return self._sampled(packed, precision, sample)
-
-    def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
-        import torch
-
-        points = self.prepared.packed(precision, stride)
-        minima = torch.empty((len(packed.values), groups), dtype=torch.float32, device=packed.values.device)
-        everything = slice(0, len(packed.values))
-        if self.elementwise:
-            screen_elementwise(packed, points, minima, metric=self.plan.metric, group=self.plan.group, rows=everything)
-        else:
-            screen(packed, points, everything, self.plan.group, minima)
-        return minima
-
-    def _sampled(self, packed: Any, precision: str, sample: Sample) -> Listed:
-        """Return the groups below a sampled threshold."""
-        m = len(packed.values)
-        count = -(-len(self.prepared.points) // sample.stride)
-        minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
-        thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
-        del minima
-        points = self.prepared.packed(precision)
-        return Listed(screen_below(packed, points, slice(0, m), thresholds, sample.capacity), thresholds)
-
-
 class _Answer:
     """The results of all batches in one pair of tensors. The result of a single batch is kept as it is."""
 
@@ -483,7 +407,7 @@ class Search:
         """Search some rows among the points without copies that they cannot find; False if there are none."""
         kept = numbers_of_first_copies(self.prepared.points, self.plan.k + 1)
         if kept is not None:
-            self.search_among(kept, rows, own, found, report, self.plan)
+            self.search_among(kept, rows, own, found, report)
         return kept is not None
 
     def retry_nearby(self, least: int, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
@@ -494,12 +418,12 @@ class Search:
         rows = (proved == 0).nonzero()[:, 0]
         reach = reach_of(found.distances[rows, -1], prepared.form)
         for some, numbers in neighbourhoods(self.queries[rows], prepared.points, prepared.form, reach, least):
-            self.search_among(numbers, rows[some], own, found, report, plan)
+            self.search_among(numbers, rows[some], own, found, report)
             proved[rows[some]] = 1
 
-    def search_among(self, numbers: Any, rows: Any, own: Any, found: Neighbors, report: Report, plan: CudaPlan) -> None:
+    def search_among(self, numbers: Any, rows: Any, own: Any, found: Neighbors, report: Report) -> None:
         """Search some rows among the points of these numbers, expecting kernels for as many."""
-        some, queries = Subset(self.prepared.points, numbers), self.queries[rows]
+        plan, some, queries = self.plan, Subset(self.prepared.points, numbers), self.queries[rows]
         part = plan_for_part(plan, len(numbers), len(rows), plan.devices[0])
         ids = None if own is None else some.places(own[rows])
 

@@ -30,6 +30,7 @@ from tonari.cuda.streams import Written
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.cuda.certify import certify
+from tonari.exact.cuda.chooser import Chooser
 from tonari.exact.cuda.form import SAMPLE_ROWS, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP
 from tonari.exact.cuda.memory import MEMBER_BYTES, wider
@@ -38,7 +39,6 @@ from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_qu
 from tonari.exact.cuda.partition import Place, search_whole
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import NO_MEMBER, SCRATCH_BYTES, list_members
-from tonari.exact.cuda.search import Chooser
 from tonari.exact.plan import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric

@@ -20,8 +20,9 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
+from tonari.exact.cuda.choices import share
 from tonari.exact.cuda.partition import Place, SearchPart, plan_for_part
-from tonari.exact.cuda.plan import CudaPlan, share
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists

@@ -26,8 +26,9 @@ from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
+from tonari.exact.cuda.choices import share
 from tonari.exact.cuda.partition import Place, plan_for_part
-from tonari.exact.cuda.plan import CudaPlan, share
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
 from tonari.exact.cuda.search import DevicePoints
 from tonari.exact.cuda.within import WithinSearch

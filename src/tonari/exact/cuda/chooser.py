@@ -1,0 +1,90 @@
+"""Screen and select: which groups of points of a batch are refined."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tonari.cuda.matrix_units import check_matrix_units
+from tonari.exact.cuda.form import DeviceForm
+from tonari.exact.cuda.groups import group_count
+from tonari.exact.cuda.pack import PackedPoints
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
+from tonari.exact.cuda.screen import screen, screen_below
+from tonari.exact.cuda.screen_elementwise import screen_elementwise
+from tonari.exact.cuda.screened import AllMinima, Listed
+from tonari.metrics import get_metric
+from tonari.select.cuda.dispatch import k_smallest
+
+
+class Prepared(Protocol):
+    """The interface of prepared points: their form and packed copies."""
+
+    points: Any
+    form: DeviceForm
+
+    def read(self) -> None:
+        """Make the current stream wait until points, form and flags are written."""
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th point, for use on the current stream."""
+
+
+class Chooser:
+    """Screen and select: choose the groups of points that are refined.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    plan : CudaPlan
+        Determines the metric and the group size.
+    """
+
+    def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
+        self.prepared, self.plan = prepared, plan
+        self.elementwise = get_metric(plan.metric).form == "elementwise"
+        if not self.elementwise:
+            check_matrix_units(prepared.form.centre.device)
+
+    def sample(self, width: int) -> Sample | None:
+        """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
+        if self.elementwise or min(self.plan.m, self.plan.query_batch) < LEAST_ROWS:
+            return None
+        return sample_for(len(self.prepared.points), width, self.plan.group)
+
+    def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
+        """Return the groups of each row to refine, and a lower bound on the scores of all other points.
+
+        Groups have the plan's size, or LEAST_GROUP points if a sample is used. The bound is None if there are no other
+        points.
+        """
+        return self.screened(packed, precision, sample).lowest(width)
+
+    def screened(self, packed: Any, precision: str, sample: Sample | None) -> AllMinima | Listed:
+        """Screen all points: all minima, or those below a threshold from a sample."""
+        if sample is None:
+            minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
+            return AllMinima(minima, self.plan.group)
+        return self._sampled(packed, precision, sample)
+
+    def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
+        import torch
+
+        points = self.prepared.packed(precision, stride)
+        minima = torch.empty((len(packed.values), groups), dtype=torch.float32, device=packed.values.device)
+        everything = slice(0, len(packed.values))
+        if self.elementwise:
+            screen_elementwise(packed, points, minima, metric=self.plan.metric, group=self.plan.group, rows=everything)
+        else:
+            screen(packed, points, everything, self.plan.group, minima)
+        return minima
+
+    def _sampled(self, packed: Any, precision: str, sample: Sample) -> Listed:
+        """Return the groups below a sampled threshold."""
+        m = len(packed.values)
+        count = -(-len(self.prepared.points) // sample.stride)
+        minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
+        thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
+        del minima
+        points = self.prepared.packed(precision)
+        return Listed(screen_below(packed, points, slice(0, m), thresholds, sample.capacity), thresholds)
