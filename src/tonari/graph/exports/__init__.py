@@ -8,7 +8,8 @@ common.py          what several need: lists with or without self, and what they 
 
 csr.py             scipy.sparse.csr_matrix
 weights.py         how much alike the ends of each edge are, as such a matrix
-umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points
+umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points, searcher.py what
+                   that needs of an index
 opentsne.py        openTSNE's knn_index
 sklearn.py         metric="precomputed"
 scanpy.py          obsp and uns of an AnnData

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import index_dtype
 from tonari.graph.exports.common import refuse_similarities, refuse_squares, with_self
+from tonari.graph.exports.searcher import Searcher
 from tonari.graph.lists import Lists
-
-
-class Searcher(Protocol):
-    """What embedding new points needs of a :class:`tonari.Index`."""
-
-    metric: str
-    weights: tuple[float, ...] | None
-
-    @property
-    def n(self) -> int:
-        """The number of points."""
-
-    @property
-    def ids_are_rows(self) -> bool:
-        """Whether results name row numbers."""
-
-    def search(self, queries: Any, k: int) -> Neighbors:
-        """Find the k nearest points of every query."""
 
 
 def to_umap(lists: Lists, index: Searcher | None, n_neighbors: int | None) -> tuple[Any, ...]:

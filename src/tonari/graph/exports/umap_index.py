@@ -17,7 +17,7 @@ except ImportError:  # to_umap says so; all modules can be imported without the 
     NNDescent = object
 
 if TYPE_CHECKING:
-    from tonari.graph.exports.umap import Searcher
+    from tonari.graph.exports.searcher import Searcher
 
 
 class UmapIndex(NNDescent):
