@@ -62,7 +62,8 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     while len(left) * len(points) * form.d >= _OF_ROUND * least:
         done = torch.zeros(len(left), dtype=torch.bool, device=points.device)
         saved = 0
-        for mine, numbers in _round(queries[left], points, form, reach[left], least):
+        asking = queries if len(left) == len(queries) else queries[left]
+        for mine, numbers in _round(asking, points, form, reach[left], least):
             done[mine] = True
             saved += len(mine) * len(points) * form.d
             yield left[mine], numbers
@@ -84,11 +85,14 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) 
     n, d = points.shape
     origin = torch.zeros(d, dtype=torch.float64, device=points.device)
     step = -(-len(queries) // CENTRES)
-    centres = torch.cat([rows for rows, _ in form_blocks(queries[::step], form, origin)])
-    squares = torch.cat([_squares(*block, centres, up=True) for block in form_blocks(queries, form, origin)])
-    kept = _far_apart(squares[::step].sqrt().tolist(), (_APART * reach[::step]).tolist())
+    centres, lengths = map(torch.cat, zip(*form_blocks(queries[::step], form, origin), strict=True))
+    apart = _squares(centres, lengths, centres, up=True).sqrt()
+    kept = _far_apart(apart.tolist(), (_APART * reach[::step]).tolist())
     centres = centres[kept]
-    distances, nearest = squares[:, kept].sqrt().min(1)
+    # Of each block of queries only the nearest is kept: all distances would take more memory than the queries.
+    found = [_squares(*block, centres, up=True).min(1) for block in form_blocks(queries, form, origin)]
+    squares, nearest = map(torch.cat, zip(*found, strict=True))
+    distances = squares.sqrt()
     near = distances <= _NEAR * reach  # also where both are infinite, which the next line takes back
     near &= (distances + reach).isfinite()
     farthest = torch.zeros(len(kept), dtype=torch.float64, device=points.device)
