@@ -25,14 +25,14 @@ SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhood
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
-_SHORT = 64  # columns of a row that is not short
+_SHORT = 16  # columns of a row that is not short
 
 
 def wider(d: int) -> int:
     """Return how many times as many groups of rows of d columns a retry refines.
 
-    >>> wider(5), wider(32), wider(768)
-    (16, 8, 4)
+    >>> wider(3), wider(5), wider(16), wider(768)
+    (16, 12, 4, 4)
     """
     return WIDER * min(4, max(1, _SHORT // d))
 
