@@ -84,9 +84,13 @@ def test_rows_that_differ_in_one_column_are_no_copies() -> None:
     assert numbers_of_first_copies(*tensors(DEVICE, rows), 1) is None
 
 
-def test_a_hash_that_all_rows_share_makes_no_row_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows decide: of equal hashes only neighbours in the order that are equal are copies."""
-    rows = copied()
+@pytest.mark.parametrize("columns", [1, 70])
+def test_a_hash_that_all_rows_share_makes_no_row_a_copy(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows decide: of equal hashes only neighbours in the order that are equal are copies.
+
+    Rows may differ in the first of several blocks of columns only.
+    """
+    rows = np.hstack([copied(), np.zeros((N, columns), np.float32)])
     real = copies.launch
 
     def launch(kernel: Any, programs: int, arguments: Any, **options: Any) -> None:
@@ -100,6 +104,13 @@ def test_a_hash_that_all_rows_share_makes_no_row_a_copy(monkeypatch: pytest.Monk
     assert set(counted(rows, 1)) <= set(kept.tolist())
     follows = [0] + [i for i in range(1, N) if (rows[i] != rows[i - 1]).any()]
     assert kept.tolist() == follows
+
+
+@pytest.mark.parametrize("column", [0, 63, 64, 129])
+def test_rows_that_take_turns_are_told_apart_by_any_column(column: int) -> None:
+    rows = np.ones((40, 130), np.float32)
+    rows[1::2, column] = 2.0
+    assert numbers_of_first_copies(*tensors(DEVICE, rows), 3).tolist() == list(range(6))
 
 
 def test_strided_rows() -> None:
