@@ -251,16 +251,19 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
 
 
 def test_without_copies_rows_climb_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that are near to each other, but no copies: the look finds nothing, and all values are compared."""
+    """Rows that are near to each other, but no copies: one look finds nothing, and all values are compared."""
     monkeypatch.setattr(engine, "LEAST_LEFT", 1)
     points = np.full((150, D), 8, np.float32)
     points[:, 0] += np.float32(2.0**-20) * np.arange(150)
     points = np.concatenate([points, -points[:1]])
     q, p = tensors(DEVICE, points[[75]], points)
-    plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
+    plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "split", "values"))
     plan = dataclasses.replace(plan, subsets=True)
+    looked, real = [], engine.numbers_of_first_copies
+    monkeypatch.setattr(engine, "numbers_of_first_copies", lambda *given: looked.append(given) or real(*given))
     with dispatch.on(plan.devices[0]):
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
+    assert len(looked) == 1
     assert report.rows_by_precision == {"values": 1}
     assert_same_neighbors(on_host(found), brute(points[[75]], points, K), metric="euclidean")
 

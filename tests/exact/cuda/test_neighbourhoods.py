@@ -230,7 +230,7 @@ def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("least", "before"), [(1, True), (1 << 40, False)])
 def test_long_searches_look_nearby_before_they_retry(least: int, before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what is left is screened again; neighbourhoods within neighbourhoods are, too."""
+    """And what is left is screened again."""
     monkeypatch.setattr(engine, "OF_SCREEN", least)
     queries, points = tight(8, seed=1, apart=1e6), tight(400, apart=1e6)
     queries[7] = 0

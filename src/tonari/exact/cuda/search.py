@@ -8,7 +8,8 @@ for batch of queries:
     certify   the next minimum exceeds what the k-th value allows                           -> proved or not
 
 The host does not wait for results until all batches are launched. Then rows that were not proved are searched again:
-with all minima and more groups, then with products of higher precision, then by exact values of all points.
+with all minima and more groups, among first copies (copies.py), with products of higher precision, among the points
+near to them (neighbourhoods.py; in long searches before all this), and by exact values of all points.
 """
 
 from __future__ import annotations
@@ -373,9 +374,9 @@ class Search:
 
     def retry(self, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, with more groups and at higher precisions."""
-        queries, plan, looked = self.queries, self.plan, False
+        queries, plan = self.queries, self.plan
         self.retry_nearby(OF_SCREEN, own, found, proved, report)
-        for level, search_again in self.levels():
+        for turn, (level, search_again) in enumerate(self.levels()):
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
                 return
@@ -389,8 +390,8 @@ class Search:
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
             certified = int((proved[rows] != 0).sum())
             report.certify(level, certified)
-            look, looked = plan.subsets and not looked and len(rows) - certified >= LEAST_LEFT, True
-            if look and self.retry_without_copies((proved == 0).nonzero()[:, 0], own, found, report):
+            may_be_copies = turn == 0 and plan.subsets and len(rows) - certified >= LEAST_LEFT
+            if may_be_copies and self.retry_without_copies(rows[proved[rows] == 0], own, found, report):
                 return
         self.retry_nearby(OF_VALUES, own, found, proved, report)
         rows = (proved == 0).nonzero()[:, 0]

@@ -6,18 +6,17 @@ points cannot be embedded unless it is a ``pynndescent.NNDescent``. So this is o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tonari.graph.exports.searcher import Searcher
 
 try:
     from pynndescent import NNDescent
 except ImportError:  # to_umap says so; all modules can be imported without the libraries that take graphs
     NNDescent = object
-
-if TYPE_CHECKING:
-    from tonari.graph.exports.searcher import Searcher
 
 
 class UmapIndex(NNDescent):
