@@ -16,7 +16,7 @@ last with room for nearly all groups; and then they are searched like points wit
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
@@ -24,6 +24,7 @@ from tonari.core.slices import cut
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
+from tonari.exact.cuda.batches import PILOT_UNPROVED, Again, DevicePoints, Search
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.form_dim import choose_contraction
@@ -34,7 +35,6 @@ from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.search import PILOT_UNPROVED, Again, DevicePoints, Search
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
@@ -68,7 +68,7 @@ class ContractedPoints(Copied):
     Attributes
     ----------
     flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.search.DevicePoints`.
+        As for :class:`tonari.exact.cuda.batches.DevicePoints`.
     rows : ContractedRows
     farthest : float64 tensor of shape (1,)
         The largest error of any row.
@@ -165,7 +165,7 @@ class ContractedSearch(Search):
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
     ) -> tuple[Neighbors, Any]:
-        """Search some rows once; see :meth:`tonari.exact.cuda.search.Search.batch`."""
+        """Search some rows once; see :meth:`tonari.exact.cuda.batches.Search.batch`."""
         import torch
 
         prepared = self.prepared
@@ -211,15 +211,17 @@ class ContractedSearch(Search):
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
         return f"{precision} in {self.prepared.by.p} dimensions"
 
-    def levels(self) -> Iterator[tuple[str, Again]]:
+    def levels(self) -> Generator[tuple[str, Again], None, None]:
         """Yield the levels of contracted rows, and then those of all dimensions."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         if first != last and self.unproved <= PILOT_UNPROVED:  # few rows are not worth packing the points once more
             yield self.level(first), self.again(first, WIDER * self.width)
-        for wider in (WIDER, ROOMY):
-            yield self.level(last), self.again(last, wider * self.width)
-        if first != last:
-            self.prepared.forget(last)
+        try:
+            for wider in (WIDER, ROOMY):
+                yield self.level(last), self.again(last, wider * self.width)
+        finally:
+            if first != last:
+                self.prepared.forget(last)
         full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
         rest = Search(self.queries, full, self.plan)
         for precision in self.plan.precisions[:-1]:
