@@ -185,7 +185,7 @@ def test_rows_so_few_that_an_attempt_takes_longer_are_compared(at_once: bool, mo
     """Else one of the two that are left after the first attempt is proved by another."""
     queries, points = clusters_for_each_precision()
     n, d = points.shape
-    of_two = n * (2 * (d + batches.OF_PAIR) + batches.OF_READ * d)
+    of_two = 2 * n * (d + batches.OF_PAIR)
     monkeypatch.setattr(batches, "OF_ATTEMPT", of_two - (not at_once))
     report = check(queries, points, K, group=8, width=1, **ALL)
     assert report.rows_by_precision == (

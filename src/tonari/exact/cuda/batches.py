@@ -22,6 +22,7 @@ from tonari.cuda.streams import Written
 from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.choices import PRECISIONS
 from tonari.exact.cuda.chooser import Chooser, Prepared
+from tonari.exact.cuda.compare_few import compare_few
 from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
@@ -30,6 +31,7 @@ from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import Sample
+from tonari.exact.cuda.screened import listed_room
 from tonari.metrics import get_metric
 
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
@@ -37,10 +39,9 @@ from tonari.metrics import get_metric
 PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
 HARDLY_MORE = 1.1  # times as many rows
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
-# So many multiplications take about as long as another attempt. Rows that are compared with all points take one for
-# each column of a pair; selecting from the values of a pair takes about as long as OF_PAIR, and reading a value of the
-# points as OF_READ.
-OF_ATTEMPT, OF_PAIR, OF_READ = 1 << 32, 96, 16
+# Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
+# and OF_PAIR more, which is for selecting.
+OF_ATTEMPT, OF_PAIR = 1 << 30, 96
 
 
 class Searchable(Prepared, Protocol):
@@ -217,11 +218,17 @@ class Search:
     def are_few(self, rows: int) -> bool:
         """Whether comparing so many rows with all points takes no longer than another attempt."""
         n, d = self.prepared.points.shape
-        return rows == 0 or n * (rows * (d + OF_PAIR) + OF_READ * d) <= OF_ATTEMPT
+        return rows == 0 or rows * n * (d + OF_PAIR) <= OF_ATTEMPT
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
         """Return the neighbours of some rows by exact values of all points."""
         plan, points = self.plan, self.prepared.points
+        if self.are_few(len(queries)):
+            columns = listed_room(self.width) if self.sample else min(self.width, group_count(len(points), plan.group))
+            group = LEAST_GROUP if self.sample else plan.group
+            shape: dict[str, Any] = {"group": group, "columns": columns}
+            facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
+            return Neighbors(*compare_few(queries, points, plan.k, **shape, **facts))
         # Comparing with all points may use the memory that the minima of a batch took.
         scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(points), plan.group))
         compared = refine_all(

@@ -11,6 +11,11 @@ from tonari.exact.cuda.screen import Lists
 from tonari.select.cuda.dispatch import k_smallest
 
 
+def listed_room(width: int) -> int:
+    """Return the parts that are refined of the `width` lowest listed groups of a row."""
+    return width + max(6, width // 4)
+
+
 class AllMinima(NamedTuple):
     """The certified minimum of every group.
 
@@ -58,7 +63,7 @@ class Listed(NamedTuple):
 
     def lowest(self, width: int) -> tuple[Any, Any]:
         """Return parts of the `width` lowest groups of each row, and a lower bound on all other scores."""
-        return choose_groups(self.lists, self.thresholds, width, width + max(6, width // 4))
+        return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
         """Return the parts at or below each row's score."""

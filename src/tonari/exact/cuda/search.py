@@ -272,13 +272,15 @@ class Retries:
 def rehearse_retries(search: Search, rows: int, own: Any) -> None:
     """Search as many rows again as :class:`Retries` may, as a rehearsal: queries and points are on the device "meta".
 
-    Searches among some of the points are rehearsed when it is known how many these are.
+    Searches among some of the points are rehearsed when it is known how many these are, and few rows need no kernels
+    but those of a first attempt.
     """
+    if search.are_few(rows):
+        return
     queries, ids = search.queries[:rows], None if own is None else own[:rows]
-    if not search.are_few(rows):
-        if search.plan.subsets and rows >= LEAST_LEFT:
-            runs_of_copies(search.prepared.points)
-            rehearse_distances(queries, search.prepared.form)
-        for _, search_again in search.levels():
-            search_again(queries, ids)
+    if search.plan.subsets and rows >= LEAST_LEFT:
+        runs_of_copies(search.prepared.points)
+        rehearse_distances(queries, search.prepared.form)
+    for _, search_again in search.levels():
+        search_again(queries, ids)
     search.compare(queries, ids)

@@ -1,0 +1,64 @@
+"""A few rows by the exact values of all points, with the kernels that a first attempt has compiled already.
+
+Each row becomes as many rows as it takes to refine all groups, a part of them in each, in the shape in which a first
+attempt refines the chosen ones. Of the k best of each part the k best are those of the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.core.slices import cut
+from tonari.cuda.rehearsal import joined, to_visit
+from tonari.exact.cuda.groups import group_count
+from tonari.exact.cuda.refine import refine_groups
+from tonari.metrics import get_metric
+
+ENTRIES = 1 << 22  # of lists that are ordered at a time
+
+
+def compare_few(
+    queries: Any, points: Any, k: int, *, metric: str, group: int, columns: int, own: Any = None, double: bool
+) -> tuple[Any, Any]:
+    """Find the k best among all points.
+
+    Parameters
+    ----------
+    queries, points, k, metric, group, own, double
+        As for :func:`tonari.exact.cuda.refine.refine_groups`; at least one query.
+    columns : int
+        Groups of a part.
+
+    Returns
+    -------
+    distances, indices : as from ``refine_groups``
+    """
+    import torch
+
+    device = points.device
+    count = group_count(len(points), group)
+    parts = -(-count // columns)
+    numbers = torch.arange(parts * columns, dtype=torch.int32, device=device)
+    numbers = torch.where(numbers < count, numbers, -1).view(parts, columns)
+    found = []
+    block = max(1, ENTRIES // (parts * k))
+    for here in to_visit(cut(len(queries), block), device):
+        rows = here.stop - here.start
+        distances, indices = refine_groups(
+            queries[here].repeat_interleave(parts, 0),
+            points,
+            numbers.repeat(rows, 1),
+            k,
+            metric=metric,
+            group=group,
+            own=None if own is None else own[here].repeat_interleave(parts),
+            double=double,
+        )
+        # By value, and by index where values are equal; what is missing comes last.
+        indices, order = torch.where(indices < 0, 2**31 - 1, indices).view(rows, parts * k).sort(1)
+        distances = distances.view(rows, parts * k).gather(1, order)
+        best = distances.sort(dim=1, stable=True, descending=get_metric(metric).descending)
+        indices = indices.gather(1, best.indices[:, :k])
+        found.append((best.values[:, :k].contiguous(), torch.where(indices == 2**31 - 1, -1, indices)))
+    distances, indices = zip(*found, strict=True)
+    return joined(distances), joined(indices)
