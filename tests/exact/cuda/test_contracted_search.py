@@ -26,7 +26,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import chooser, contracted_search, contraction
+    from tonari.exact.cuda import chooser, contracted_screen, contracted_search, contraction
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.sampling import Sample
 
@@ -128,7 +128,7 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
-    monkeypatch.setattr(contracted_search, "ROOMY", contracted_search.WIDER)
+    monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
