@@ -187,6 +187,6 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
         yield last, times
 
 
-def retried_at_once(width: int) -> int:
-    """Return how many rows of a retry the scratch memory has room for."""
-    return max(1, SCRATCH_BYTES // (NEAR_BYTES * KEPT * width))
+def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
+    """Return how many rows of a retry the scratch memory has room for, at `each` bytes per group and member."""
+    return max(1, SCRATCH_BYTES // (each * KEPT * width))
