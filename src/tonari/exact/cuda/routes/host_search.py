@@ -37,6 +37,7 @@ from tonari.metrics.problem import make_problem
 # Members per slice of work: at most what takes a millisecond, or a second if each member is a page read from disk; and
 # not so few that a thread takes longer to start.
 MEMBERS, LEAST_MEMBERS = 1 << 13, 1 << 9
+LONG_SECONDS = 1.0  # of the CPU, from which on rows may be left to the device, whose kernels may have to be compiled
 
 
 class HostPoints(Protocol):
@@ -151,7 +152,7 @@ class HostSearch:
         problem = make_problem(n, len(rows), d, plan.k, **sizes)
         on_cpu, on_device = plan_on_cpu(problem, resident=False), self._streamed_plan(len(rows), sizes)
         own = self.own(numbers)
-        if on_device is not None and on_device.seconds < on_cpu.seconds:
+        if on_device is not None and max(on_device.seconds, LONG_SECONDS) < on_cpu.seconds:
             self._prepared.forget_samples()
             # Their own numbers in the whole search, as they do not follow one another.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
