@@ -107,9 +107,9 @@ class ContractedScreen:
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first)
         packed = pack_queries(rows.values, prepared.by.screened, precision, self._unread)
-        screened: Screened = self.chooser.screened(packed, precision, sample)
-        if keep:
-            screened = screened.kept(KEPT * width)
+        found = self.chooser.screened(packed, precision, sample)
+        screened: Screened = found.kept(KEPT * width) if keep else found
+        del found  # all minima, of which the lowest are kept
         count = 2 * self.plan.k + NEAREST
         lowest, _ = screened.lowest(min(width, count))
         _, nearest = refine_groups(

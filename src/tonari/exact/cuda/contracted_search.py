@@ -1,9 +1,9 @@
 """Exact search that screens contracted rows (contraction.py) and refines the original ones.
 
 for batch of queries:
-    look       contracted rows: of the members of the lowest groups the nearest in p coordinates     contracted_screen.py
+    look       contracted_screen.py: some points that are near in p coordinates
     refine     these, by their original rows               -> the k-th value V
-    within     everything that may be no worse than V                                                 contracted_screen.py
+    within     contracted_screen.py: everything that may be no worse than V
     refine     this, by its original rows                  -> the k best, which nothing else can be among
 
 Rows that are not proved are retried: if they are few, with all minima and more room; then with the last precision,

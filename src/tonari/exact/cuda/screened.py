@@ -10,7 +10,6 @@ from tonari.exact.cuda.near import Near, near_listed, near_minima
 from tonari.exact.cuda.screen import Lists
 from tonari.select.cuda.dispatch import k_smallest
 
-
 Screened: TypeAlias = "AllMinima | Lowest | Listed"
 
 
