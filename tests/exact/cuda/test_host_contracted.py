@@ -385,10 +385,9 @@ def test_queries_beyond_range_are_answered() -> None:
     assert report.refined > N
 
 
-@pytest.mark.parametrize("route", ["host_refine", "streamed"])
-def test_pilot_rows_do_not_choose_here(route: str) -> None:
-    with pytest.raises(Unsupported, match=rf"^form_dim='pilot': .*got route='{route}'; .*form_dim=64"):
-        plan_of(gaussian(2, D), gaussian(9, D), 1, form_dim="pilot", **{**HERE, "route": route})
+def test_pilot_rows_do_not_choose_here() -> None:
+    with pytest.raises(Unsupported, match=r"^form_dim='pilot': .*got route='host_refine'; .*form_dim=64"):
+        plan_of(gaussian(2, D), gaussian(9, D), 1, form_dim="pilot", **HERE)
 
 
 # ---------------------------------------------------------------- the plan
@@ -423,7 +422,9 @@ def test_what_does_not_fit_stays_in_host_memory_if_few_coordinates_do() -> None:
     assert plan.route == "host_refine"
     assert 60 * 10**6 * (4 * 64 + 8 + 2 * 64) <= plan.packed_bytes < 25 * 10**9
     assert plan.total_bytes < 79 * 10**9
-    assert plan.query_batch >= 128
+    assert plan.query_batch == 256
+    assert big(form_dim=64, n=6 * 10**6, route="host_refine").query_batch == 256  # so that several are on their way
+    assert big(form_dim=64, n=6 * 10**6, m=10**4, route="host_refine").query_batch == 1408
     tight = big(form_dim=64, memory=32 * 10**9)  # no room for the second precision
     assert tight.precisions == ("float16", "values")
     assert tight.total_bytes <= 32 * 10**9

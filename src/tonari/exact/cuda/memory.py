@@ -18,6 +18,7 @@ from tonari.select.cuda.order import MERGE_BYTES
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
+LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
 KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
@@ -184,7 +185,10 @@ class CudaNeeds:
         room = budget - self.total_bytes(slabs, 0)
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, SCRATCH_BYTES)) // row)
-        wanted = min(-(-self.m // LEAST_BATCH), MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
+        tiles = -(-self.m // LEAST_BATCH)
+        if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
+            tiles = -(-tiles // LEAST_BATCHES)
+        wanted = min(tiles, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         wanted = max(1, wanted) * LEAST_BATCH
         if room >= LEAST_BATCH:
             room = room // LEAST_BATCH * LEAST_BATCH

@@ -160,10 +160,10 @@ def plan_on_cuda(
     why_not = refuse_metric(problem)
     if why_not is not None:
         raise Unsupported(why_not)
-    if overrides.get("form_dim") == PILOT and overrides.get("route", "resident") != "resident":
+    if overrides.get("form_dim") == PILOT and overrides.get("route") == "host_refine":
         raise Unsupported(
-            f"form_dim='pilot': pilot rows choose for route='resident' only, got route={overrides['route']!r}; leave "
-            "one of them out, or name a number of coordinates, such as form_dim=64, for route='host_refine'"
+            "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
+            "coordinates, such as form_dim=64, or leave route out"
         )
     usual = not overrides
     if prepared_by is not None:
