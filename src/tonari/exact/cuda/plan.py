@@ -50,8 +50,8 @@ class CudaPlan(Plan):
         "cuda:0" and so on.
     route : str
         "resident": points and queries are on the device. "streamed": points, and if necessary queries, are copied to
-        the device slab by slab. "host_refine": only the packed copy of the points is on the device; the CPU refines the
-        candidates from the original rows in host memory.
+        the device slab by slab. "host_refine": only the packed copy of the points, or of their contracted rows, is on the
+        device; the CPU refines the candidates from the original rows in host memory.
     shard : str
         What several devices divide equally among them. "points": every query is compared with every part, and lists are
         merged. "queries": all points are on each device. "none" for one device.
@@ -128,8 +128,8 @@ def plan_on_cuda(
     Everything stays on the device ("resident") if it fits. Otherwise points are copied from host memory slab by slab
     ("streamed"), and so are queries if necessary; slabs are chosen for the least expected time. "host_refine" is chosen
     if the packed copy fits but the original rows do not, and if there are so few queries that refining on the CPU takes
-    no longer than streaming all points once more; otherwise only on request. The second precision is left out if its
-    packed copy does not fit.
+    no longer than streaming all points once more, or if contracted rows are asked for; otherwise only on request. The
+    second precision is left out if its packed copy does not fit.
 
     Several devices divide the points, or the queries if all points fit on each device and that is faster. Dividing the
     queries needs no merging of lists and refines no row more than once, but copies more points.
