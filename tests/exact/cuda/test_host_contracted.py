@@ -291,7 +291,9 @@ def test_the_rest_of_a_graph_leaves_itself_out(cpu: bool, monkeypatch: pytest.Mo
     rest: list[int] = []
     answer = host_search.HostSearch.rest
     monkeypatch.setattr(
-        host_search.HostSearch, "rest", lambda self, numbers: (rest.append(len(numbers)), answer(self, numbers))[1]
+        host_search.HostSearch,
+        "rest",
+        lambda self, numbers, **given: (rest.append(len(numbers)), answer(self, numbers, **given))[1],
     )
     for devices in ((DEVICE,), (DEVICE, DEVICE)):
         given: dict[str, Any] = {**HERE, "devices": devices, "group": 8, "width": 1, "form_dim": 3}
@@ -338,12 +340,27 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert passes.count(fitted) == 3  # by the fit, and by both searches
 
 
-def test_rows_that_cannot_be_contracted_are_searched_in_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
+def test_rows_that_cannot_be_contracted_are_searched_in_all_dimensions(
+    cpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(host_contracted, "FITTED_ROWS", 2)
     monkeypatch.setattr(engine, "WIDEST", 1)
+    costs(monkeypatch, cpu)
     points = gaussian(N, 30)
-    report = check(points[:3] + np.float32(0.3), points, 2, group=8, width=2, form_dim=2, **HERE)
-    assert report.rows_by_precision == {"values": 3}
+    given: dict[str, Any] = {"queries": points[:3] + np.float32(0.3), "points": points, "k": 2, "group": 8, "width": 2}
+    seen: list[tuple[int, int]] = []
+    _, report = search(**given, form_dim=2, **HERE, progress=lambda *pair: seen.append(pair))
+    assert report.rows_by_precision == {"values" if cpu else "float16": 3}
+    assert seen[-1] == (3 * N, 3 * N)
+    check(**given, form_dim=2, **HERE)
+    # Queries that no pass has looked at, as earlier ones had no use of it.
+    plan = plan_of(**given, form_dim=2, **HERE)
+    prepared = host_refine.prepare_host_refine(points, plan)
+    host_refine.search_host_refine(given["queries"], prepared, plan)
+    given["queries"][2, 5] = np.nan
+    with pytest.raises(ValueError, match=r"^queries: row 2 has a value that is not finite"):
+        host_refine.search_host_refine(given["queries"], prepared, plan)
 
 
 # ---------------------------------------------------------------- refused
@@ -518,7 +535,8 @@ def test_interrupt_stops_within_a_second() -> None:
     from tests.helpers.gpu_checks import interrupt
 
     plan = "plan=tonari.plan(2_000_000, 2_000_000, 64, 10, device='cuda', route='host_refine', form_dim=32)"
-    interrupt("np.random.default_rng(0).random((2_000_000, 64), np.float32)", 10, f"device='cuda', {plan}")
+    points = "np.random.default_rng(0).random((2_000_000, 64), np.float32) / np.arange(1, 65, dtype=np.float32)"
+    interrupt(points, 10, f"device='cuda', {plan}")
 
 
 def test_gaussian_rows_of_many_columns_are_right_all_the_same() -> None:

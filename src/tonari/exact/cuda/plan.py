@@ -50,8 +50,8 @@ class CudaPlan(Plan):
         "cuda:0" and so on.
     route : str
         "resident": points and queries are on the device. "streamed": points, and if necessary queries, are copied to
-        the device slab by slab. "host_refine": only the packed copy of the points, or of their contracted rows, is on the
-        device; the CPU refines the candidates from the original rows in host memory.
+        the device slab by slab. "host_refine": only the packed copy of the points, or of their contracted rows, is
+        on the device; the CPU refines the candidates from the original rows in host memory.
     shard : str
         What several devices divide equally among them. "points": every query is compared with every part, and lists are
         merged. "queries": all points are on each device. "none" for one device.

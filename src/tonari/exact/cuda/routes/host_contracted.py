@@ -172,7 +172,8 @@ class _Search(HostSearch):
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         left = np.arange(len(self.queries))
         width, unproved = self._fitted()
-        if unproved <= HOPELESS:
+        worth = unproved <= HOPELESS
+        if worth:
             left = self._certified(left, first, width, first_pass=True)
             self.check_queries()
             for precision, times in retries(self.plan, unproved):
@@ -180,7 +181,7 @@ class _Search(HostSearch):
             if first != last:
                 self.prepared.forget(last)
         if len(left):
-            self.rest(left)
+            self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
         """Return the width for the first pass: the planned one, or what is fitted to the first of many queries."""

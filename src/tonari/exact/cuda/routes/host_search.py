@@ -108,8 +108,7 @@ class HostSearch:
 
     def check_queries(self) -> None:
         """Refuse queries with values that were flagged; waits for the device."""
-        name = "points" if self.place.self_join else "queries"
-        inputs.check_flags(self.flags, self.queries, name, first=self.place.first_query)
+        inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
 
     def nearest(self, rows: npt.NDArray[Any], members: npt.NDArray[np.int32]) -> Neighbors:
         """Return the k best of the members of each row, by exact values.
@@ -144,9 +143,14 @@ class HostSearch:
         """Write the results of some queries."""
         self.found.distances[numbers], self.found.indices[numbers] = best
 
-    def rest(self, numbers: npt.NDArray[np.int64]) -> None:
-        """Answer some queries in all dimensions, on the CPU or on the device, whichever is expected to be faster."""
+    def rest(self, numbers: npt.NDArray[np.int64], *, seen: bool = True) -> None:
+        """Answer some queries in all dimensions, on the CPU or on the device, whichever is expected to be faster.
+
+        `seen` says that the progress has counted them, and that their values are checked; if not, they are all queries.
+        """
         points, plan, rows = self.points, self.plan, self.on_host(numbers)
+        if not seen:
+            inputs.check_held_values(rows, self._name, first=self.place.first_query, nonnegative=False)
         n, d = points.shape
         sizes: dict[str, Any] = {"dtype": points.dtype, "query_dtype": rows.dtype, "metric": plan.metric}
         problem = make_problem(n, len(rows), d, plan.k, **sizes)
@@ -156,7 +160,8 @@ class HostSearch:
             self._prepared.forget_samples()
             # Their own numbers in the whole search, as they do not follow one another.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
-            part, report = streamed.search_part(rows, points, on_device, place, _Uncounted(self.bar))
+            bar = _Uncounted(self.bar) if seen else self.bar
+            part, report = streamed.search_part(rows, points, on_device, place, bar)
             self.report.include(report)
             best = Neighbors(*(torch.as_tensor(array).cpu().numpy() for array in part))
         else:
@@ -165,6 +170,7 @@ class HostSearch:
             best, done = search_prepared(rows, prepared, on_cpu, self_ids=own, progress=False)
             self.report.refined += done.refined
             self.report.certify(plan.precisions[-1], len(numbers))
+            self.bar.add(0 if seen else len(numbers) * n)
         self.write(numbers, best)
 
     def own(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
@@ -187,6 +193,11 @@ class HostSearch:
         if isinstance(queries, np.ndarray):
             return np.ascontiguousarray(queries[numbers])
         return inputs.held(queries[torch.from_numpy(numbers).to(queries.device)].cpu())
+
+    @property
+    def _name(self) -> str:
+        """What messages call the queries."""
+        return "points" if self.place.self_join else "queries"
 
     def _lists(self, rows: int, ids: Any) -> Neighbors:
         """Allocate lists of k neighbours, all of them missing."""
