@@ -43,6 +43,8 @@ if HAS_TORCH:
     from tonari.exact.cuda import chooser, contracted_screen
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda import search as engine
+    from tonari.exact.cuda.contraction import contract
+    from tonari.exact.cuda.pack import new_flags
     from tonari.exact.cuda.partition import Place, plan_for_part
     from tonari.exact.cuda.routes import host_contracted, host_refine, host_search
     from tonari.exact.cuda.routes import multi_gpu as several
@@ -420,6 +422,17 @@ def test_the_plan_says_it_and_counts_every_byte() -> None:
     kept = [prepared.rows.values, prepared.rows.errors, packed.values, packed.low, packed.e1, packed.e2]
     assert plan.packed_bytes == sum(tensor.nbytes for tensor in kept)
     assert plan.copied_bytes == plan.output_bytes == 0
+
+
+def test_slab_by_slab_is_as_at_once() -> None:
+    points = near_a_plane(300, D).astype(np.float64)
+    points[270] *= 30  # whose error is the largest
+    prepared = host_refine.prepare_host_refine(points, plan_of(points[:2], points, 2, form_dim=4, **HERE))
+    (there,) = tensors(DEVICE, points)
+    whole = contract(there, prepared.by, new_flags(there.device))
+    assert torch.equal(prepared.rows.values, whole.values)
+    assert torch.equal(prepared.rows.errors, whole.errors)
+    assert float(prepared.farthest) == float(whole.errors.max()) == float(whole.errors[270])
 
 
 BIG = {"n": 60 * 10**6, "m": 1000, "d": 768, "k": 10, "dtype": "float16", "metric": "euclidean"}
