@@ -111,18 +111,22 @@ def test_a_graph_of_several_batches() -> None:
     check(points, points, 3, self_join=True, query_batch=3, form_dim=4, **HERE)
 
 
-def test_a_part_of_a_graph() -> None:
-    """Queries 38 to 40 of a graph, against the points from 40 on, by every way to answer."""
+@pytest.mark.parametrize("way", ["contracted", "on the CPU", "streamed"])
+def test_a_part_of_a_graph(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries 38 to 40 of a graph, against the points from 40 on."""
+    if way != "contracted":
+        monkeypatch.setattr(host_contracted, "HOPELESS", -1.0)
+        costs(monkeypatch, way == "on the CPU")
     points, first = duplicates(N, 6), 40
     ids, part = np.arange(38, 41), duplicates(N, 6)[first:]
     apart, inside = brute(points[38:40], part, 6), brute(points[40:41], part, 6, self_ids=np.array([0]))
     truth = Neighbors(*(np.vstack(pair) for pair in zip(apart, inside, strict=True)))
-    for width in (1, 16):
-        plan = plan_of(points[ids], points, 6, width=width, form_dim=4, **HERE)
-        plan = plan_for_part(plan, len(part), len(ids), DEVICE)
-        prepared = host_refine.prepare_host_refine(part, plan)
-        found, _ = host_refine.search_part(points[ids], prepared, plan, Place(first, 38, True), Quiet())
-        assert_same_neighbors(on_host(found), truth)
+    plan = plan_of(points[ids], points, 6, width=16, form_dim=4, **HERE)
+    plan = plan_for_part(plan, len(part), len(ids), DEVICE)
+    prepared = host_refine.prepare_host_refine(part, plan)
+    found, report = host_refine.search_part(points[ids], prepared, plan, Place(first, 38, True), Quiet())
+    assert_same_neighbors(on_host(found), truth)
+    assert any("in 4 dimensions" in level for level in report.rows_by_precision) == (way == "contracted")
 
 
 def test_several_devices(monkeypatch: pytest.MonkeyPatch) -> None:
