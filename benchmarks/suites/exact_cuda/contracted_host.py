@@ -7,6 +7,7 @@ points in host memory has a row of its own.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tonari import inputs
@@ -26,11 +27,16 @@ from .reports import levels_of, reports
 
 FORM_DIM = 64
 PROVED = 16  # rows, each compared with all points in float64
+MEMORY_SHARE = 0.9  # of the host's, for the points
 OF_RESIDENT = "of a resident search of f"
 
 
 def contracted_host(run: Run, case: Case) -> None:
     """Prove and time the search of points in host memory, then the search of their contracted rows."""
+    needed, there = 2 * case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > MEMORY_SHARE * there:
+        run.write(case, [{"who": "tonari", "note": f"needs {needed} bytes of host memory, of {there}"}])
+        return
     shape = (case.data, case.n, case.queries, case.d)
     data: DeviceData = run.keep(("halves", *shape), lambda: make_halves(*shape, run.where))
     points, queries = (inputs.held(part) for part in data)

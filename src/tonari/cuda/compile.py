@@ -34,6 +34,7 @@ compiling = threading.RLock()  # held while Triton compiles or loads a kernel: e
 
 # Of the interpreter, for a step of a sorting network (select/cuda/kernels/network.py): see _effort.
 INSTRUCTIONS_OF_STEP = 100
+LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
@@ -92,8 +93,9 @@ def _effort(call: Call) -> int:
     the steps of a network that sorts SIZE pairs.
     """
     size = call.constants.get("SIZE")
-    bits = size.bit_length() - 1 if isinstance(size, int) else 0
-    steps = bits * (bits + 1) // 2
+    size = size if isinstance(size, int) else 1
+    bits = size.bit_length() - 1
+    steps = bits * (bits + 1) // 2 if size < LOOPS_FROM else UNROLLED
     tiles: int = call.constants.get("TILES", 1)
     return _instructions(call.kernel.fn) * tiles + INSTRUCTIONS_OF_STEP * steps
 

@@ -165,6 +165,9 @@ def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: py
     assert run.rows[1]["value"] == 1.0  # on a machine that stands still
     assert run.rows[1]["proved"] == 3
     assert "in 12 dimensions" in run.rows[1]["extras"]["levels"]
+    run.rows.clear()
+    run_cases(run, [dataclasses.replace(case, n=10**12)])
+    assert run.rows[0]["note"].startswith("needs 48000000000000 bytes of host memory")
 
 
 # --- a case from end to end --------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import chooser, contracted_screen, contracted_search, contraction
+    from tonari.exact.cuda import batches, chooser, contracted_screen, contracted_search, contraction
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.sampling import Sample
 
@@ -126,6 +126,7 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(report.rows_by_precision) == {"float16 in 5 dimensions"}
 
 
+@pytest.mark.usefixtures("attempts")
 def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
     monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
@@ -146,6 +147,7 @@ def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> N
     assert levels["values"] == 1
 
 
+@pytest.mark.usefixtures("attempts")
 def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
     """Rows near which there are hundreds of points, where the first search has room for eight."""
     points = np.zeros((400, 20), np.float32)
@@ -171,9 +173,10 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.indices[:, 0].tolist() == [0, 1]
 
 
+@pytest.mark.usefixtures("attempts")
 def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contracted_search, "FITTED_ROWS", 2)
-    monkeypatch.setattr(engine, "WIDEST", 1)
+    monkeypatch.setattr(batches, "WIDEST", 1)
     points = gaussian(N, 30)
     plan = plan_of(points[:3], points, 2, group=8, width=2, form_dim=2, **HERE)
     queries, rows = tensors(DEVICE, points[:3] + np.float32(0.3), points)

@@ -152,6 +152,7 @@ def test_all_points_are_one_row() -> None:
     assert found.indices[[0, 1, 3, 4, -1]].tolist() == [[1, 2, 3], [0, 2, 3], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
 
 
+@pytest.mark.usefixtures("attempts")
 def test_rows_near_copies_are_proved_at_once() -> None:
     """More groups share the k-th value than are refined: all points are compared, unless copies are left out."""
     row = rows_of(1, D, seed=3)
@@ -226,6 +227,7 @@ def test_kernels_are_rehearsed() -> None:
 
 
 @pytest.mark.parametrize(("left", "looks", "self_join"), [(2, 1, False), (3, 1, False), (4, 0, False), (2, 1, True)])
+@pytest.mark.usefixtures("attempts")
 def test_many_rows_that_are_not_proved_are_searched_without_copies(
     left: int, looks: int, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +252,7 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
         assert report.rows_by_precision.get("values", 0) == (0 if looks else 3)
 
 
+@pytest.mark.usefixtures("attempts")
 def test_without_copies_rows_climb_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are near to each other, but no copies: one look finds nothing, and all values are compared."""
     monkeypatch.setattr(engine, "LEAST_LEFT", 1)

@@ -40,9 +40,8 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import chooser, contracted_screen
+    from tonari.exact.cuda import batches, chooser, contracted_screen
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.contraction import contract
     from tonari.exact.cuda.pack import new_flags
     from tonari.exact.cuda.partition import Place, plan_for_part
@@ -257,6 +256,7 @@ def rows_for_each_level() -> tuple[Array, Array]:
     )
 
 
+@pytest.mark.usefixtures("attempts")
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_rows_are_retried_as_far_as_they_have_to_be(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
@@ -346,12 +346,13 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert passes.count(fitted) == 3  # by the fit, and by both searches
 
 
+@pytest.mark.usefixtures("attempts")
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_rows_that_cannot_be_contracted_are_searched_in_all_dimensions(
     cpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_contracted, "FITTED_ROWS", 2)
-    monkeypatch.setattr(engine, "WIDEST", 1)
+    monkeypatch.setattr(batches, "WIDEST", 1)
     costs(monkeypatch, cpu)
     points = gaussian(N, 30)
     given: dict[str, Any] = {"queries": points[:3] + np.float32(0.3), "points": points, "k": 2, "group": 8, "width": 2}

@@ -137,6 +137,7 @@ def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("self_join", [False, True])
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.usefixtures("attempts")
 def test_rows_that_no_bound_separates_are_searched_nearby(
     metric: str, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,13 +152,13 @@ def test_rows_that_no_bound_separates_are_searched_nearby(
         q, p, K, metric, devices=(DEVICE,), self_join=self_join, group=8, width=1, precisions=("float16", "values")
     )
     searched: list[int] = []
-    among = engine.Search.search_among
+    among = engine.Retries.among
 
-    def of_among(self: Any, numbers: Any, rows: Any, *given: Any) -> None:
+    def of_among(self: Any, numbers: Any, rows: Any) -> None:
         searched.append(len(rows))
-        among(self, numbers, rows, *given)
+        among(self, numbers, rows)
 
-    monkeypatch.setattr(engine.Search, "search_among", of_among)
+    monkeypatch.setattr(engine.Retries, "among", of_among)
     levels = []
     for subsets in (True,) if self_join else (False, True):
         made = dataclasses.replace(plan, subsets=subsets)
@@ -186,6 +187,7 @@ def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> 
     assert_same_neighbors(on_host(found), brute(points[[100]], points, K, "cosine"), metric="cosine")
 
 
+@pytest.mark.usefixtures("attempts")
 def test_retries_are_rehearsed_with_what_finds_subsets() -> None:
     from tests.helpers.plans import exact_cuda
     from tonari.cuda.rehearsal import Card, rehearsing
@@ -195,7 +197,8 @@ def test_retries_are_rehearsed_with_what_finds_subsets() -> None:
         points, queries = (torch.empty((1000, 40), device="meta") for _ in range(2))
         with rehearsing(Card((9, 0), 132)) as rehearsal:
             prepared = engine.DevicePoints(points, metric, plan.precisions[0])
-            prepared.begin(queries, dataclasses.replace(plan, subsets=subsets)).rehearse(rows, None)
+            begun = prepared.begin(queries, dataclasses.replace(plan, subsets=subsets))
+            engine.rehearse_retries(begun, rows, None)
         return {call.name for call in rehearsal.calls.values()}
 
     finders = {"hash_rows_kernel", "same_rows_kernel", "write_form_kernel"}
@@ -237,7 +240,7 @@ def test_long_searches_look_nearby_before_they_retry(least: int, before: bool, m
     q, p = tensors(DEVICE, queries, points)
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
     steps: list[str] = []
-    levels, among = engine.Search.levels, engine.Search.search_among
+    levels, among = engine.Search.levels, engine.Retries.among
 
     def of_levels(self: Any) -> Any:
         steps.append("levels")
@@ -248,7 +251,7 @@ def test_long_searches_look_nearby_before_they_retry(least: int, before: bool, m
         among(self, *given)
 
     monkeypatch.setattr(engine.Search, "levels", of_levels)
-    monkeypatch.setattr(engine.Search, "search_among", of_among)
+    monkeypatch.setattr(engine.Retries, "among", of_among)
     with dispatch.on(plan.devices[0]):
         plan = dataclasses.replace(plan, subsets=True)
         found, _ = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)

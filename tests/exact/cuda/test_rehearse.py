@@ -111,6 +111,7 @@ def test_a_rehearsal_samples_as_the_search_does() -> None:
     assert {"chosen_kernel", "products_kernel"} <= names(begun)
 
 
+@pytest.mark.usefixtures("attempts")
 def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable[[], None]]) -> None:
     """Points that are all equal: no precision proves a row, and as many are left on each level."""
     points = np.ones((300, 19), np.float32)
@@ -126,6 +127,7 @@ def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable
 
 
 @pytest.mark.parametrize("form_dim", [4, None])
+@pytest.mark.usefixtures("attempts")
 def test_contracted_rows_are_rehearsed(form_dim: int | None, retries: list[Callable[[], None]]) -> None:
     points, queries = rows_of(300, 64), rows_of(5, 64, seed=1)
     plan = plan_of(queries, points, 3, **HERE, form_dim=form_dim or 4)

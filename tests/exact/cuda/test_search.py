@@ -40,7 +40,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import chooser
+    from tonari.exact.cuda import batches, chooser
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.oom_retry import in_batches
     from tonari.exact.cuda.sampling import Sample
@@ -166,18 +166,34 @@ def test_a_width_that_hardly_helps_is_not_taken(
     assert search.unproved == unproved[[2, 4, 8, 16].index(width)] / 1000
 
 
+@pytest.mark.usefixtures("attempts")
 def test_rows_climb_as_far_as_they_have_to() -> None:
     queries, points = clusters_for_each_precision()
     report = check(queries, points, K, group=8, width=1, **ALL)
     assert report.rows_by_precision == {"float16": 1, "split": 1, "values": 1}
 
 
+@pytest.mark.usefixtures("attempts")
 def test_rows_climb_past_a_rung_that_is_left_out() -> None:
     queries, points = clusters_for_each_precision()
     report = check(queries, points, K, group=8, width=1, precisions=("float16", "values"), **HERE)
     assert report.rows_by_precision == {"float16": 1, "values": 2}
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_rows_so_few_that_an_attempt_takes_longer_are_compared(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else one of the two that are left after the first attempt is proved by another."""
+    queries, points = clusters_for_each_precision()
+    n, d = points.shape
+    of_two = n * (2 * (d + batches.OF_PAIR) + batches.OF_READ * d)
+    monkeypatch.setattr(batches, "OF_ATTEMPT", of_two - (not at_once))
+    report = check(queries, points, K, group=8, width=1, **ALL)
+    assert report.rows_by_precision == (
+        {"float16": 1, "values": 2} if at_once else {"float16": 1, "split": 1, "values": 1}
+    )
+
+
+@pytest.mark.usefixtures("attempts")
 def test_rows_climb_among_themselves() -> None:
     """A row is not a neighbour of its own on any level."""
     points = clusters_for_each_precision()[1]
@@ -230,16 +246,17 @@ def test_sampled_thresholds(metric: str, sampled: Any) -> None:
     ],
     ids=["the threshold is too low", "the list is too short"],
 )
+@pytest.mark.usefixtures("attempts")
 def test_samples_that_fail_cost_no_truth(n: int, sample: Any, sampled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sampled(sample)
     unproved: list[int] = []
-    retry = engine.Search.retry
+    run = engine.Retries.run
 
-    def count(search: Any, own: Any, found: Any, proved: Any, report: Any) -> None:
-        unproved.append(int((proved == 0).sum()))
-        retry(search, own, found, proved, report)
+    def count(retries: Any) -> None:
+        unproved.append(int((retries.proved == 0).sum()))
+        run(retries)
 
-    monkeypatch.setattr(engine.Search, "retry", count)
+    monkeypatch.setattr(engine.Retries, "run", count)
     points = gaussian(n, 6)
     report = check(points[[0, 128]] + 1e-3, points, 5, width=9, group=8, **ALL)
     assert unproved == [2]
@@ -293,7 +310,7 @@ def test_points_are_looked_at_before_queries() -> None:
 
 def test_short_memory_makes_shorter_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    refine = engine.refine_groups
+    refine = batches.refine_groups
 
     def short_of_memory(queries: Any, *arguments: Any, **options: Any) -> Any:
         sizes.append(len(queries))
@@ -301,7 +318,7 @@ def test_short_memory_makes_shorter_batches(monkeypatch: pytest.MonkeyPatch) -> 
             raise torch.cuda.OutOfMemoryError(OUT_OF_MEMORY)
         return refine(queries, *arguments, **options)
 
-    monkeypatch.setattr(engine, "refine_groups", short_of_memory)
+    monkeypatch.setattr(batches, "refine_groups", short_of_memory)
     reports: list[int] = []
     queries, points = gaussian(9, 4, 1), gaussian(N, 4)
     found, _ = search(
@@ -316,7 +333,7 @@ def test_no_memory_at_all_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory(*arguments: Any, **options: Any) -> None:
         raise torch.cuda.OutOfMemoryError(OUT_OF_MEMORY)
 
-    monkeypatch.setattr(engine, "pack_queries", no_memory)
+    monkeypatch.setattr(batches, "pack_queries", no_memory)
     queries, points = gaussian(3, 4, 1), gaussian(N, 4)
     planned = plan_of(queries, points, 1, **HERE).total_bytes
     with pytest.raises(

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda.batches import PILOT_UNPROVED
 from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract
 from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
@@ -24,7 +25,6 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
 from tonari.exact.cuda.sampling import Sample
 from tonari.exact.cuda.screened import Screened
-from tonari.exact.cuda.search import PILOT_UNPROVED
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted

@@ -14,13 +14,14 @@ contraction.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
+from tonari.exact.cuda.batches import Again, DevicePoints, Fitted, Search
 from tonari.exact.cuda.contracted_screen import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
@@ -31,7 +32,6 @@ from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine import refine_groups
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.search import Again, DevicePoints, Fitted, Search
 
 
 class ContractedPoints(Copied):
@@ -49,7 +49,7 @@ class ContractedPoints(Copied):
     Attributes
     ----------
     flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.search.DevicePoints`.
+        As for :class:`tonari.exact.cuda.batches.DevicePoints`.
     rows : ContractedRows
     farthest : float64 tensor of shape (1,)
         The largest error of any row.
@@ -146,7 +146,7 @@ class ContractedSearch(Search):
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
     ) -> tuple[Neighbors, Any]:
-        """Search some rows once; see :meth:`tonari.exact.cuda.search.Search.batch`."""
+        """Search some rows once; see :meth:`tonari.exact.cuda.batches.Search.batch`."""
         import torch
 
         look = self.contracted.look(queries, own, precision, width, sample, first=first)
@@ -171,12 +171,14 @@ class ContractedSearch(Search):
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
         return self.contracted.level(precision)
 
-    def levels(self) -> Iterator[tuple[str, Again]]:
+    def levels(self) -> Generator[tuple[str, Again], None, None]:
         """Yield the levels of contracted rows, and then those of all dimensions."""
-        for precision, times in retries(self.plan, self.unproved):
-            yield self.level(precision), self.again(precision, times * self.width)
-        if self.plan.precisions[-2] != self.plan.precisions[0]:
-            self.prepared.forget(self.plan.precisions[-2])
+        try:
+            for precision, times in retries(self.plan, self.unproved):
+                yield self.level(precision), self.again(precision, times * self.width)
+        finally:
+            if self.plan.precisions[-2] != self.plan.precisions[0]:
+                self.prepared.forget(self.plan.precisions[-2])
         full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
         rest = Search(self.queries, full, self.plan)
         for precision in self.plan.precisions[:-1]:

@@ -28,10 +28,11 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.cuda.devices import on
+from tonari.exact.cuda.batches import DevicePoints
 from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import DevicePoints, attempt, finish
+from tonari.exact.cuda.search import attempt, finish
 from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
 

@@ -32,6 +32,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
+from tonari.exact.cuda.batches import DevicePoints
 from tonari.exact.cuda.contracted_search import ContractedPoints, contracted_points
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rehearse import can_rehearse, rehearse_preparation, rehearse_search
@@ -40,7 +41,6 @@ from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_sev
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
 from tonari.exact.cuda.routes.within import counting, finding, within
-from tonari.exact.cuda.search import DevicePoints
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")

@@ -6,11 +6,12 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.exact.cuda.batches import Searchable
 from tonari.exact.cuda.contracted_search import prepare_points
 from tonari.exact.cuda.copies import Subset, numbers_of_first_copies
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import Searchable, search_on_device
+from tonari.exact.cuda.search import search_on_device
 from tonari.exact.report import Report
 
 

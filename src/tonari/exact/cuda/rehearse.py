@@ -14,13 +14,13 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import to_visit
+from tonari.exact.cuda.batches import DevicePoints, Search, Searchable
 from tonari.exact.cuda.choices import share
 from tonari.exact.cuda.contracted_search import ContractedPoints
 from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
 from tonari.exact.cuda.copies import runs_of_copies
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import PILOT, CudaPlan
-from tonari.exact.cuda.search import DevicePoints, Search, Searchable
 from tonari.select.cuda.merge import merge_into, no_lists
 
 

@@ -1,113 +1,40 @@
-"""The schedule of exact search on one GPU: which batch of queries is searched at which precision.
+"""The schedule of exact search on one GPU: which queries are searched when, and in which way again.
 
-for batch of queries:
-    screen    a sample of the points, all minima       -> a threshold per row               (large n only)
-    screen    all points                               -> the groups below the threshold, or all minima
-    select    the `width` lowest minima, and the next
-    refine    exact values of those groups' members    -> the k best
-    certify   the next minimum exceeds what the k-th value allows                           -> proved or not
+The batches of all queries (batches.py) are launched before the host waits for any results. Then rows that were not
+proved are searched again:
 
-The host does not wait for results until all batches are launched. Then rows that were not proved are searched again:
-with all minima and more groups, among first copies (copies.py), with products of higher precision, among the points
-near to them (neighbourhoods.py; in long searches before all this), and by exact values of all points.
+    nearby      among the points near to them (neighbourhoods.py), where that saves much
+    levels      with all minima and more groups, and with products of higher precision
+    copies      among first copies of points (copies.py), if the first level leaves many rows
+    nearby      where it saves less
+    compare     by exact values of all points
+
+As soon as so few rows are left that this takes no longer than another attempt, the last is done at once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.ahead import expecting
-from tonari.cuda.devices import on
 from tonari.cuda.rehearsal import without_data
-from tonari.cuda.streams import Written
-from tonari.exact.cuda.certify import certify
-from tonari.exact.cuda.choices import PRECISIONS
-from tonari.exact.cuda.chooser import Chooser, Prepared
+from tonari.exact.cuda.batches import Again, DevicePoints, Search, Searchable
 from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_copies
-from tonari.exact.cuda.form import make_form
-from tonari.exact.cuda.groups import LEAST_GROUP, group_count
-from tonari.exact.cuda.memory import WIDEST, wider
 from tonari.exact.cuda.neighbourhoods import OF_SCREEN, OF_VALUES, neighbourhoods, reach_of, rehearse_distances
 from tonari.exact.cuda.oom_retry import in_batches
-from tonari.exact.cuda.pack import new_flags, pack_queries
-from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.partition import plan_for_part
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.refine import refine_all, refine_groups
-from tonari.exact.cuda.sampling import Sample
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 
-# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
-# the planned width) it takes to prove all but a share of PILOT_UNPROVED.
-PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
-HARDLY_MORE = 1.1  # times as many rows
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 LEAST_LEFT = 256  # rows that a first retry has not proved, from which on copies of points are looked for
-TYPICAL = 16  # the points near some rows, and these rows, are about one in so many: kernels are compiled ahead for that
-LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
-
-
-class Searchable(Prepared, Protocol):
-    """Prepared points on one GPU that search themselves."""
-
-    flags: Any
-
-    def forget(self, precision: str) -> None:
-        """Drop the packed copies of a precision."""
-
-    def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
-
-    def without_data(self) -> Searchable:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
-
-    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions."""
-
-
-class DevicePoints(Copied):
-    """Prepared points on one GPU: their form, and packed copies by precision.
-
-    Parameters
-    ----------
-    points : tensor of shape (n, d), checked
-        The original rows; refinement reads them, so they must not change.
-    metric : str
-    precision : str
-        The precision of the first packed copy; others are made when rows are retried.
-
-    Attributes
-    ----------
-    flags : int64 tensor of shape (3,)
-        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
-    """
-
-    def __init__(self, points: Any, metric: str, precision: str) -> None:
-        self.points = points
-        self.metric, self.precision = metric, precision
-        self.form = make_form(points, metric)
-        self.flags = new_flags(points.device)
-        self._copies = PackedCopies(points, self.form, self.flags)
-        self.packed(precision)
-        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
-
-    def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
-        return Search(queries, self, plan)
-
-    def without_data(self) -> DevicePoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
-        return DevicePoints(without_data(self.points), self.metric, self.precision)
-
-    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions: these."""
-        return self
 
 
 def search_on_device(
@@ -179,7 +106,8 @@ def search_on_device(
     if own is None:
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
     report.certify(search.level(plan.precisions[0]), certified)
-    _prove_others(search, own, found, proved, certified, report)
+    if certified < m:
+        Retries(search, own, found, proved, report).run()
     return found, report
 
 
@@ -212,24 +140,9 @@ def finish(
     """Search again the rows that an :func:`attempt` did not prove, all but `certified`, and write them to `found`."""
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
-    _prove_others(prepared.begin(queries, plan), own, found, proved, certified, report)
+    if certified < len(queries):
+        Retries(prepared.begin(queries, plan), own, found, proved, report).run()
     return report
-
-
-def _prove_others(search: Search, own: Any, found: Neighbors, proved: Any, certified: int, report: Report) -> None:
-    """Search the rows again that are not among the `certified` ones, expecting kernels that this has to compile."""
-    queries, prepared, plan = search.queries, search.prepared, search.plan
-    left = min(len(queries) - certified, plan.query_batch)
-    if left == 0:
-        return
-
-    def rehearse() -> None:
-        twin = prepared.without_data().begin(without_data(queries), plan)
-        twin.width = search.width
-        twin.rehearse(left, without_data(own))
-
-    with expecting(rehearse):
-        search.retry(own, found, proved, report)
 
 
 def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
@@ -260,194 +173,83 @@ class _Answer:
         self.proved[rows] = proved
 
 
-class Fitted(NamedTuple):
-    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
-
-    width: int
-    unproved: float
-
-
-def fitted_width(least: int, unproved_at: Callable[[int], float]) -> Fitted:
-    """Double the width until nearly all of the first rows are proved.
-
-    How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass. If
-    even the largest width leaves many, the least of those that leave hardly more is taken.
+class Retries:
+    """Rows that are not proved yet, and how to search them again.
 
     Parameters
     ----------
-    least : int
-    unproved_at : callable(int)
-        Searches the first rows with a width, and returns the share of them that is not proved.
+    search : Search
+    own : int64 tensor of shape (m,) or None
+    found : Neighbors
+        Of all rows; written where a row is proved.
+    proved : uint8 tensor of shape (m,)
+        1 for each row that is proved; written.
+    report : Report
     """
-    tried = [Fitted(least, unproved_at(least))]
-    while tried[-1].unproved > PILOT_UNPROVED:
-        if tried[-1].width >= WIDEST * least:
-            return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
-        width = 2 * tried[-1].width
-        tried.append(Fitted(width, unproved_at(width)))
-    return tried[-1]
 
+    def __init__(self, search: Search, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+        self.search, self.own, self.found, self.proved, self.report = search, own, found, proved, report
+        self.plan = search.plan
+        self.points = search.prepared.points
 
-# Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
-Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
+    def run(self) -> None:
+        """Search until all rows are proved."""
+        self._nearby(OF_SCREEN)
+        rehearse = functools.partial(self._rehearse, len(self._left()))
+        with expecting(rehearse), contextlib.closing(self.search.levels()) as levels:
+            first = True
+            while not self.search.are_few(len(rows := self._left())):
+                level, search_again = next(levels, (None, None))
+                if level is None or search_again is None:
+                    break
+                self._attempt(rows, search_again)
+                certified = int((self.proved[rows] != 0).sum())
+                self.report.certify(level, certified)
+                may_be_copies = first and self.plan.subsets and len(rows) - certified >= LEAST_LEFT
+                if may_be_copies and self._without_copies():
+                    return
+                first = False
+            self._nearby(OF_VALUES)
+            rows = self._left()
+            self._attempt(rows, lambda queries, own: (self.search.compare(queries, own), 1))
+            self.report.certify(self.plan.precisions[-1], len(rows))
 
+    def _left(self) -> Any:
+        """Return the numbers of the rows that are not proved."""
+        return (self.proved == 0).nonzero()[:, 0]
 
-class Search:
-    """The state that all batches of one search share."""
+    def _attempt(self, rows: Any, search_again: Again) -> None:
+        """Search some rows, in batches as long as those of the plan."""
 
-    def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        import torch
-
-        prepared.read()
-        self.queries, self.prepared, self.plan = queries, prepared, plan
-        self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
-        self.flags = new_flags(prepared.points.device)
-        self.chooser = Chooser(prepared, plan)
-        self.width = self.least_width = plan.width
-        self.unproved = 0.0  # share of the first rows that the fitted width does not prove
-
-    @property
-    def sample(self) -> Sample | None:
-        """The sample for the current width."""
-        return self.chooser.sample(self.width)
-
-    @property
-    def first(self) -> tuple[str, int, Sample | None]:
-        """The precision, width and sample of a first attempt."""
-        return self.plan.precisions[0], self.width, self.sample
-
-    @property
-    def least_fitted(self) -> int:
-        """The least number of queries for which the width is fitted."""
-        return PILOT_BATCHES * self.plan.query_batch
-
-    def fit_width(self, own: Any) -> Search:
-        """Fit the width to the first rows; return the search to go on with."""
-
-        def unproved(width: int) -> float:
-            self.width = width
-            proved = self.pilot(own)
-            return int((proved == 0).sum()) / len(proved)
-
-        self.width, self.unproved = fitted_width(self.least_width, unproved)
-        return self
-
-    def pilot(self, own: Any) -> Any:
-        """Search the first rows once, with the present width; return which are proved."""
-        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
-        ids = None if own is None else own[rows]
-        return self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)[1]
-
-    def batch(
-        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
-    ) -> tuple[Neighbors, Any]:
-        """Search some rows once; `first` is the number of the first one, for flags.
-
-        Returns
-        -------
-        Neighbors, and uint8 tensor of shape (rows,)
-            1 for each row that is proved, else 0.
-        """
-        import torch
-
-        plan, prepared = self.plan, self.prepared
-        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first)
-        chosen, following = self.chooser.choose(packed, precision, width, sample)
-        found = Neighbors(
-            *refine_groups(
-                queries,
-                prepared.points,
-                chosen,
-                plan.k,
-                metric=plan.metric,
-                group=plan.group if sample is None else LEAST_GROUP,
-                own=own,
-                double=self.double,
-            )
-        )
-        make = torch.ones if following is None else torch.empty
-        proved = make(len(queries), dtype=torch.uint8, device=queries.device)
-        if following is not None:
-            certify(prepared.form, packed.shift, found.distances[:, -1], following, proved, double=self.double)
-        return found, proved
-
-    def state(self, proved: Any) -> Any:
-        """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""
-        import torch
-
-        return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
-
-    def levels(self) -> Iterator[tuple[str, Again]]:
-        """Yield the ways to search again the rows that are not proved, each with its name in reports."""
-        first = self.plan.precisions[0]
-        for precision in self.plan.precisions[:-1]:
-            yield self.level(precision), self.again(precision, wider(self.plan.d) * self.width)
-            if precision != first:
-                self.prepared.forget(precision)
-
-    def level(self, precision: str) -> str:
-        """Return what reports call a precision of this search."""
-        return precision
-
-    def again(self, precision: str, width: int) -> Again:
-        """Return a search of some rows with all minima."""
-        return lambda queries, own: self.batch(queries, own, precision, width, None)
-
-    def retry(self, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
-        """Search the rows that are not proved again, with more groups and at higher precisions."""
-        queries, plan = self.queries, self.plan
-        self.retry_nearby(OF_SCREEN, own, found, proved, report)
-        for turn, (level, search_again) in enumerate(self.levels()):
-            rows = (proved == 0).nonzero()[:, 0]
-            if len(rows) == 0:
-                return
-
-            def again(some: slice, rows: Any = rows, search_again: Again = search_again) -> None:
-                these = rows[some]
-                ids = None if own is None else own[these]
-                part, proved[these] = search_again(queries[these], ids)
-                found.distances[these], found.indices[these] = part
-
-            in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
-            certified = int((proved[rows] != 0).sum())
-            report.certify(level, certified)
-            may_be_copies = turn == 0 and plan.subsets and len(rows) - certified >= LEAST_LEFT
-            if may_be_copies and self.retry_without_copies(rows[proved[rows] == 0], own, found, report):
-                return
-        self.retry_nearby(OF_VALUES, own, found, proved, report)
-        rows = (proved == 0).nonzero()[:, 0]
-
-        def compare(some: slice) -> None:
+        def work(some: slice) -> None:
             these = rows[some]
-            ids = None if own is None else own[these]
-            found.distances[these], found.indices[these] = self.compare(queries[these], ids)
+            ids = None if self.own is None else self.own[these]
+            part, self.proved[these] = search_again(self.search.queries[these], ids)
+            self.found.distances[these], self.found.indices[these] = part
 
-        in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
-        report.certify(plan.precisions[-1], len(rows))
+        in_batches(len(rows), self.plan.query_batch, work, planned=self.plan.total_bytes)
 
-    def retry_without_copies(self, rows: Any, own: Any, found: Neighbors, report: Report) -> bool:
-        """Search some rows among the points without copies that they cannot find; False if there are none."""
-        kept = numbers_of_first_copies(self.prepared.points, self.plan.k + 1)
+    def _without_copies(self) -> bool:
+        """Search the rows among the points without copies that they cannot find; False if there are none."""
+        kept = numbers_of_first_copies(self.points, self.plan.k + 1)
         if kept is not None:
-            self.search_among(kept, rows, own, found, report)
+            self.among(kept, self._left())
         return kept is not None
 
-    def retry_nearby(self, least: int, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+    def _nearby(self, least: int) -> None:
         """Search rows among the points near to them, where that saves `least` values and more."""
-        plan, prepared = self.plan, self.prepared
-        if not (plan.subsets and get_metric(plan.metric).squares):
+        if not (self.plan.subsets and get_metric(self.plan.metric).squares):
             return
-        rows = (proved == 0).nonzero()[:, 0]
-        reach = reach_of(found.distances[rows, -1], prepared.form)
-        for some, numbers in neighbourhoods(self.queries[rows], prepared.points, prepared.form, reach, least):
-            self.search_among(numbers, rows[some], own, found, report)
-            proved[rows[some]] = 1
+        rows, form = self._left(), self.search.prepared.form
+        reach = reach_of(self.found.distances[rows, -1], form)
+        for some, numbers in neighbourhoods(self.search.queries[rows], self.points, form, reach, least):
+            self.among(numbers, rows[some])
 
-    def search_among(self, numbers: Any, rows: Any, own: Any, found: Neighbors, report: Report) -> None:
+    def among(self, numbers: Any, rows: Any) -> None:
         """Search some rows among the points of these numbers, expecting kernels for as many."""
-        plan, some, queries = self.plan, Subset(self.prepared.points, numbers), self.queries[rows]
+        plan, some, queries = self.plan, Subset(self.points, numbers), self.search.queries[rows]
         part = plan_for_part(plan, len(numbers), len(rows), plan.devices[0])
-        ids = None if own is None else some.places(own[rows])
+        ids = None if self.own is None else some.places(self.own[rows])
 
         def rehearse() -> None:
             twin = DevicePoints(without_data(some.rows), plan.metric, plan.precisions[0])
@@ -457,41 +259,26 @@ class Search:
         with expecting(rehearse):
             fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
             again, done = search_on_device(queries, fewer, part, own=ids)
-        found.distances[rows], found.indices[rows] = some.of_all(again)
-        report.include(done)
+        self.found.distances[rows], self.found.indices[rows] = some.of_all(again)
+        self.proved[rows] = 1
+        self.report.include(done)
 
-    def compare(self, queries: Any, own: Any) -> Neighbors:
-        """Return the neighbours of some rows by exact values of all points."""
-        plan, points = self.plan, self.prepared.points
-        # Comparing with all points may use the memory that the minima of a batch took.
-        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(points), plan.group))
-        compared = refine_all(
-            queries, points, plan.k, metric=plan.metric, own=own, double=self.double, scratch_bytes=scratch
-        )
-        return Neighbors(*compared)
+    def _rehearse(self, rows: int) -> None:
+        twin = self.search.prepared.without_data().begin(without_data(self.search.queries), self.plan)
+        twin.width = self.search.width
+        rehearse_retries(twin, min(rows, self.plan.query_batch), without_data(self.own))
 
-    def rehearse(self, rows: int, own: Any) -> None:
-        """Search as many rows again on every level, as a rehearsal: queries and points are on the device "meta"."""
-        queries, ids = self.queries[:rows], None if own is None else own[:rows]
-        if self.plan.subsets and rows >= LEAST_LEFT:
-            runs_of_copies(self.prepared.points)
-            rehearse_distances(queries, self.prepared.form)
-            some = slice(0, max(1, len(self.prepared.points) // TYPICAL))
-            twin = DevicePoints(self.prepared.points[some], self.plan.metric, self.plan.precisions[0])
-            few = twin.begin(queries[: max(1, rows // TYPICAL)], self.plan)
-            few.batch(few.queries, None if ids is None else ids[: len(few.queries)], *few.first)
-        for _, search_again in self.levels():
+
+def rehearse_retries(search: Search, rows: int, own: Any) -> None:
+    """Search as many rows again as :class:`Retries` may, as a rehearsal: queries and points are on the device "meta".
+
+    Searches among some of the points are rehearsed when it is known how many these are.
+    """
+    queries, ids = search.queries[:rows], None if own is None else own[:rows]
+    if not search.are_few(rows):
+        if search.plan.subsets and rows >= LEAST_LEFT:
+            runs_of_copies(search.prepared.points)
+            rehearse_distances(queries, search.prepared.form)
+        for _, search_again in search.levels():
             search_again(queries, ids)
-        self.compare(queries, ids)
-
-
-def no_others(points: Any, metric: str) -> Neighbors:
-    """Return empty neighbour lists, after checking the values of the points."""
-    with on(points.device):
-        flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
-    inputs.check_flags(flags, points, "points")
-    import torch
-
-    value = torch.float64 if points.dtype == torch.float64 else torch.float32
-    shape = (len(points), 0)
-    return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))
+    search.compare(queries, ids)

@@ -21,6 +21,7 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.progress import Counter
 from tonari.cuda.matrix_units import check_matrix_units
+from tonari.exact.cuda.batches import DevicePoints
 from tonari.exact.cuda.candidate_parts import Blocks, blocks_of_lists, blocks_of_minima, screen_all, thresholds_for
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, group_count
 from tonari.exact.cuda.oom_retry import in_batches
@@ -28,7 +29,6 @@ from tonari.exact.cuda.pack import new_flags, pack_queries
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine_within import Hits, parts_per_block, refine_within
 from tonari.exact.cuda.screen import Lists, screen_below
-from tonari.exact.cuda.search import DevicePoints
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 

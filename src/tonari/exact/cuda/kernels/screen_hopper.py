@@ -53,7 +53,7 @@ def take(
     return counts + hit.to(gl.int32)
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["m", "tiles", "segments", "room", "row_tiles", "tiles_per_program"])
 def screen_hopper_kernel(
     queries, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     values_ptr, entries_ptr, counts_ptr,

@@ -27,6 +27,7 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
+from tonari.exact.cuda.batches import PILOT_ROWS, Fitted, fitted_width
 from tonari.exact.cuda.contracted_screen import (
     FITTED_ROWS,
     HOPELESS,
@@ -45,7 +46,6 @@ from tonari.exact.cuda.partition import Place
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.search import PILOT_ROWS, Fitted, fitted_width
 from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
 

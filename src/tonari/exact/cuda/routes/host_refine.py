@@ -54,7 +54,7 @@ class ScreenedPoints:
     Attributes
     ----------
     flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.search.DevicePoints`.
+        As for :class:`tonari.exact.cuda.batches.DevicePoints`.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
+from tonari.exact.cuda.batches import Searchable
 from tonari.exact.cuda.contracted_search import prepare_points
 from tonari.exact.cuda.first_copies import PreparedOnce, prepare_once
 from tonari.exact.cuda.partition import Place, search_whole
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import Searchable, search_on_device
+from tonari.exact.cuda.search import search_on_device
 from tonari.exact.report import Report
 
 

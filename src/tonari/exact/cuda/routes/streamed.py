@@ -22,9 +22,10 @@ from tonari.core.progress import Counter, ProgressLike
 from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
+from tonari.exact.cuda.batches import DevicePoints
 from tonari.exact.cuda.partition import Place, plan_for_part, search_whole
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import DevicePoints, search_on_device
+from tonari.exact.cuda.search import search_on_device
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 

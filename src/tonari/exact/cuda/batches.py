@@ -1,0 +1,263 @@
+"""One batch of queries on one GPU, and the ways in which rows that it does not prove are searched again.
+
+    screen    a sample of the points, all minima       -> a threshold per row               (large n only)
+    screen    all points                               -> the groups below the threshold, or all minima
+    select    the `width` lowest minima, and the next
+    refine    exact values of those groups' members    -> the k best
+    certify   the next minimum exceeds what the k-th value allows                           -> proved or not
+
+Nothing here waits for the device but the choice of a width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.devices import on
+from tonari.cuda.rehearsal import without_data
+from tonari.cuda.streams import Written
+from tonari.exact.cuda.certify import certify
+from tonari.exact.cuda.choices import PRECISIONS
+from tonari.exact.cuda.chooser import Chooser, Prepared
+from tonari.exact.cuda.form import make_form
+from tonari.exact.cuda.groups import LEAST_GROUP, group_count
+from tonari.exact.cuda.memory import WIDEST, wider
+from tonari.exact.cuda.pack import new_flags, pack_queries
+from tonari.exact.cuda.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine import refine_all, refine_groups
+from tonari.exact.cuda.sampling import Sample
+from tonari.metrics import get_metric
+
+# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
+# the planned width) it takes to prove all but a share of PILOT_UNPROVED.
+PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
+HARDLY_MORE = 1.1  # times as many rows
+LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
+# So many multiplications take about as long as another attempt. Rows that are compared with all points take one for
+# each column of a pair; selecting from the values of a pair takes about as long as OF_PAIR, and reading a value of the
+# points as OF_READ.
+OF_ATTEMPT, OF_PAIR, OF_READ = 1 << 32, 96, 16
+
+
+class Searchable(Prepared, Protocol):
+    """Prepared points on one GPU that search themselves."""
+
+    flags: Any
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+
+    def without_data(self) -> Searchable:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions."""
+
+
+class DevicePoints(Copied):
+    """Prepared points on one GPU: their form, and packed copies by precision.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked
+        The original rows; refinement reads them, so they must not change.
+    metric : str
+    precision : str
+        The precision of the first packed copy; others are made when rows are retried.
+
+    Attributes
+    ----------
+    flags : int64 tensor of shape (3,)
+        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
+    """
+
+    def __init__(self, points: Any, metric: str, precision: str) -> None:
+        self.points = points
+        self.metric, self.precision = metric, precision
+        self.form = make_form(points, metric)
+        self.flags = new_flags(points.device)
+        self._copies = PackedCopies(points, self.form, self.flags)
+        self.packed(precision)
+        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+        return Search(queries, self, plan)
+
+    def without_data(self) -> DevicePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        return DevicePoints(without_data(self.points), self.metric, self.precision)
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions: these."""
+        return self
+
+
+class Fitted(NamedTuple):
+    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
+
+    width: int
+    unproved: float
+
+
+def fitted_width(least: int, unproved_at: Callable[[int], float]) -> Fitted:
+    """Double the width until nearly all of the first rows are proved.
+
+    How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass. If
+    even the largest width leaves many, the least of those that leave hardly more is taken.
+
+    Parameters
+    ----------
+    least : int
+    unproved_at : callable(int)
+        Searches the first rows with a width, and returns the share of them that is not proved.
+    """
+    tried = [Fitted(least, unproved_at(least))]
+    while tried[-1].unproved > PILOT_UNPROVED:
+        if tried[-1].width >= WIDEST * least:
+            return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
+        width = 2 * tried[-1].width
+        tried.append(Fitted(width, unproved_at(width)))
+    return tried[-1]
+
+
+# Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
+Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
+
+
+class Search:
+    """The state that all batches of one search share."""
+
+    def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
+        import torch
+
+        prepared.read()
+        self.queries, self.prepared, self.plan = queries, prepared, plan
+        self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
+        self.flags = new_flags(prepared.points.device)
+        self.chooser = Chooser(prepared, plan)
+        self.width = self.least_width = plan.width
+        self.unproved = 0.0  # share of the first rows that the fitted width does not prove
+
+    @property
+    def sample(self) -> Sample | None:
+        """The sample for the current width."""
+        return self.chooser.sample(self.width)
+
+    @property
+    def first(self) -> tuple[str, int, Sample | None]:
+        """The precision, width and sample of a first attempt."""
+        return self.plan.precisions[0], self.width, self.sample
+
+    @property
+    def least_fitted(self) -> int:
+        """The least number of queries for which the width is fitted."""
+        return PILOT_BATCHES * self.plan.query_batch
+
+    def fit_width(self, own: Any) -> Search:
+        """Fit the width to the first rows; return the search to go on with."""
+
+        def unproved(width: int) -> float:
+            self.width = width
+            proved = self.pilot(own)
+            return int((proved == 0).sum()) / len(proved)
+
+        self.width, self.unproved = fitted_width(self.least_width, unproved)
+        return self
+
+    def pilot(self, own: Any) -> Any:
+        """Search the first rows once, with the present width; return which are proved."""
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
+        ids = None if own is None else own[rows]
+        return self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)[1]
+
+    def batch(
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
+    ) -> tuple[Neighbors, Any]:
+        """Search some rows once; `first` is the number of the first one, for flags.
+
+        Returns
+        -------
+        Neighbors, and uint8 tensor of shape (rows,)
+            1 for each row that is proved, else 0.
+        """
+        import torch
+
+        plan, prepared = self.plan, self.prepared
+        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first)
+        chosen, following = self.chooser.choose(packed, precision, width, sample)
+        found = Neighbors(
+            *refine_groups(
+                queries,
+                prepared.points,
+                chosen,
+                plan.k,
+                metric=plan.metric,
+                group=plan.group if sample is None else LEAST_GROUP,
+                own=own,
+                double=self.double,
+            )
+        )
+        make = torch.ones if following is None else torch.empty
+        proved = make(len(queries), dtype=torch.uint8, device=queries.device)
+        if following is not None:
+            certify(prepared.form, packed.shift, found.distances[:, -1], following, proved, double=self.double)
+        return found, proved
+
+    def state(self, proved: Any) -> Any:
+        """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""
+        import torch
+
+        return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
+
+    def levels(self) -> Generator[tuple[str, Again], None, None]:
+        """Yield the ways to search again the rows that are not proved, each with its name in reports."""
+        first = self.plan.precisions[0]
+        for precision in self.plan.precisions[:-1]:
+            try:
+                yield self.level(precision), self.again(precision, wider(self.plan.d) * self.width)
+            finally:
+                if precision != first:
+                    self.prepared.forget(precision)
+
+    def level(self, precision: str) -> str:
+        """Return what reports call a precision of this search."""
+        return precision
+
+    def again(self, precision: str, width: int) -> Again:
+        """Return a search of some rows with all minima."""
+        return lambda queries, own: self.batch(queries, own, precision, width, None)
+
+    def are_few(self, rows: int) -> bool:
+        """Whether comparing so many rows with all points takes no longer than another attempt."""
+        n, d = self.prepared.points.shape
+        return rows == 0 or n * (rows * (d + OF_PAIR) + OF_READ * d) <= OF_ATTEMPT
+
+    def compare(self, queries: Any, own: Any) -> Neighbors:
+        """Return the neighbours of some rows by exact values of all points."""
+        plan, points = self.plan, self.prepared.points
+        # Comparing with all points may use the memory that the minima of a batch took.
+        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(points), plan.group))
+        compared = refine_all(
+            queries, points, plan.k, metric=plan.metric, own=own, double=self.double, scratch_bytes=scratch
+        )
+        return Neighbors(*compared)
+
+
+def no_others(points: Any, metric: str) -> Neighbors:
+    """Return empty neighbour lists, after checking the values of the points."""
+    with on(points.device):
+        flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
+    inputs.check_flags(flags, points, "points")
+    import torch
+
+    value = torch.float64 if points.dtype == torch.float64 else torch.float32
+    shape = (len(points), 0)
+    return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))
