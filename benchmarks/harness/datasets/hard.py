@@ -1,19 +1,20 @@
 """Rows for the benchmarks of the exact engine on GPUs, made on the device; the same arguments give the same rows there.
 
-===============  ====================================================================================================
-``gaussian``     independent N(0, 1)
-``mixture``      1000 centres drawn as N(0, 1) per entry, N(0, 1) around them
-``sift``         real SIFT descriptors of photographs, 128 small integers (``photographs.sift_photo``)
-``gist``         what GIST measures of windows of photographs, d = 960 (``gist``)
-``patches``      colours of windows of photographs, d = 768 (``patches``)
-``topics``       like embeddings of text, of length 1 (``topics``)
-``slow topics``  the same with variances that fall as i ** -0.5, not as 1 / i
-``offset 1e3``   Gaussian rows with 1000 added to every entry, rounded to float32 once, after the addition
-``offset 1e6``   the same with a million: float32 has steps of 1/16 there
-``tight``        N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
-``copies 16``    every row 16 times on average, queries too: ties at distance 0 beyond the k-th place
-``copies``       100 distinct rows: ten thousand copies of each among a million
-===============  ====================================================================================================
+==================  ====================================================================================================
+``gaussian``        independent N(0, 1)
+``mixture``         1000 centres drawn as N(0, 1) per entry, N(0, 1) around them
+``sift``            real SIFT descriptors of photographs, 128 small integers (``photographs.sift_photo``)
+``gist``            what GIST measures of windows of photographs, d = 960 (``gist``)
+``patches``         colours of windows of photographs, d = 768 (``patches``)
+``topics``          like embeddings of text, of length 1 (``topics``)
+``slow topics``     the same with variances that fall as i ** -0.5, not as 1 / i
+``few directions``  N(0, 1) in 16 random directions, and noise of length 1/2 in all
+``offset 1e3``      Gaussian rows with 1000 added to every entry, rounded to float32 once, after the addition
+``offset 1e6``      the same with a million: float32 has steps of 1/16 there
+``tight``           N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
+``copies 16``       every row 16 times on average, queries too: ties at distance 0 beyond the k-th place
+``copies``          100 distinct rows: ten thousand copies of each among a million
+==================  ====================================================================================================
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
 COPIES = ("copies 16", "copies")
 DISTINCT = 100
 TOPICS = {"topics": 1.0, "slow topics": 0.5}
-KINDS = ("gaussian", "mixture", "sift", "gist", "patches", *TOPICS, *SHIFTS, "tight", *COPIES)
+DIRECTIONS, NOISE = 16, 0.5
+KINDS = ("gaussian", "mixture", "sift", "gist", "patches", *TOPICS, "few directions", *SHIFTS, "tight", *COPIES)
 
 
 class DeviceData(NamedTuple):
@@ -74,6 +76,24 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
     return DeviceData(_rows(law, n, d, at), _rows(law, m, d, at) if m else None)
 
 
+def make_halves(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
+    """Points and queries of a kind that is made by a law, as float16 in host memory, whose pages many threads write."""
+    import torch
+
+    law = _law(kind, n, d, where, torch.Generator(where).manual_seed(0))
+    step = max(1, 4 * BLOCK // d)
+    staged = torch.empty((step, d), dtype=torch.float16, pin_memory=where != "cpu")
+
+    def rows(count: int) -> Any:
+        made = torch.empty((count, d), dtype=torch.float16)
+        for start in range(0, count, step):
+            part = made[start : start + step]
+            part.copy_(staged[: len(part)].copy_(law(len(part))))
+        return made
+
+    return DeviceData(rows(n), rows(m))
+
+
 def _rows(law: Any, count: int, d: int, at: str) -> Any:
     import torch
 
@@ -99,6 +119,14 @@ def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
         return lambda rows: normal(rows)
     if kind in TOPICS:
         return topics.law(d, where, generator, power=TOPICS[kind])
+    if kind == "few directions":
+        directions = normal(DIRECTIONS) / d**0.5
+
+        def along(rows: int) -> Any:
+            places = torch.empty((rows, DIRECTIONS), device=where).normal_(generator=generator)
+            return (normal(rows) * (NOISE / d**0.5)).addmm_(places, directions)
+
+        return along
     if kind in SHIFTS:
         return lambda rows: normal(rows, torch.float64) + SHIFTS[kind]
     if kind in CENTRES:

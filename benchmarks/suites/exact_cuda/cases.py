@@ -6,7 +6,7 @@ from typing import Any
 
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
-from . import cold, contracted, figures, host, screen, search
+from . import cold, contracted, contracted_host, figures, host, screen, search
 
 # flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
 FLASH_K = 64
@@ -77,6 +77,20 @@ def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
     return _case(name, MILLION, m, d, data=kind, peers=(), gigabytes=30.0, work=contracted.contracted, **changes)
 
 
+def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
+    """Points whose contracted rows are on the device: a search of these alone takes half as long at least."""
+    bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
+    options: dict[str, Any] = {
+        "data": "few directions",
+        "dtype": "float16",
+        "prepared": True,
+        "peers": (),
+        "bars": bars,
+    }
+    options |= {"warm_scale": 0.1, "work": contracted_host.contracted_host}
+    return _case(name, millions * MILLION, 1000, 768, **options | changes)
+
+
 GRID = tuple((8192, d) for d in (16, 32, 64, 96, 128, 256, 512, 768, 1024))
 GRID += tuple((m, 128) for m in (1, 16, 64, 256, 1024, 2048, 4096, 16384))
 
@@ -138,6 +152,7 @@ SUITE = Suite(
             warm_scale=0.1,
             work=host.several,
         ),
+        _in_host_memory("contracted-host-6m", 6, cost=60.0, gigabytes=20.0),
         _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
         _contracted("patches", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.0, "H200"),)),
         _contracted("slow topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(2.2, "H200"),)),
@@ -171,6 +186,7 @@ SUITE = Suite(
             work=host.streamed,
         ),
         _contracted("gist", MILLION, 960, cost=120.0, graph=True, bars=(seconds(1.5, "H200"),)),
+        _in_host_memory("contracted-host", 60, cost=200.0, gigabytes=80.0, rare=True),
         _case(
             "graph-10m",
             10 * MILLION,

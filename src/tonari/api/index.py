@@ -20,7 +20,7 @@ from tonari.api.part import Part
 from tonari.api.state import Kind, State
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
-from tonari.methods.registry import check_search_method
+from tonari.methods.registry import by_force, check_search_method
 from tonari.methods.where import place_for
 
 
@@ -35,6 +35,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     are changed as they come.
 
     With method="auto" the choice is made once, as if as many queries as there are points were to come.
+
+    Further keyword arguments are fields of the plan to set, as for :func:`plan`, in all searches; method="auto" is then
+    brute force. ``Index(points, device="cuda", route="host_refine", form_dim=64)`` keeps points in host memory and 64
+    numbers of each on the device.
 
     An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` take the points and the chosen method along and
     pack anew, by the plan of that method on the machine where the copy is; on the same machine that is the same plan.
@@ -98,6 +102,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         threads: int | None = None,
         memory: int | str | None = None,
         progress: ProgressLike = None,
+        **overrides: Any,
     ) -> None:
         check_search_method(method)
         self._set_metric(metric, weights)
@@ -106,7 +111,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._asked = method
+        self._asked = by_force(self._base) if overrides and method == "auto" else method
+        self._overrides = overrides
         rows = self._place.rows(points, "points", self.metric)
         self.d = rows.shape[1]
         self._state = State([Part(self._segment(rows, progress=progress))], len(rows))
@@ -193,7 +199,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             The file must not be changed in place while the Index is in use; :meth:`save` replaces it, which is safe.
         device : str or list of str, optional
             See :func:`search`. Default: what was asked for when the Index was made; points that were on CUDA come back
-            to the device of the same number.
+            to the device of the same number. If it is named, fields of the plan that were set are not set again.
         threads, memory : optional
             Default: those of the saved Index.
 
@@ -211,7 +217,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
             wish = inputs.parse_device(device)
             if on is not None and wish != "auto":
                 on = None if wish == "cpu" else place_for(device).devices[0]
-            state["_device"] = device
+            state["_device"], state["_overrides"] = device, {}
             if state["_asked"] == "auto":
                 state["_chosen"] = None
         if on is not None:

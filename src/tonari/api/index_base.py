@@ -40,6 +40,7 @@ class IndexBase:
     _base: str
     _change: Change | None
     _memory: int | None
+    _overrides: dict[str, Any]
     _place: Place
     _state: State
     _threads: int | None
@@ -62,6 +63,8 @@ class IndexBase:
         """Prepare checked rows, as all points of this Index are, by a method if one is named."""
         options: dict[str, Any] = {"threads": self._threads, "memory": self._memory, "progress": progress}
         options |= {"taken": taken, "chosen": chosen, "given": rows}
+        if method is None:
+            options["overrides"] = self._overrides
         return Segment(self._place, self._compared(rows, "points"), self._base, method or self._asked, **options)
 
     def _compared(self, rows: Any, name: str) -> Any:

@@ -64,6 +64,7 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
         "metric": state["metric"],
         "weights": state["weights"],
         "asked": state["_asked"],
+        "overrides": state["_overrides"],
         "method": chosen[0],
         "k": chosen[1],
         "device": device if isinstance(device, str) else list(device),
@@ -112,6 +113,8 @@ def describe(path: Path) -> dict[str, Any]:
                 raise ValueError(f"its {name} is {about[name]!r}")
         if type(about["k"]) is not int:
             raise ValueError(f"its k is {about['k']!r}")
+        if not isinstance(about.get("overrides", {}), dict):
+            raise ValueError(f"its overrides are {about['overrides']!r}")
         check_weights(about["metric"], about["weights"])
         about["offset"] = _PREFIX + length + about["ids_bytes"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
@@ -142,6 +145,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         "weights": about["weights"],
         "d": d,
         "_asked": about["asked"],
+        "_overrides": about.get("overrides", {}),
         "_chosen": (about["method"], about["k"]),
         "_device": about["device"],
         "_on": about["on"],

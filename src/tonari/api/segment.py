@@ -48,6 +48,8 @@ class Segment:
         The method that an earlier choice took, and the k of its plan: the points are packed by that.
     given : checked rows of shape (n, any), optional
         What `points` were made from; the points themselves if nothing else.
+    overrides : dict, optional
+        Fields to set in every plan of the method, which is then not "auto".
     """
 
     def __init__(
@@ -63,18 +65,18 @@ class Segment:
         progress: ProgressLike = False,
         chosen: tuple[str, int] | None = None,
         given: Any = None,
+        overrides: dict[str, Any] | None = None,
     ) -> None:
         self.points, self.n = points, len(points)
         self.given = points if given is None else given
         self._place, self._metric, self._asked = place, metric, asked
-        self._threads, self.memory = threads, memory
+        self._threads, self.memory, self._overrides = threads, memory, overrides or {}
         budget = self.budget(taken)
         first = self._first_choice(progress, budget) if chosen is None else self._chosen(*chosen, budget)
         if first.prepared is None:
             first = first._replace(prepared=first.method.prepare(points, first.plan, progress))
         self.first = first
-        kind = first.method.kind(self._problem(points[:1], 1))
-        self.ready: dict[tuple[str, str], Decision] = {(self.method, kind): first}
+        self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Any, Decision] = {}
         self._preparing = threading.Lock()  # of the one search that adds to what is ready
         self._warned = False
@@ -175,7 +177,12 @@ class Segment:
     def _chosen(self, name: str, k: int, memory: int | None) -> Decision:
         method = search_method(name, self._place.device)
         threads = self._place.threads_to_prepare(self._threads, self.n)
-        return by_plan(method, method.plan(self._problem(self.points[:1], min(k, self.n), threads, memory)))
+        problem = self._problem(self.points[:1], min(k, self.n), threads, memory)
+        return by_plan(method, method.plan(problem, **self._overrides))
+
+    def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
+        """The method and the kind of preparation that a search needs: the first one if the caller has set its plan."""
+        return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
@@ -211,7 +218,7 @@ class Segment:
         if (self._asked == "auto" or around) and method.refuses(problem) is not None:
             method = search_method("exact", self._place.device)
         searched, self._searched = self._searched, self._searched + problem.m
-        kind = method.name, method.kind(problem, searched)
+        kind = self._kind(method, problem, searched)
         ready = self.ready.get(kind)
         if ready is None:
             with self._preparing:
@@ -219,7 +226,8 @@ class Segment:
                 if ready is None:
                     ready = self._prepare_kind(method, problem, searched, progress)
                     self.ready[kind] = ready
-        plan = method.plan(problem, prepared_by=ready.plan)
+        overrides = self._overrides if method is self.first.method else {}
+        plan = method.plan(problem, prepared_by=ready.plan, **overrides)
         self._warn_of_packing(plan, taken)
         return by_plan(method, plan, ready.prepared)
 

@@ -27,7 +27,8 @@ ON_CUDA = {
     "shard": Override("what several devices divide: points or queries", "word"),
     "precisions": Override("precisions of the screen: float16, split, values; elementwise float32, values", "words"),
     "form_dim": Override(
-        "coordinates of the rows that are screened: a number below d, full, or pilot: as pilot rows say", "word"
+        "coordinates of the rows that are screened: a number below d, full, or pilot: as pilot rows say (resident)",
+        "word",
     ),
     "group": Override("points that share a lower bound: 8, 16 or 32"),
     "width": Override("groups of a row that are refined first"),

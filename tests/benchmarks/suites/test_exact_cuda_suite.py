@@ -32,7 +32,7 @@ from benchmarks.harness.datasets import hard as data  # noqa: E402
 from benchmarks.harness.peers import cuda as peers  # noqa: E402
 from benchmarks.harness.proof import WrongAnswer  # noqa: E402
 from benchmarks.harness.run import run_cases  # noqa: E402
-from benchmarks.suites.exact_cuda import SUITE, bounds, cases, cold, contracted, host, warm  # noqa: E402
+from benchmarks.suites.exact_cuda import SUITE, bounds, cases, cold, contracted, contracted_host, host, warm  # noqa: E402
 from benchmarks.suites.exact_cuda import screen as screens  # noqa: E402
 from benchmarks.suites.exact_cuda import search as searches  # noqa: E402
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
@@ -120,6 +120,8 @@ def test_every_case_and_its_bars() -> None:
         ("streamed", "device bytes"): (6 * 10**9, True, ""),
         ("two-gpus", "speed-up"): (1.85, False, ""),
         ("host-routes", "over the better route"): (1.15, True, ""),
+        ("contracted-host-6m", contracted_host.OF_RESIDENT): (2.0, True, ""),
+        ("contracted-host", contracted_host.OF_RESIDENT): (2.0, True, ""),
         ("contracted-topics", "seconds"): (14e-3, True, "H200"),
         ("contracted-gaussian", "of full"): (1.03, True, ""),
         ("contracted-graph-gist", "seconds"): (1.5, True, "H200"),
@@ -149,6 +151,23 @@ def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], mon
     assert [row.get("passed") for row in run.rows][-1] is not None
     with pytest.raises(WrongAnswer, match="indices of 1 rows are not those of a search in all dimensions"):
         contracted.check((torch.zeros(2, 1), torch.eye(2)[:, :1]), (torch.zeros(2, 1), torch.zeros(2, 1)))
+
+
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
+    run = a_run(repeats=1)
+    bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
+    case = a_case(n=150, m=3, d=24, data="few directions", bars=bars, work=contracted_host.contracted_host)
+    run_cases(run, [case])
+    assert [row["who"] for row in run.rows] == ["tonari, prepare", "tonari", "tonari, resident search of f"]
+    assert run.wrong == 0, [row.get("note") for row in run.rows]
+    assert run.rows[1]["value"] == 1.0  # on a machine that stands still
+    assert run.rows[1]["proved"] == 3
+    assert "in 12 dimensions" in run.rows[1]["extras"]["levels"]
+    run.rows.clear()
+    run_cases(run, [dataclasses.replace(case, n=10**12)])
+    assert run.rows[0]["note"].startswith("needs 48000000000000 bytes of host memory")
 
 
 # --- a case from end to end --------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import batches, chooser, contracted_search, contraction
+    from tonari.exact.cuda import batches, chooser, contracted_screen, contracted_search, contraction
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.sampling import Sample
 
@@ -129,7 +129,7 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("attempts")
 def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
-    monkeypatch.setattr(contracted_search, "ROOMY", contracted_search.WIDER)
+    monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
@@ -253,9 +253,8 @@ def test_numbers_of_coordinates_that_cannot_be(given: Any) -> None:
 def test_what_has_no_contraction() -> None:
     with pytest.raises(Unsupported, match="there is no contraction for metric='inner_product'"):
         plan_of(gaussian(2, D), gaussian(9, D), 1, "inner_product", form_dim=4, **HERE)
-    for route in ("streamed", "host_refine"):
-        with pytest.raises(Unsupported, match=f"route='{route}' screens all dimensions"):
-            plan_of(gaussian(2, D), gaussian(9, D), 1, form_dim=4, route=route, **HERE)
+    with pytest.raises(Unsupported, match="route='streamed' screens all dimensions"):
+        plan_of(gaussian(2, D), gaussian(9, D), 1, form_dim=4, route="streamed", **HERE)
 
 
 def test_the_plan_says_it() -> None:

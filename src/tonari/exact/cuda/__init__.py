@@ -13,7 +13,8 @@
     form.py              centre and scale, from a sample
     pack.py              rows -> float16 (or two of them) with measured errors
     sampling.py          size of the sample for a threshold, and length of the lists
-    contraction.py       rows of fewer coordinates, form_dim.py how many; contracted_search.py screens them
+    contraction.py       rows of fewer coordinates, form_dim.py how many; contracted_screen.py screens them, and
+                         contracted_search.py refines original rows on the device
     chooser.py           which groups are refined
     screen.py            certified minima of groups (groups.py), all of them or those below a threshold
     screen_elementwise.py   the same for elementwise metrics

@@ -12,7 +12,7 @@ Nothing here waits for the device but the choice of a width.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
@@ -101,6 +101,34 @@ class DevicePoints(Copied):
         return self
 
 
+class Fitted(NamedTuple):
+    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
+
+    width: int
+    unproved: float
+
+
+def fitted_width(least: int, unproved_at: Callable[[int], float]) -> Fitted:
+    """Double the width until nearly all of the first rows are proved.
+
+    How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass. If
+    even the largest width leaves many, the least of those that leave hardly more is taken.
+
+    Parameters
+    ----------
+    least : int
+    unproved_at : callable(int)
+        Searches the first rows with a width, and returns the share of them that is not proved.
+    """
+    tried = [Fitted(least, unproved_at(least))]
+    while tried[-1].unproved > PILOT_UNPROVED:
+        if tried[-1].width >= WIDEST * least:
+            return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
+        width = 2 * tried[-1].width
+        tried.append(Fitted(width, unproved_at(width)))
+    return tried[-1]
+
+
 # Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
@@ -135,22 +163,15 @@ class Search:
         return PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
-        """Double the width until nearly all of the first rows are proved; return the search to go on with.
+        """Fit the width to the first rows; return the search to go on with."""
 
-        How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
-        If even the largest width leaves many, the least of those that leave hardly more is taken.
-        """
-        tried: list[tuple[int, float]] = []
-        while True:
+        def unproved(width: int) -> float:
+            self.width = width
             proved = self.pilot(own)
-            self.unproved = int((proved == 0).sum()) / len(proved)
-            tried.append((self.width, self.unproved))
-            if self.unproved <= PILOT_UNPROVED:
-                return self
-            if self.width >= WIDEST * self.least_width:
-                self.width, self.unproved = next(one for one in tried if one[1] <= HARDLY_MORE * self.unproved)
-                return self
-            self.width *= 2
+            return int((proved == 0).sum()) / len(proved)
+
+        self.width, self.unproved = fitted_width(self.least_width, unproved)
+        return self
 
     def pilot(self, own: Any) -> Any:
         """Search the first rows once, with the present width; return which are proved."""

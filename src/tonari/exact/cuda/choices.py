@@ -71,19 +71,20 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
     """Yield the choices on a route, each with the group size that takes the least time."""
-    if overrides.get("route", route) != route:
+    if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
     ways = [needs.precisions]
     if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
         usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
         short = tuple(level for level in usual if level != "split")
-        ways = [short] if route == "host_refine" else [needs.precisions, short]
+        from_host = route == "host_refine" and not needs.form_dim  # where all rows would have to come once more
+        ways = [short] if from_host else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
     for slabs in _slabs(route, needs, overrides):
         group = min(groups, key=lambda size: dataclasses.replace(needs, group=size).row_seconds(needs.held(slabs)))
         for precisions in dict.fromkeys(ways):
             made = dataclasses.replace(needs, precisions=precisions, group=group)
-            if route == "host_refine" and "route" not in overrides and not _is_for_few(made, slabs):
+            if route == "host_refine" and "route" not in overrides and not (needs.form_dim or _is_for_few(made, slabs)):
                 continue
             yield made, slabs
 

@@ -1,56 +1,37 @@
 """Exact search that screens contracted rows (contraction.py) and refines the original ones.
 
 for batch of queries:
-    screen     contracted rows, as search.py does packed ones
-    limit      of the members of the lowest groups the nearest in p coordinates, by their original rows
-               -> the k-th value V, and how far apart contracted rows of an answer no worse than V may be
-    near       all groups at or below that limit, and of their members those within it, in p coordinates
-    refine     these, by their original rows               -> the k best, which nothing else can be among
+    look       contracted_screen.py: some points that are near in p coordinates
+    refine     these, by their original rows               -> the k-th value V
+    within     contracted_screen.py: everything that may be no worse than V
+    refine     this, by its original rows                  -> the k best, which nothing else can be among
 
-The limit holds before the points are refined, as in a search within a radius. A row is proved if everything at or below
-its limit was there: in the list of the screen, and in the room for groups and members. Rows that are not proved are
-retried: if they are few, with all minima and more room; then with the last precision, whose bounds are far closer, at
-last with room for nearly all groups; and then they are searched like points without a contraction.
+Rows that are not proved are retried: if they are few, with all minima and more room; then with the last precision,
+whose bounds are far closer, at last with room for nearly all groups; and then they are searched like points without a
+contraction.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.batches import PILOT_UNPROVED, Again, DevicePoints, Search
+from tonari.exact.cuda.batches import Again, DevicePoints, Fitted, Search
+from tonari.exact.cuda.contracted_screen import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.form_dim import choose_contraction
-from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
-from tonari.exact.cuda.near import near_members
-from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags, pack_queries
+from tonari.exact.cuda.memory import WIDER
+from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import PILOT, CudaPlan
-from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
+from tonari.exact.cuda.refine import refine_groups
 from tonari.exact.cuda.sampling import Sample
-from tonari.metrics import get_metric
-
-FITTED_ROWS = 4096  # least queries for which the width is fitted
-HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
-NEAREST = (
-    20  # and twice k: the members that are refined for the first k-th value, and at most the groups that they are of
-)
-ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
-ROWS = 256  # per program that computes limits
-
-
-class Fitted(NamedTuple):
-    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
-
-    width: int
-    unproved: float
 
 
 class ContractedPoints(Copied):
@@ -146,7 +127,7 @@ class ContractedSearch(Search):
         super().__init__(queries, prepared, plan)
         self.least_width = plan.contracted_width
         self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
-        self._unread = new_flags(prepared.points.device)  # contract() sets the flags
+        self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
 
     @property
     def least_fitted(self) -> int:
@@ -168,37 +149,16 @@ class ContractedSearch(Search):
         """Search some rows once; see :meth:`tonari.exact.cuda.batches.Search.batch`."""
         import torch
 
-        prepared = self.prepared
-        contracted = contract(queries, prepared.by, self.flags, first=first)
-        packed = pack_queries(contracted.values, prepared.by.screened, precision, self._unread)
-        screened = self.chooser.screened(packed, precision, sample)
-        group = screened.group
-        count = 2 * self.plan.k + NEAREST
-        lowest, _ = screened.lowest(min(width, count))
-        _, nearest = refine_groups(
-            contracted.values,
-            prepared.rows.values,
-            lowest,
-            min(count, lowest.shape[1] * group),
-            metric="sqeuclidean",
-            group=group,
-            own=own,
-            double=False,
-        )
-        some = self._refine(queries, nearest)
-        within, scores = self._limits(packed.shift, contracted.errors, some.distances[:, -1])
-        groups = screened.near(scores, KEPT * width)
-        del screened
-        members = near_members(
-            contracted.values, prepared.rows.values, within, groups, KEPT * width, group=group, own=own
-        )
-        found = self._refine(queries, members.numbers)
-        return found, (groups.whole & members.whole).to(torch.uint8)
+        look = self.contracted.look(queries, own, precision, width, sample, first=first)
+        some = self._refine(queries, look.nearest)
+        members, proved = self.contracted.within(look, some.distances[:, -1], own, width)
+        del look  # all minima
+        return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def again(self, precision: str, width: int) -> Again:
         """Return a search of some rows with all minima, as many at a time as the scratch memory has room for."""
         search = super().again(precision, width)
-        rows = max(1, SCRATCH_BYTES // (NEAR_BYTES * KEPT * width))
+        rows = retried_at_once(width)
 
         def search_again(queries: Any, own: Any) -> tuple[Neighbors, Any]:
             parts = [search(queries[here], None if own is None else own[here]) for here in cut(len(queries), rows)]
@@ -209,19 +169,16 @@ class ContractedSearch(Search):
 
     def level(self, precision: str) -> str:
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
-        return f"{precision} in {self.prepared.by.p} dimensions"
+        return self.contracted.level(precision)
 
     def levels(self) -> Generator[tuple[str, Again], None, None]:
         """Yield the levels of contracted rows, and then those of all dimensions."""
-        first, last = self.plan.precisions[0], self.plan.precisions[-2]
-        if first != last and self.unproved <= PILOT_UNPROVED:  # few rows are not worth packing the points once more
-            yield self.level(first), self.again(first, WIDER * self.width)
         try:
-            for wider in (WIDER, ROOMY):
-                yield self.level(last), self.again(last, wider * self.width)
+            for precision, times in retries(self.plan, self.unproved):
+                yield self.level(precision), self.again(precision, times * self.width)
         finally:
-            if first != last:
-                self.prepared.forget(last)
+            if self.plan.precisions[-2] != self.plan.precisions[0]:
+                self.prepared.forget(self.plan.precisions[-2])
         full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
         rest = Search(self.queries, full, self.plan)
         for precision in self.plan.precisions[:-1]:
@@ -233,37 +190,3 @@ class ContractedSearch(Search):
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))
-
-    def _limits(self, shift: Any, errors: Any, kth: Any) -> tuple[Any, Any]:
-        """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
-
-        Squared distances are compared with float32 sums of p squares.
-        """
-        import torch
-
-        from tonari.exact.cuda.kernels.contracted_limits import contracted_limits_kernel
-
-        prepared, rows = self.prepared, len(kth)
-        squares, scores = (torch.empty(rows, dtype=torch.float32, device=kth.device) for _ in range(2))
-        launch(
-            contracted_limits_kernel,
-            -(-rows // ROWS),
-            {
-                "shift_ptr": shift,
-                "kth_ptr": kth,
-                "error_ptr": errors,
-                "farthest_ptr": prepared.farthest,
-                "stretch_ptr": prepared.by.stretch,
-                "scale_ptr": prepared.form.scale,
-                "squares_ptr": squares,
-                "scores_ptr": scores,
-                "rows": rows,
-                "d": prepared.form.d,
-                "p": prepared.by.p,
-                "kth_stride": kth.stride(0),
-            },
-            constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": ROWS},
-            warps=4,
-            fused=False,
-        )
-        return squares, scores

@@ -82,6 +82,10 @@ class ContractedRows:
     values: Any
     errors: Any
 
+    def part(self, here: slice) -> ContractedRows:
+        """Return some rows."""
+        return ContractedRows(self.values[here], self.errors[here])
+
 
 def sample_rows(d: int) -> int:
     """Return the most rows of the sample."""
@@ -138,7 +142,17 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 
 
-def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> ContractedRows:
+def contracted_room(n: int, p: int, device: Any) -> ContractedRows:
+    """Allocate n contracted rows, uninitialised."""
+    import torch
+
+    values = torch.empty((n, p), dtype=torch.float32, device=device)
+    return ContractedRows(values, torch.empty(n, dtype=torch.float64, device=device))
+
+
+def contract(
+    rows: Any, by: Contraction, flags: Any, *, first: int = 0, room: ContractedRows | None = None
+) -> ContractedRows:
     """Return rows in p coordinates, without waiting for the device.
 
     Parameters
@@ -150,6 +164,8 @@ def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> Contr
         Output: lowered to the first row that searches refuse, as by ``pack_points``.
     first : int
         Number of ``rows[0]`` in the flags.
+    room : ContractedRows, optional
+        Output for the same number of rows, on their device; written and returned. Default: a new one.
 
     Notes
     -----
@@ -161,9 +177,7 @@ def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> Contr
 
     n, d = rows.shape
     p = by.p
-    device = rows.device
-    values = torch.empty((n, p), dtype=torch.float32, device=device)
-    errors = torch.empty(n, dtype=torch.float64, device=device)
+    made = contracted_room(n, p, rows.device) if room is None else room
     moved = torch.linalg.vector_norm(by.origin)
     evaluation = 8 * (d + p + 16) * math.sqrt(p) * 2.0**-53
     block = max(1, BLOCK_VALUES // d)
@@ -172,13 +186,13 @@ def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> Contr
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = z @ by.directions
         z.addmm_(along, by.directions.mT, alpha=-1)
-        rounded = values[here]
+        rounded = made.values[here]
         rounded[:, :-1] = along
         rounded[:, -1] = torch.linalg.vector_norm(z, dim=1)
         sizes = torch.linalg.vector_norm(rounded, dim=1, dtype=torch.float64)
-        errors[here] = _UNIT * sizes + evaluation * (lengths + moved) + _TINY
+        made.errors[here] = _UNIT * sizes + evaluation * (lengths + moved) + _TINY
         rounded.masked_fill_(lengths.isinf()[:, None], BEYOND)
-    return ContractedRows(values, errors)
+    return made
 
 
 def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int) -> tuple[Any, Any]:

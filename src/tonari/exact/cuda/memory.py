@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
-from tonari.exact.cuda.contraction import contraction_bytes
+from tonari.exact.cuda.contraction import contraction_bytes, sample_rows
 from tonari.exact.cuda.form_dim import pilot_bytes
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import packed_width
@@ -18,11 +18,13 @@ from tonari.select.cuda.order import MERGE_BYTES
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
+LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
 KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
 SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
+LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
 _SHORT = 16  # columns of a row that is not short
@@ -46,7 +48,7 @@ class Slabs:
     route : str
     points : int
         Original points: for "resident" all of the device, for "streamed" a slab, and for "host_refine" those that are
-        packed at once.
+        packed or contracted at once.
     queries : int
         Original queries, and their results.
     """
@@ -155,7 +157,9 @@ class CudaNeeds:
         held = self.held(slabs)
         retry = sum(self._packed(held, precision, self.screened) for precision in self.precisions[1:-1])
         contracting = 0
-        if self.form_dim:  # rows that are not proved are screened in all dimensions in the end
+        if self.form_dim and slabs.route == "host_refine":  # of a copy of some rows
+            contracting = contraction_bytes(self.d, self.form_dim) + sample_rows(self.d) * self.d * self.itemsize
+        elif self.form_dim:  # rows that are not proved are screened in all dimensions in the end
             retry += sum(self._packed(held, precision, self.d) for precision in self.precisions[:-1])
             contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
         sample = sample_for(held, self.width, self.group) if self.gemm else None
@@ -181,7 +185,10 @@ class CudaNeeds:
         room = budget - self.total_bytes(slabs, 0)
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, SCRATCH_BYTES)) // row)
-        wanted = min(-(-self.m // LEAST_BATCH), MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
+        tiles = -(-self.m // LEAST_BATCH)
+        if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
+            tiles = -(-tiles // LEAST_BATCHES)
+        wanted = min(tiles, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         wanted = max(1, wanted) * LEAST_BATCH
         if room >= LEAST_BATCH:
             room = room // LEAST_BATCH * LEAST_BATCH
@@ -212,8 +219,9 @@ class CudaNeeds:
         return on_cpu + self.d * (points + queries) / CARD.link
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of one core for refining the groups that a GPU has screened."""
-        return self.m * self.refined_groups(slabs) * self.group * (CARD.cpu_member + CARD.cpu_value * self.d)
+        """Return the seconds of one core for refining the groups that a GPU has screened, or what it has listed."""
+        members = self.refined_groups(slabs) * (KEPT if self.form_dim else self.group)
+        return self.m * members * (CARD.cpu_member + CARD.cpu_value * self.d)
 
     def pass_seconds(self) -> float:
         """Return the seconds of copying all points from host memory once."""
@@ -229,15 +237,19 @@ class CudaNeeds:
         norms = 16  # norm, rest, shift
         packed = norms + max(self._packed_row(precision, self.d) for precision in self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
-            near = KEPT * WIDEST * self.width
-            packed += self._contracted_row() + NEAR_BYTES * near + 2 * self._list_bytes() + 16
+            near, each = KEPT * WIDEST * self.width, NEAR_BYTES
+            if slabs.route == "host_refine":  # which are sorted, while the batch before has its contraction and theirs
+                each = LISTED_BYTES
+                packed += self._contracted_row() + 8 * self.self_join
+            packed += self._contracted_row() + each * near + 2 * self._list_bytes() + 16
         original = self.d * self.query_itemsize if slabs.route == "host_refine" and self.host_queries else 0
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 
     def _members_bytes(self, slabs: Slabs) -> int:
         """Return the bytes of the members of the groups of a retried row, and of the row in float64."""
         members = max(self.k, min(self.groups(slabs), wider(self.d) * self.width) * self.group)
-        each = MEMBER_BYTES if slabs.route == "host_refine" else CANDIDATE_BYTES * (self.value_itemsize // 4)
+        sorted_here = slabs.route == "host_refine" and not self.form_dim
+        each = MEMBER_BYTES if sorted_here else CANDIDATE_BYTES * (self.value_itemsize // 4)
         return each * members + 8 * (self.d + 15)
 
     def _packed(self, n: int, precision: str, columns: int) -> int:

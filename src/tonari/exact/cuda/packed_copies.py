@@ -39,6 +39,10 @@ class PackedCopies:
         """Drop the copies of a precision."""
         self._made = {key: made for key, made in self._made.items() if key[0] != precision}
 
+    def forget_samples(self) -> None:
+        """Drop the copies of some of the rows."""
+        self._made = {key: made for key, made in self._made.items() if key[1] == 1}
+
 
 class Copied:
     """Prepared points with packed copies of the rows that are screened; a subclass sets both attributes."""

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from tonari.core.neighbors import Neighbors
@@ -20,20 +22,33 @@ from tonari.exact.report import Report
 
 
 class Place(NamedTuple):
-    """The position of a part: the numbers of its first point and query in the whole, and whether query i is point i."""
+    """The position of a part: the numbers of its first point and query in the whole, and whether query i is point i.
+
+    Attributes
+    ----------
+    first_point, first_query : int
+    self_join : bool
+    numbers : int64 array, optional
+        The points that the queries are, in a self-join of which only some rows are searched. Default: query i is
+        point i.
+    """
 
     first_point: int = 0
     first_query: int = 0
     self_join: bool = False
+    numbers: npt.NDArray[np.int64] | None = None
 
     def at(self, point: int, query: int) -> Place:
         """Return the place of a part of this part."""
-        return Place(self.first_point + point, self.first_query + query, self.self_join)
+        return self._replace(first_point=self.first_point + point, first_query=self.first_query + query)
 
     def own(self, rows: int, device: Any) -> Any:
         """Return the number of each query among the part's points, int64; None without a self-join."""
         if not self.self_join:
             return None
+        if self.numbers is not None:
+            here = slice(self.first_query, self.first_query + rows)
+            return torch.from_numpy(self.numbers[here] - self.first_point).to(device)
         first = self.first_query - self.first_point
         return torch.arange(first, first + rows, device=device)
 

@@ -50,8 +50,8 @@ class CudaPlan(Plan):
         "cuda:0" and so on.
     route : str
         "resident": points and queries are on the device. "streamed": points, and if necessary queries, are copied to
-        the device slab by slab. "host_refine": only the packed copy of the points is on the device; the CPU refines the
-        candidates from the original rows in host memory.
+        the device slab by slab. "host_refine": only the packed copy of the points, or of their contracted rows, is
+        on the device; the CPU refines the candidates from the original rows in host memory.
     shard : str
         What several devices divide equally among them. "points": every query is compared with every part, and lists are
         merged. "queries": all points are on each device. "none" for one device.
@@ -128,8 +128,8 @@ def plan_on_cuda(
     Everything stays on the device ("resident") if it fits. Otherwise points are copied from host memory slab by slab
     ("streamed"), and so are queries if necessary; slabs are chosen for the least expected time. "host_refine" is chosen
     if the packed copy fits but the original rows do not, and if there are so few queries that refining on the CPU takes
-    no longer than streaming all points once more; otherwise only on request. The second precision is left out if its
-    packed copy does not fit.
+    no longer than streaming all points once more, or if contracted rows are asked for; otherwise only on request. The
+    second precision is left out if its packed copy does not fit.
 
     Several devices divide the points, or the queries if all points fit on each device and that is faster. Dividing the
     queries needs no merging of lists and refines no row more than once, but copies more points.
@@ -160,6 +160,11 @@ def plan_on_cuda(
     why_not = refuse_metric(problem)
     if why_not is not None:
         raise Unsupported(why_not)
+    if overrides.get("form_dim") == PILOT and overrides.get("route") == "host_refine":
+        raise Unsupported(
+            "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
+            "coordinates, such as form_dim=64, or leave route out"
+        )
     usual = not overrides
     if prepared_by is not None:
         overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
@@ -297,8 +302,8 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
     """Return the ways to divide a search among its devices; see :func:`tonari.exact.cuda.choices.divisions`."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
-    if form_dim:
-        overrides = overrides | {"route": "resident"}
+    if form_dim and (overrides["form_dim"] == PILOT or not problem.host_points):
+        overrides = {"route": "resident"} | overrides
     _check_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
     whole = CudaNeeds(
         n=n,
@@ -372,9 +377,8 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
             f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
             "sqeuclidean, cosine and correlation; leave form_dim out"
         )
-    route = overrides.get("route", "resident")
-    if route != "resident":
-        raise Unsupported(f"form_dim={given}: route={route!r} screens all dimensions; leave form_dim or route out")
+    if overrides.get("route") == "streamed":
+        raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
     return asked
 
 
@@ -393,8 +397,10 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
         if shard == "queries" and route not in (None, "resident"):
             raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
     n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
-    if route in ("resident", "host_refine") and n > MOST_POINTS:
-        raise ValueError(f"route={route!r}: a device takes at most {MOST_POINTS} points at once, not {n}")
+    form_dim = overrides.get("form_dim", "full")
+    whole = f"route={route!r}" if route in ("resident", "host_refine") else f"form_dim={form_dim!r}"
+    if (route in ("resident", "host_refine") or form_dim != "full") and n > MOST_POINTS:
+        raise ValueError(f"{whole}: a device takes at most {MOST_POINTS} points at once, not {n}")
     if "precisions" in overrides:
         _check_precisions(overrides["precisions"], form)
     if "group" in overrides and overrides["group"] not in GROUP_SIZES:
@@ -408,7 +414,7 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
             raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
         if min(points, n) > MOST_POINTS:
             raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
-    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine"):
+    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine" or form_dim != "full"):
         raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
 
 

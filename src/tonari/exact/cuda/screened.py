@@ -1,14 +1,16 @@
-"""What the screen of some rows leaves: all minima, or lists of the groups below a threshold."""
+"""What the screen of some rows leaves: all minima, the lowest, or lists of the groups below a threshold."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.groups import LEAST_GROUP
 from tonari.exact.cuda.near import Near, near_listed, near_minima
 from tonari.exact.cuda.screen import Lists
 from tonari.select.cuda.dispatch import k_smallest
+
+Screened: TypeAlias = "AllMinima | Lowest | Listed"
 
 
 def listed_room(width: int) -> int:
@@ -43,6 +45,40 @@ class AllMinima(NamedTuple):
         """Return the groups at or below each row's score."""
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
+    def kept(self, room: int) -> Lowest:
+        """Return what later questions about up to `room` groups need, which takes less memory than all minima."""
+        lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
+        return Lowest(lowest.values, lowest.indices, self.group)
+
+
+class Lowest(NamedTuple):
+    """The lowest groups of each row, ascending.
+
+    Attributes
+    ----------
+    minima : float32 tensor of shape (rows, count)
+    groups : int32 tensor of shape (rows, count)
+        All groups, or one more than there is room for later.
+    group : int
+        Points of a group.
+    """
+
+    minima: Any
+    groups: Any
+    group: int
+
+    def lowest(self, width: int) -> tuple[Any, Any]:
+        """Return the `width` lowest groups of each row, fewer than are kept, and a lower bound on all other scores.
+
+        The bound is None if there are no other groups.
+        """
+        return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
+
+    def near(self, scores: Any, room: int) -> Near:
+        """Return the groups at or below each row's score, as many as there is room for."""
+        near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
+        return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
+
 
 class Listed(NamedTuple):
     """The groups at or below each row's threshold, in parts of LEAST_GROUP points.
@@ -68,3 +104,7 @@ class Listed(NamedTuple):
     def near(self, scores: Any, room: int) -> Near:
         """Return the parts at or below each row's score."""
         return near_listed(self.lists, self.thresholds, scores, room)
+
+    def kept(self, room: int) -> Listed:
+        """Return what later questions about up to `room` parts need: these lists."""
+        return self

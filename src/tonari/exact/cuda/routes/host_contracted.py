@@ -1,0 +1,264 @@
+"""Points in host memory whose contracted rows are on the GPU: few numbers of each row are there, and none of the rows.
+
+    GPU   look     (contracted_screen.py)   -> points that are near in p coordinates
+    CPU   exact values of these             -> the k-th value
+    GPU   within                            -> everything that may be no worse, and whether it is all
+    CPU   exact values, order               -> the k best
+
+Three batches are on their way: while the device looks at one, the CPU has the k-th values of the one before, whose
+second step follows on the device, and finishes the one before that. Between its two steps a batch holds its lowest
+groups, not all minima.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter
+from tonari.core.slices import cut
+from tonari.cuda.devices import to_device
+from tonari.cuda.prefetch import slabs
+from tonari.cuda.streams import Written
+from tonari.exact.cuda.batches import PILOT_ROWS, Fitted, fitted_width
+from tonari.exact.cuda.contracted_screen import (
+    FITTED_ROWS,
+    HOPELESS,
+    ContractedScreen,
+    Look,
+    retried_at_once,
+    retries,
+)
+from tonari.exact.cuda.contraction import contract, contracted_room, contraction_of, sample_rows
+from tonari.exact.cuda.form import make_form
+from tonari.exact.cuda.memory import LISTED_BYTES
+from tonari.exact.cuda.oom_retry import in_batches
+from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags
+from tonari.exact.cuda.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.partition import Place
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
+from tonari.exact.cuda.sampling import Sample
+from tonari.exact.report import Report
+from tonari.inputs.values import NO_ROW
+
+
+class HostContractedPoints(Copied):
+    """Points in host memory, and their contracted rows with packed copies of these on a device.
+
+    Parameters
+    ----------
+    points : C-contiguous array of shape (n, d)
+        Refinement reads it, so it must not change.
+    plan : CudaPlan
+        Points are copied to the device and contracted ``point_slab`` rows at a time.
+
+    Attributes
+    ----------
+    form, by, flags, rows, farthest, fitted
+        As for :class:`tonari.exact.cuda.contracted_search.ContractedPoints`.
+    """
+
+    def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
+        n, d = points.shape
+        device = torch.device(plan.devices[0])
+        self.points = points
+        self.flags = new_flags(device)
+        sample = to_device(np.ascontiguousarray(points[:: -(-n // sample_rows(d))]), device)
+        self.form = make_form(sample, plan.metric)
+        self.by = contraction_of(sample, self.form, int(plan.form_dim))
+        del sample
+        self.rows = contracted_room(n, self.by.p, device)
+        self._beyond = torch.full((1,), NO_ROW, dtype=torch.int64, device=device)
+        bounds = cut(n, plan.point_slab)
+        with contextlib.closing(slabs(points, bounds, device)) as arriving:
+            for here, rows in zip(bounds, arriving, strict=True):
+                made = contract(rows, self.by, self.flags, first=here.start, room=self.rows.part(here))
+                largest = torch.maximum(made.values.amax(1), -made.values.amin(1))
+                numbers = torch.arange(here.start, here.stop, device=device)
+                first = torch.where(largest > LARGEST_FLOAT16, numbers, NO_ROW).amin()
+                self._beyond = torch.minimum(self._beyond, first)
+        self.farthest = self.rows.errors.amax()[None]
+        self.fitted: dict[int, Fitted] = {}
+        self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(device))
+        self.packed(plan.precisions[0])
+        tensors = (self.by.directions, self.by.origin, self.by.stretch, self.farthest, self.flags, self._beyond)
+        self._written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
+
+    def check_range(self, first: int) -> None:
+        """Refuse points whose contracted row cannot be packed; `first` is the number of the first point in messages."""
+        row = int(self._beyond)
+        if row < NO_ROW:
+            raise Unsupported(
+                f"points: row {first + row} is too large, beside the others, to be screened in form_dim={self.by.p} "
+                "coordinates; drop such rows, or leave form_dim out"
+            )
+
+    def forget_samples(self) -> None:
+        """Drop the packed copies of some of the rows."""
+        self._copies.forget_samples()
+
+
+def search_contracted(
+    queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
+) -> tuple[Neighbors, Report]:
+    """Search points whose values are checked; see :mod:`tonari.exact.cuda.partition`."""
+    prepared.check_range(place.first_point)
+    search = _Search(queries, prepared, plan, place, bar)
+    search.run()
+    return search.found, search.report
+
+
+@dataclass
+class _Looked:
+    """A batch after the first step: the points that are nearest in p coordinates are on their way to host memory.
+
+    Attributes
+    ----------
+    some : slice
+        The batch among the queries of this pass.
+    rows : array (rows, d)
+        The queries, in host memory.
+    own : int64 tensor (rows,), or None
+    look : Look
+    sent : Sent
+        The nearest points, int32 (rows, any), ascending and padded with NO_MEMBER.
+    """
+
+    some: slice
+    rows: npt.NDArray[Any]
+    own: Any
+    look: Look
+    sent: Sent
+
+
+@dataclass
+class _Listed:
+    """A batch after the second step: everything that may be in its answers is on its way to host memory.
+
+    Attributes
+    ----------
+    some, rows
+        As for the first step.
+    sent : Sent
+        Points, int32 (rows, any), ascending and padded with NO_MEMBER, none for a row that is not proved; and which
+        rows are, bool (rows,).
+    """
+
+    some: slice
+    rows: npt.NDArray[Any]
+    sent: Sent
+
+
+class _Search(HostSearch):
+    """A search that screens contracted rows."""
+
+    def __init__(
+        self, queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
+    ) -> None:
+        super().__init__(queries, prepared, plan, place, bar)
+        self.prepared = prepared
+        self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
+
+    def run(self) -> None:
+        """Answer all queries."""
+        first, last = self.plan.precisions[0], self.plan.precisions[-2]
+        left = np.arange(len(self.queries))
+        width, unproved = self._fitted()
+        worth = unproved <= HOPELESS
+        if worth:
+            left = self._certified(left, first, width, first_pass=True)
+            self.check_queries()
+            for precision, times in retries(self.plan, unproved):
+                left = self._certified(left, precision, times * width)
+            if first != last:
+                self.prepared.forget(last)
+        if len(left):
+            self.rest(left, seen=worth)
+
+    def _fitted(self) -> Fitted:
+        """Return the width for the first pass: the planned one, or what is fitted to the first of many queries."""
+        plan, fitted = self.plan, self.prepared.fitted
+        if plan.k not in fitted and plan.m >= FITTED_ROWS:
+            rows = np.arange(min(PILOT_ROWS, plan.query_batch, len(self.queries)))
+
+            def unproved_at(width: int) -> float:
+                proved = self._pass(rows, plan.precisions[0], width, self.contracted.chooser.sample(width))
+                self.check_queries()
+                return float(np.count_nonzero(~proved)) / len(rows)
+
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at)
+        return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
+
+    def _certified(
+        self, numbers: npt.NDArray[np.int64], precision: str, width: int, *, first_pass: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Search some queries, report how many are proved, and return the numbers of the others."""
+        if not len(numbers):
+            return numbers
+        sample, bar = (self.contracted.chooser.sample(width), self.bar) if first_pass else (None, None)
+        proved = self._pass(numbers, precision, width, sample, bar)
+        self.report.certify(self.contracted.level(precision), int(np.count_nonzero(proved)))
+        left: npt.NDArray[np.int64] = numbers[~proved]
+        return left
+
+    def _pass(
+        self,
+        numbers: npt.NDArray[np.int64],
+        precision: str,
+        width: int,
+        sample: Sample | None,
+        bar: Counter | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Search some queries, write the results, and return which are proved."""
+        proved = np.zeros(len(numbers), np.bool_)
+        looked: list[_Looked] = []
+        listed: list[_Listed] = []
+
+        def finish(batch: _Listed) -> None:
+            members, proved[batch.some] = batch.sent.arrive()
+            self.write(numbers[batch.some], self.nearest(batch.rows, members))
+            if bar is not None:
+                bar.add(len(members) * len(self.points))
+
+        def advance(batch: _Looked | None) -> None:
+            """Take every batch a step further, the later ones first, so that the device has work meanwhile."""
+            following = self._list(looked[0], width) if looked else None
+            if listed:
+                finish(listed[0])
+            listed[:] = [] if following is None else [following]
+            looked[:] = [] if batch is None else [batch]
+
+        def work(some: slice) -> None:
+            advance(self._look(numbers, some, precision, width, sample))
+
+        size = min(self.plan.query_batch, retried_at_once(width, LISTED_BYTES))
+        in_batches(len(numbers), size, work, planned=self.plan.total_bytes)
+        for _ in range(2):
+            advance(None)
+        return proved
+
+    def _look(
+        self, numbers: npt.NDArray[np.int64], some: slice, precision: str, width: int, sample: Sample | None
+    ) -> _Looked:
+        """Launch the first step of a batch; this waits for the device only if the queries are there."""
+        these = numbers[some]
+        rows, own = self.on_host(these), self.own_there(these)
+        first = int(these[0])
+        look = self.contracted.look(self.there(rows), own, precision, width, sample, first=first, keep=True)
+        return _Looked(some, rows, own, look, Sent(ascending(look.nearest)))
+
+    def _list(self, batch: _Looked, width: int) -> _Listed:
+        """Compute the k-th values of a batch, and launch its second step."""
+        (nearest,) = batch.sent.arrive()
+        kth = np.ascontiguousarray(self.nearest(batch.rows, nearest).distances[:, -1])
+        members, proved = self.contracted.within(batch.look, self.there(kth), batch.own, width)
+        listed = ascending(members.numbers.masked_fill(~proved[:, None], -1))
+        return _Listed(batch.some, batch.rows, Sent(listed, proved))

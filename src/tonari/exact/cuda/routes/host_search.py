@@ -1,0 +1,233 @@
+"""What searches share whose exact values come from points in host memory: lists to and from there, and the last rows.
+
+Rows that no screen proves are searched in all dimensions: by the CPU or, where that is expected to take longer, by the
+device, to which all points are copied once, slab by slab (routes/streamed.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari import inputs
+from tonari.core import _native
+from tonari.core.errors import BudgetExceeded
+from tonari.core.isa import chosen_isa
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Counter
+from tonari.core.slices import cut
+from tonari.core.workers import Workers, default_threads
+from tonari.cuda.devices import over
+from tonari.cuda.memory import RESERVE
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.search import search_prepared
+from tonari.exact.cuda.pack import new_flags
+from tonari.exact.cuda.partition import Place
+from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
+from tonari.exact.cuda.refine import NO_MEMBER
+from tonari.exact.cuda.routes import streamed
+from tonari.exact.plan import plan_on_cpu
+from tonari.exact.report import Report
+from tonari.metrics import get_metric
+from tonari.metrics.problem import make_problem
+
+# Members per slice of work: at most what takes a millisecond, or a second if each member is a page read from disk; and
+# not so few that a thread takes longer to start.
+MEMBERS, LEAST_MEMBERS = 1 << 13, 1 << 9
+LONG_SECONDS = 1.0  # of the CPU, from which on rows may be left to the device, whose kernels may have to be compiled
+
+
+class HostPoints(Protocol):
+    """Points in host memory of which something is on a device.
+
+    Attributes
+    ----------
+    points : C-contiguous array of shape (n, d)
+    """
+
+    points: npt.NDArray[Any]
+
+    def forget_samples(self) -> None:
+        """Drop the packed copies of some of the points."""
+
+
+class Sent:
+    """Copies of tensors, on their way to host memory behind the work that was launched before."""
+
+    def __init__(self, *tensors: Any) -> None:
+        self._copies, self._event = list(tensors), None
+        if tensors[0].device.type == "cpu":
+            return
+        self._copies = [torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True) for tensor in tensors]
+        for copy, tensor in zip(self._copies, tensors, strict=True):
+            copy.copy_(tensor, non_blocking=True)
+        self._event = torch.cuda.Event()
+        self._event.record()
+
+    def arrive(self) -> list[npt.NDArray[Any]]:
+        """Wait for the copies, and return them as arrays."""
+        if self._event is not None:
+            self._event.synchronize()
+        return [copy.numpy() for copy in self._copies]
+
+
+class HostSearch:
+    """The state that all batches of one search share, of which the CPU computes the exact values.
+
+    Parameters
+    ----------
+    queries : array or tensor of shape (m, d)
+    prepared : HostPoints
+    plan : CudaPlan
+    place : Place
+    bar : Counter
+
+    Attributes
+    ----------
+    found : Neighbors of arrays of shape (m, k)
+    report : Report
+    flags : int64 tensor of shape (3,)
+        Of the queries; see ``inputs.check_flags``.
+    double : bool
+        Whether values are returned as float64.
+    """
+
+    def __init__(self, queries: Any, prepared: HostPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
+        self.queries, self.points, self.plan, self.place, self.bar = queries, prepared.points, plan, place, bar
+        self._prepared = prepared
+        m, n = len(queries), len(prepared.points)
+        self.device = torch.device(plan.devices[0])
+        self.flags = new_flags(self.device)
+        self.workers = Workers(default_threads())
+        self.double = "float64" in (inputs.name_of_dtype(queries), prepared.points.dtype.name)
+        self.found = self._lists(m, index_dtype(n))
+        self.report = Report(rows=m)
+
+    def check_queries(self) -> None:
+        """Refuse queries with values that were flagged; waits for the device."""
+        inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
+
+    def nearest(self, rows: npt.NDArray[Any], members: npt.NDArray[np.int32]) -> Neighbors:
+        """Return the k best of the members of each row, by exact values.
+
+        Parameters
+        ----------
+        rows : array of shape (rows, d)
+        members : int32 array of shape (rows, any)
+            Points, ascending in each row, and padded with NO_MEMBER.
+        """
+        there = members != NO_MEMBER
+        ends = np.cumsum(there.sum(1))
+        best = self._lists(len(rows), index_dtype(len(self.points)))
+        total = int(ends[-1])
+        most = min(MEMBERS, max(LEAST_MEMBERS, -(-total // self.workers.threads)))
+        isa = chosen_isa()
+
+        def compare(some: slice) -> None:
+            self.workers.check()
+            listed = members[some][there[some]].astype(np.int64)
+            last = ends[some] - (ends[some.start - 1] if some.start else 0)
+            begins = np.concatenate([[0], last[:-1]])
+            part = best.distances[some], best.indices[some]
+            given = rows[some], self.points, self.plan.k, None, listed, begins, last
+            _native.search_listed(self.plan.metric, isa, *given, *part)
+
+        self.workers.map(compare, cut(len(rows), max(1, most * len(rows) // max(1, total))))
+        self.report.refined += total
+        return best
+
+    def write(self, numbers: npt.NDArray[np.int64], best: Neighbors) -> None:
+        """Write the results of some queries."""
+        self.found.distances[numbers], self.found.indices[numbers] = best
+
+    def rest(self, numbers: npt.NDArray[np.int64], *, seen: bool = True) -> None:
+        """Answer some queries in all dimensions, on the CPU or on the device, whichever is expected to be faster.
+
+        `seen` says that the progress has counted them, and that their values are checked; if not, they are all queries.
+        """
+        points, plan, rows = self.points, self.plan, self.on_host(numbers)
+        if not seen:
+            inputs.check_held_values(rows, self._name, first=self.place.first_query, nonnegative=False)
+        n, d = points.shape
+        sizes: dict[str, Any] = {"dtype": points.dtype, "query_dtype": rows.dtype, "metric": plan.metric}
+        problem = make_problem(n, len(rows), d, plan.k, **sizes)
+        on_cpu, on_device = plan_on_cpu(problem, resident=False), self._streamed_plan(len(rows), sizes)
+        own = self.own(numbers)
+        if on_device is not None and max(on_device.seconds, LONG_SECONDS) < on_cpu.seconds:
+            self._prepared.forget_samples()
+            # Their own numbers in the whole search, as they do not follow one another.
+            place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
+            bar = _Uncounted(self.bar) if seen else self.bar
+            part, report = streamed.search_part(rows, points, on_device, place, bar)
+            self.report.include(report)
+            best = Neighbors(*(torch.as_tensor(array).cpu().numpy() for array in part))
+        else:
+            # It packs points slice by slice and keeps none.
+            prepared = PreparedPoints(points, on_cpu, False)
+            best, done = search_prepared(rows, prepared, on_cpu, self_ids=own, progress=False)
+            self.report.refined += done.refined
+            self.report.certify(plan.precisions[-1], len(numbers))
+            self.bar.add(0 if seen else len(numbers) * n)
+        self.write(numbers, best)
+
+    def own(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+        """Return the number of each query among the points; None without a self-join."""
+        return numbers + (self.place.first_query - self.place.first_point) if self.place.self_join else None
+
+    def own_there(self, numbers: npt.NDArray[np.int64]) -> Any:
+        """Return the same as a tensor on the device."""
+        own = self.own(numbers)
+        return None if own is None else self.there(own)
+
+    def there(self, rows: npt.NDArray[Any]) -> Any:
+        """Copy rows to the device without waiting for it."""
+        here = over(rows)
+        return here.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else here
+
+    def on_host(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return some queries as a new array in host memory."""
+        queries = self.queries
+        if isinstance(queries, np.ndarray):
+            return np.ascontiguousarray(queries[numbers])
+        return inputs.held(queries[torch.from_numpy(numbers).to(queries.device)].cpu())
+
+    @property
+    def _name(self) -> str:
+        """What messages call the queries."""
+        return "points" if self.place.self_join else "queries"
+
+    def _lists(self, rows: int, ids: Any) -> Neighbors:
+        """Allocate lists of k neighbours, all of them missing."""
+        missing = -np.inf if get_metric(self.plan.metric).descending else np.inf
+        shape = rows, self.plan.k
+        return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))
+
+    def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
+        """Return the plan by which all points are streamed, in the memory of batches, which are done; None without."""
+        plan, n = self.plan, len(self.points)
+        room = plan.working_bytes - 8 * m * self.place.self_join  # of own numbers
+        if room <= 0:
+            return None
+        problem = make_problem(n, m, plan.d, plan.k, devices=plan.devices, memory=room, **sizes)
+        try:
+            return plan_on_cuda(problem, free_bytes=room + RESERVE, route="streamed")
+        except BudgetExceeded:
+            return None
+
+
+def ascending(members: Any) -> Any:
+    """Return the points of each row in ascending order, int32 (rows, any); -1 becomes NO_MEMBER."""
+    return members.masked_fill(members < 0, NO_MEMBER).sort(dim=1).values
+
+
+class _Uncounted:
+    """The progress of rows that were counted before; it stops them as that of others does."""
+
+    def __init__(self, bar: Counter) -> None:
+        self._bar = bar
+
+    def add(self, amount: int) -> None:
+        self._bar.add(0)
