@@ -29,6 +29,7 @@ from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.choices import PRECISIONS
 from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_copies
+from tonari.exact.cuda.few import search_few
 from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
@@ -161,7 +162,7 @@ def search_on_device(
 
     def work(rows: slice) -> None:
         ids = None if own is None else own[rows]
-        answer.put(rows, *search.batch(queries[rows], ids, plan.precisions[0], search.width, search.sample, rows.start))
+        answer.put(rows, *search.first_batch(queries[rows], ids, rows.start))
         event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
         if event is not None:
             event.record()
@@ -195,7 +196,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
         that are proved are valid if no flag is below ``inputs.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
-    found, proved = search.batch(queries, own, plan.precisions[0], search.width, search.sample)
+    found, proved = search.first_batch(queries, own)
     return found, proved, search.state(proved)
 
 
@@ -284,11 +285,6 @@ class Search:
         return self.chooser.sample(self.width)
 
     @property
-    def first(self) -> tuple[str, int, Sample | None]:
-        """The precision, width and sample of a first attempt."""
-        return self.plan.precisions[0], self.width, self.sample
-
-    @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
         return PILOT_BATCHES * self.plan.query_batch
@@ -315,7 +311,13 @@ class Search:
         """Search the first rows once, with the present width; return which are proved."""
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
-        return self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)[1]
+        return self.first_batch(self.queries[rows], ids)[1]
+
+    def first_batch(self, queries: Any, own: Any, first: int = 0) -> tuple[Neighbors, Any]:
+        """Search some rows for the first time; `first` is the number of the first one. See :meth:`batch`."""
+        if self.plan.few and own is None:
+            return search_few(queries, self.prepared, self.plan, self.flags, first=first)
+        return self.batch(queries, own, self.plan.precisions[0], self.width, self.sample, first)
 
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
@@ -431,7 +433,7 @@ class Search:
         def rehearse() -> None:
             twin = DevicePoints(without_data(some.rows), plan.metric, plan.precisions[0])
             begun = twin.begin(without_data(queries), part)
-            begun.batch(begun.queries, without_data(ids), *begun.first)
+            begun.first_batch(begun.queries, without_data(ids))
 
         with expecting(rehearse):
             fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
@@ -458,7 +460,7 @@ class Search:
             some = slice(0, max(1, len(self.prepared.points) // TYPICAL))
             twin = DevicePoints(self.prepared.points[some], self.plan.metric, self.plan.precisions[0])
             few = twin.begin(queries[: max(1, rows // TYPICAL)], self.plan)
-            few.batch(few.queries, None if ids is None else ids[: len(few.queries)], *few.first)
+            few.first_batch(few.queries, None if ids is None else ids[: len(few.queries)])
         for _, search_again in self.levels():
             search_again(queries, ids)
         self.compare(queries, ids)

@@ -1,0 +1,148 @@
+"""The screen for a few queries, which packs them, too: one program per tile of points, without matrix units.
+
+    every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/pack.py makes them; M x BLOCK at a time
+                    sums of q~ x^ with POINTS packed points, in float32
+    the first       also what only the certificate and the exact values read: norms, errors, float64 rows, flags
+
+    score(row, point)  = low(point) + sum of q~ x^
+    minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
+
+The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (finish_few.py) subtracts it, when N and r
+are known. That is Lemma 3 of docs/exactness.md in its order: the minimum, then the subtraction, each rounded.
+
+The error of the sums is within that of matrix units, which the bound assumes. There an added product may lose 2 units
+of 2^-23 of the sum of magnitudes, 4 u with u = 2^-24, so that gamma covers 4 w u for w columns. Here a product of two
+float16 numbers has at most 22 bits and a magnitude of 0 or at least 2^-48, and is exact in float32, whether it is fused
+or not; each addition is rounded to nearest, and loses at most u. A term passes through at most w additions, in any
+order, so that the sum is within w u / (1 - w u) of the magnitudes, less than the 4 w u / (1 - 4 w u) of the lemma. `low` is added
+once, last, as the lemma has it. The sum of squares that bounds are made of are those of kernels/pack.py, by its functions.
+
+Groups are adjacent points here, not those of a matrix unit's accumulator (groups.py).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.form_rows import angular_factor, row_means
+from tonari.exact.cuda.kernels.pack import (
+    TINY,
+    ROUNDED,
+    form_of,
+    load_with_centre,
+    norm_of,
+    note_refused,
+    product_errors,
+    store_query_terms,
+)
+from tonari.exact.cuda.kernels.widen import widen_rows
+
+
+@triton.jit(do_not_specialize=["d", "stride", "units", "steps", "tiles", "m", "first_row"])
+def screen_few_kernel(
+    # inputs
+    rows_ptr,
+    centre_ptr,
+    scale_ptr,
+    values_ptr,
+    low_ptr,
+    # outputs: [row][tiles * POINTS / GROUP], [row][tiles], one per row, and float64 rows of whole steps
+    minima_ptr,
+    tile_minima_ptr,
+    norm_ptr,
+    rest_ptr,
+    shift_ptr,
+    widened_ptr,
+    norms_ptr,
+    counters_ptr,  # set to 0
+    flags_ptr,
+    # shapes
+    m,
+    d,
+    stride,
+    units,
+    steps,
+    width,
+    tiles,
+    first_row,  # number of the first row in the flags
+    # constants
+    METRIC: tl.constexpr,
+    LIMIT: tl.constexpr,
+    STEP: tl.constexpr,
+    UNIT: tl.constexpr,
+    M: tl.constexpr,
+    POINTS: tl.constexpr,
+    GROUP: tl.constexpr,
+    BLOCK: tl.constexpr,
+    V: tl.constexpr,
+):
+    T: tl.constexpr = BLOCK // V
+    GROUPS: tl.constexpr = POINTS // GROUP
+    tile = tl.program_id(0)
+    d = d // STEP * STEP
+    stride = stride // STEP * STEP
+    row = tl.arange(0, M).to(tl.int64)
+    row_axis = row[:, None, None]
+    local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
+    present = row < m
+    scale = tl.load(scale_ptr)
+    mean = tl.zeros([M], tl.float64)
+    varies = present
+    lossy = row < 0
+    if METRIC.centred:
+        mean, varies = row_means(rows_ptr, row, m, d, stride, M)
+    if METRIC.angular:
+        factor, lossy = angular_factor(
+            rows_ptr, row, local, m, d, stride, mean, varies, scale, METRIC.centred, M, T, V
+        )  # fmt: skip
+    else:
+        factor = tl.where(present, scale, 0.0)
+
+    point_ptrs = values_ptr + (tile.to(tl.int64) * POINTS + tl.arange(0, POINTS))[None, :, None] * width
+    sums = tl.zeros([M, POINTS], tl.float32)
+    sizes = tl.zeros([M, T], tl.float64)
+    differences = tl.zeros([M, T], tl.float64)
+    lost = tl.zeros([M, T], tl.int32)
+    for start in range(0, width, BLOCK):
+        # All loads first: the points are on their way while the queries are packed. Those of the points last: Triton
+        # then gives the product their layout, in which a sum takes few exchanges between threads.
+        column = start + local
+        elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
+        at = start + tl.arange(0, BLOCK)[None, None, :]
+        x = tl.load(point_ptrs + at, mask=at < width, other=0.0)  # [1, POINTS, BLOCK]
+        form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [M, T, V]
+        y = form.to(tl.float32) * -2.0
+        rounded = y.to(tl.float16)
+        rest = y - rounded.to(tl.float32)
+        sizes += tl.sum(form * form, 2)
+        differences += tl.sum(rest * rest, 2).to(tl.float64)
+        lost += tl.sum(lost_here, 2)
+        q = tl.reshape(rounded.to(tl.float32), [M, 1, BLOCK])
+        sums += tl.sum(q * x.to(tl.float32), 2)
+
+    low = tl.load(low_ptr + tile * POINTS + tl.arange(0, POINTS))
+    minima = tl.min(tl.reshape(sums + low[None, :], [M, GROUPS, GROUP]), 2)
+    group = tl.arange(0, GROUPS)
+    out_ptrs = minima_ptr + row[:, None] * (tiles * GROUPS) + tile * GROUPS + group[None, :]
+    tl.store(out_ptrs, minima, mask=present[:, None])
+    tl.store(tile_minima_ptr + row * tiles + tile, tl.min(minima, 1), mask=present)
+
+    if tile == 0:
+        tl.store(counters_ptr + row, 0, mask=present)
+        beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
+        if tl.max(beyond.to(tl.int32), 0) > 0:
+            note_refused(rows_ptr, flags_ptr, row, local, m, d, stride, first_row, METRIC.nonnegative, M, T, V)
+        size = norm_of(sizes, METRIC)
+        difference, gamma = product_errors(size, norm_of(differences, METRIC), d, "float16", False)
+        remainder = (difference + gamma * (size + difference)) * ROUNDED + TINY
+        term = size * 0
+        if METRIC.squares:
+            term = tl.sum(sizes, 1)
+        packed = present & (beyond == 0)
+        store_query_terms(
+            norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, size * ROUNDED + TINY, remainder, term
+        )  # fmt: skip
+        widen_rows(
+            rows_ptr, widened_ptr, norms_ptr, row, present, d, units, steps, METRIC.angular, METRIC.centred, UNIT, M
+        )  # fmt: skip
