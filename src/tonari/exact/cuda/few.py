@@ -19,7 +19,8 @@ from tonari.cuda.launch import Launch
 from tonari.exact.cuda.groups import LEAST_GROUP, POINT_TILE
 from tonari.exact.cuda.pack import largest_element
 from tonari.exact.cuda.plan import CudaPlan, usual_width
-from tonari.exact.cuda.refine import CENTRED_REGISTERS, LARGEST_UNIT, REGISTERS, STEP, load_unit
+from tonari.exact.cuda.screen import multiprocessors
+from tonari.exact.cuda.refine import STEP, load_unit
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 
@@ -30,7 +31,13 @@ BLOCK = 128  # columns of a tile that are read at once: 16 loads of 16 bytes per
 CHUNKS = 128  # of the numbers that a threshold is taken from, at least the groups that are wanted
 CHUNK = 32  # candidates whose values one program computes
 RANKED = 32  # candidates that all others are compared with at a time
-WARPS = 4
+SCREEN_WARPS = 8
+# So many let a multiprocessor run four programs, whose loads of 128 KiB are under way at a time. The sums of several queries
+# take more, and two programs have room.
+SCREEN_REGISTERS, SEVERAL_REGISTERS = 128, 128
+PROGRAMS = 2
+WARPS, REGISTERS = 4, 255  # there are few of these programs, so that none has to leave room for another
+SURVEYED = 1024  # tiles that so many warps survey
 
 
 class Few:
@@ -82,19 +89,22 @@ class Few:
         norms = empty(m, dtype=torch.float64) if metric.angular else None
         counters = empty(m, dtype=torch.int32)
         listed = empty(m * parts * (slots + room), dtype=torch.int32)
-        unit = load_unit(points)
+        unit, block, surveyed = load_unit(points), min(BLOCK, power_of_two(width)), max(CHUNKS, power_of_two(tiles))
+        each = -(-tiles // (PROGRAMS * multiprocessors(points.device)))
+        programs = -(-tiles // each)
         shape = m, plan.k
         self.found = Neighbors(empty(shape, dtype=value_dtype), empty(shape, dtype=torch.int32))
         self.proved = empty(m, dtype=torch.uint8)
         self.screen = Launch(
             screen_few_kernel,
-            tiles,
+            programs,
             {
                 "rows_ptr": queries,
                 "centre_ptr": prepared.form.centre,
                 "scale_ptr": prepared.form.scale,
                 "values_ptr": packed.values,
                 "low_ptr": packed.low,
+                "packed_ptr": empty(programs * power_of_two(m) * width, dtype=torch.float16),
                 "minima_ptr": minima,
                 "tile_minima_ptr": tile_minima,
                 "norm_ptr": norm,
@@ -108,9 +118,11 @@ class Few:
                 "d": d,
                 "stride": queries.stride(0),
                 "units": queries.stride(0) // load_unit(queries),
-                "steps": query_width // STEP,
+                "wide_steps": query_width // STEP,
                 "width": width,
+                "blocks": -(-width // block),
                 "tiles": tiles,
+                "each": each,
                 "first_row": first,
             },
             constants={
@@ -121,10 +133,12 @@ class Few:
                 "M": power_of_two(m),
                 "POINTS": POINT_TILE,
                 "GROUP": GROUP,
-                "BLOCK": min(BLOCK, power_of_two(width)),
+                "BLOCK": block,
+                "WHOLE": width % block == 0,
                 "V": 4,
             },
-            warps=WARPS,
+            warps=SCREEN_WARPS,
+            registers=SCREEN_REGISTERS if m == 1 else SEVERAL_REGISTERS,
             fused=not metric.angular,  # norms are those of the reference
         )
         self.finish = Launch(
@@ -166,7 +180,7 @@ class Few:
                 "TERM": cuda_terms(plan.metric).term,
                 "DOUBLE": double,
                 "UNIT": unit,
-                "TILES": max(CHUNKS, power_of_two(tiles)),
+                "TILES": surveyed,
                 "SLOTS": slots,
                 "ROOM": room,
                 "CHUNK": CHUNK,
@@ -175,8 +189,8 @@ class Few:
                 "POINT_TILE": POINT_TILE,
                 "RANKED": RANKED,
             },
-            warps=WARPS,
-            registers=(CENTRED_REGISTERS if metric.centred else REGISTERS) if unit == LARGEST_UNIT else None,
+            warps=WARPS if surveyed <= SURVEYED else 2 * WARPS,
+            registers=REGISTERS,
             fused=False,
         )
 

@@ -39,7 +39,32 @@ from tonari.exact.cuda.kernels.pack import (
 from tonari.exact.cuda.kernels.widen import widen_rows
 
 
-@triton.jit(do_not_specialize=["d", "stride", "units", "steps", "tiles", "m", "first_row"])
+@triton.jit
+def load_step(
+    point_ptrs, first, step, steps, width, blocks, point, inner,
+    POINTS: tl.constexpr, BLOCK: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """Load the points of a step, a block of columns of a tile: [1, POINTS, BLOCK]; zeros beyond the width."""
+    start = step % blocks * BLOCK
+    ptrs = point_ptrs + ((first + step // blocks).to(tl.int64) * POINTS * width + start)
+    # Of one value in a row of points, so that loads are as wide as without it.
+    present = point[None, :, None] < tl.where(step < steps, POINTS, 0)
+    if WHOLE:
+        x = tl.load(ptrs, mask=present, other=0.0)
+    else:
+        x = tl.load(ptrs, mask=present & (start + inner < width), other=0.0)
+    return x
+
+
+@triton.jit
+def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
+    """Load what the sums [M, POINTS] of a tile begin with."""
+    present = point < tl.where(tile < tiles, POINTS, 0)
+    low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
+    return tl.zeros([M, POINTS], tl.float32) + low[None, :]
+
+
+@triton.jit(do_not_specialize=["d", "stride", "units", "wide_steps", "tiles", "each", "blocks", "m", "first_row"])
 def screen_few_kernel(
     # inputs
     rows_ptr,
@@ -47,6 +72,8 @@ def screen_few_kernel(
     scale_ptr,
     values_ptr,
     low_ptr,
+    # scratch: [program][M][width]
+    packed_ptr,
     # outputs: [row][tiles * POINTS / GROUP], [row][tiles], one per row, and float64 rows of whole steps
     minima_ptr,
     tile_minima_ptr,
@@ -62,9 +89,11 @@ def screen_few_kernel(
     d,
     stride,
     units,
-    steps,
+    wide_steps,
     width,
+    blocks,  # of columns
     tiles,
+    each,  # tiles of a program
     first_row,  # number of the first row in the flags
     # constants
     METRIC: tl.constexpr,
@@ -75,11 +104,12 @@ def screen_few_kernel(
     POINTS: tl.constexpr,
     GROUP: tl.constexpr,
     BLOCK: tl.constexpr,
+    WHOLE: tl.constexpr,  # whether BLOCK divides the width
     V: tl.constexpr,
 ):
     T: tl.constexpr = BLOCK // V
     GROUPS: tl.constexpr = POINTS // GROUP
-    tile = tl.program_id(0)
+    program = tl.program_id(0)
     d = d // STEP * STEP
     stride = stride // STEP * STEP
     row = tl.arange(0, M).to(tl.int64)
@@ -99,37 +129,58 @@ def screen_few_kernel(
     else:
         factor = tl.where(present, scale, 0.0)
 
-    point_ptrs = values_ptr + (tile.to(tl.int64) * POINTS + tl.arange(0, POINTS))[None, :, None] * width
-    sums = tl.zeros([M, POINTS], tl.float32)
-    sizes = tl.zeros([M, T], tl.float64)
-    differences = tl.zeros([M, T], tl.float64)
-    lost = tl.zeros([M, T], tl.int32)
+    point = tl.arange(0, POINTS)
+    inner = tl.arange(0, BLOCK)[None, None, :]
+    point_ptrs = values_ptr + point[None, :, None] * width + inner
+    first = program * each
+    steps = (tl.minimum(first + each, tiles) - first) * blocks
+    # The points of the first step are on their way while the queries are packed; later those of the next.
+    x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
+    packed_ptr += program.to(tl.int64) * M * width
     for start in range(0, width, BLOCK):
-        # All loads first: the points are on their way while the queries are packed. Those of the points last: Triton
-        # then gives the product their layout, in which a sum takes few exchanges between threads.
         column = start + local
         elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
-        at = start + tl.arange(0, BLOCK)[None, None, :]
-        x = tl.load(point_ptrs + at, mask=at < width, other=0.0)  # [1, POINTS, BLOCK]
-        form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [M, T, V]
-        y = form.to(tl.float32) * -2.0
-        rounded = y.to(tl.float16)
-        rest = y - rounded.to(tl.float32)
-        sizes += tl.sum(form * form, 2)
-        differences += tl.sum(rest * rest, 2).to(tl.float64)
-        lost += tl.sum(lost_here, 2)
-        q = tl.reshape(rounded.to(tl.float32), [M, 1, BLOCK])
-        sums += tl.sum(q * x.to(tl.float32), 2)
+        form, _ = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [M, T, V]
+        q = (form.to(tl.float32) * -2.0).to(tl.float16)
+        tl.store(packed_ptr + row_axis * width + column, q, mask=column < width)
+    tl.debug_barrier()  # the packed queries are read by all threads
 
-    low = tl.load(low_ptr + tile * POINTS + tl.arange(0, POINTS))
-    minima = tl.min(tl.reshape(sums + low[None, :], [M, GROUPS, GROUP]), 2)
     group = tl.arange(0, GROUPS)
-    out_ptrs = minima_ptr + row[:, None] * (tiles * GROUPS) + tile * GROUPS + group[None, :]
-    tl.store(out_ptrs, minima, mask=present[:, None])
-    tl.store(tile_minima_ptr + row * tiles + tile, tl.min(minima, 1), mask=present)
+    sums = load_low(low_ptr, first, tiles, point, M, POINTS)
+    for step in range(0, steps):
+        tile = first + step // blocks
+        block = step % blocks
+        following = load_step(point_ptrs, first, step + 1, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)
+        at = block * BLOCK + inner
+        for query in tl.static_range(M):
+            if WHOLE:
+                q = tl.load(packed_ptr + query * width + at)  # [1, 1, BLOCK]
+            else:
+                q = tl.load(packed_ptr + query * width + at, mask=at < width, other=0.0)
+            products = tl.sum(q.to(tl.float32) * x.to(tl.float32), 2)  # [1, POINTS]
+            sums += tl.where(row[:, None] == query, products, 0.0)
+        if block == blocks - 1:
+            minima = tl.min(tl.reshape(sums, [M, GROUPS, GROUP]), 2)
+            out_ptrs = minima_ptr + row[:, None] * (tiles * GROUPS) + tile * GROUPS + group[None, :]
+            tl.store(out_ptrs, minima, mask=present[:, None])
+            tl.store(tile_minima_ptr + row * tiles + tile, tl.min(minima, 1), mask=present)
+            sums = load_low(low_ptr, tile + 1, tiles, point, M, POINTS)
+        x = following
 
-    if tile == 0:
+    if program == 0:
         tl.store(counters_ptr + row, 0, mask=present)
+        sizes = tl.zeros([M, T], tl.float64)
+        differences = tl.zeros([M, T], tl.float64)
+        lost = tl.zeros([M, T], tl.int32)
+        for start in range(0, d, BLOCK):
+            column = start + local
+            elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
+            form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)
+            y = form.to(tl.float32) * -2.0  # the same numbers as above, so that the same are measured
+            rest = y - y.to(tl.float16).to(tl.float32)
+            sizes += tl.sum(form * form, 2)
+            differences += tl.sum(rest * rest, 2).to(tl.float64)
+            lost += tl.sum(lost_here, 2)
         beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
         if tl.max(beyond.to(tl.int32), 0) > 0:
             note_refused(rows_ptr, flags_ptr, row, local, m, d, stride, first_row, METRIC.nonnegative, M, T, V)
@@ -144,5 +195,5 @@ def screen_few_kernel(
             norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, size * ROUNDED + TINY, remainder, term
         )  # fmt: skip
         widen_rows(
-            rows_ptr, widened_ptr, norms_ptr, row, present, d, units, steps, METRIC.angular, METRIC.centred, UNIT, M
+            rows_ptr, widened_ptr, norms_ptr, row, present, d, units, wide_steps, METRIC.angular, METRIC.centred, UNIT, M
         )  # fmt: skip
