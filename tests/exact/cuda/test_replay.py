@@ -34,6 +34,7 @@ if HAS_TORCH:
     from tonari.cuda import memory as device_memory
     from tonari.exact.cuda import cuda_graph_capture as replay
     from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda import few_kept, kept_search
     from tonari.exact.cuda import oom_retry as batches
     from tonari.inputs import device_rows
 
@@ -70,7 +71,7 @@ def record(work: Callable[[], tuple[Neighbors, Any]], device: Any) -> tuple[Redo
 def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
     """No graphs yet; the CPU is the device "cuda" where there is none."""
     fresh = Graphs()
-    for module in (graphs, replay, batches):
+    for module in (graphs, replay, kept_search, few_kept, batches):
         monkeypatch.setattr(module, "GRAPHS", fresh)
     if HAS_CUDA:
         return fresh
@@ -109,14 +110,16 @@ class Counts:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
-    answer, route, take = replay.CapturedSearch.answer, run.ROUTES["resident"], replay.record
-    finish = replay.finish
+    route, take, make, finish = run.ROUTES["resident"], replay.record, replay.FewKept, kept_search.finish
 
-    def counted_answer(self: Any, *given: Any) -> Neighbors | None:
-        found = answer(self, *given)
-        counts.replayed += found is not None
-        counts.refused += found is None
-        return found
+    def counted(answer: Callable[..., Neighbors | None]) -> Callable[..., Neighbors | None]:
+        def counted_answer(self: Any, *given: Any) -> Neighbors | None:
+            found = answer(self, *given)
+            counts.replayed += found is not None
+            counts.refused += found is None
+            return found
+
+        return counted_answer
 
     def counted_search(*given: Any, **named: Any) -> Any:
         counts.stepwise += 1
@@ -126,12 +129,18 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
         counts.captured += 1
         return take(*given)
 
+    def counted_make(*given: Any, **named: Any) -> Any:
+        counts.captured += 1
+        return make(*given, **named)
+
     def counted_finish(*given: Any, **named: Any) -> Any:
         counts.again += 1
         return finish(*given, **named)
 
-    monkeypatch.setattr(replay, "finish", counted_finish)
-    monkeypatch.setattr(replay.CapturedSearch, "answer", counted_answer)
+    monkeypatch.setattr(kept_search, "finish", counted_finish)
+    for kept_as in (replay.CapturedSearch, make):
+        monkeypatch.setattr(kept_as, "answer", counted(kept_as.answer))
+    monkeypatch.setattr(replay, "FewKept", counted_make)
     monkeypatch.setattr(replay, "record", counted_record)
     monkeypatch.setitem(run.ROUTES, "resident", run.Route(route.prepare, counted_search))
     return counts
@@ -449,7 +458,7 @@ def test_without_memory_to_search_rows_again_searches_do_without_graphs(
 
     for seed in range(2):
         check(*data(seed, 200))
-    monkeypatch.setattr(replay, "finish", fail)
+    monkeypatch.setattr(kept_search, "finish", fail)
     check(*partly_equal(200))
     assert (counts.stepwise, counts.replayed, counts.refused) == (2, 1, 1), counts
     assert kept.nbytes == 0

@@ -1,5 +1,7 @@
 """A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
 
+Searches of a few queries among prepared points are kept without a graph (few_kept.py).
+
 A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
 fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
 
@@ -28,6 +30,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
 from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
+from tonari.exact.cuda.few import few_row_bytes
 from tonari.exact.cuda.few_kept import FewKept
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.kept_search import KeptSearch
@@ -46,7 +49,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search if this is its second run, and answer it by the graph.
+    """Capture a small search if this is its second run, or keep its two launches, and answer it by these.
 
     Parameters
     ----------
@@ -105,6 +108,8 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     It holds its input, packed points, minima and their selection, members of groups and their keys. It does not hold
     what belongs to an Index, nor what retries of rows would need.
     """
+    if plan.few and prepared:
+        return plan.m * few_row_bytes(plan.n, plan.d)
     minima = 8 * group_count(plan.n, plan.group)
     members = 32 * plan.width * plan.group
     rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
@@ -184,8 +189,7 @@ class CapturedSearch(KeptSearch):
             if certified < self.plan.m:
                 proved = self._proved.clone()
                 stream.synchronize()
-        rows = tuple(theirs.detach() for theirs in given)
-        return self.concluded(rows, found, proved, certified, started, progress)
+        return self.concluded(given, found, proved, certified, started, progress)
 
 
 def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import Launch
-from tonari.exact.cuda.groups import LEAST_GROUP, POINT_TILE
+from tonari.exact.cuda.groups import LEAST_GROUP, POINT_TILE, group_count
 from tonari.exact.cuda.pack import largest_element
 from tonari.exact.cuda.plan import CudaPlan, usual_width
 from tonari.exact.cuda.screen import multiprocessors
@@ -32,10 +32,10 @@ CHUNKS = 128  # of the numbers that a threshold is taken from, at least the grou
 CHUNK = 32  # candidates whose values one program computes
 RANKED = 32  # candidates that all others are compared with at a time
 SCREEN_WARPS = 8
-# So many let a multiprocessor run four programs, whose loads of 128 KiB are under way at a time. The sums of several queries
-# take more, and two programs have room.
-SCREEN_REGISTERS, SEVERAL_REGISTERS = 128, 128
-PROGRAMS = 2
+SCREEN_REGISTERS, SEVERAL_REGISTERS = 128, 168  # of programs of one query, and of several, whose sums take more
+PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of two tiles of 32 KiB under way
+MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
+CANDIDATES_BYTES = 1 << 16  # at least what the lists and values of a query take, and its float64 row
 WARPS, REGISTERS = 4, 255  # there are few of these programs, so that none has to leave room for another
 SURVEYED = 1024  # tiles that so many warps survey
 
@@ -90,7 +90,7 @@ class Few:
         counters = empty(m, dtype=torch.int32)
         listed = empty(m * parts * (slots + room), dtype=torch.int32)
         unit, block, surveyed = load_unit(points), min(BLOCK, power_of_two(width)), max(CHUNKS, power_of_two(tiles))
-        each = -(-tiles // (PROGRAMS * multiprocessors(points.device)))
+        each = -(-tiles // min(MOST_PROGRAMS, PROGRAMS * multiprocessors(points.device)))
         programs = -(-tiles // each)
         shape = m, plan.k
         self.found = Neighbors(empty(shape, dtype=value_dtype), empty(shape, dtype=torch.int32))
@@ -193,6 +193,12 @@ class Few:
             registers=REGISTERS,
             fused=False,
         )
+
+
+def few_row_bytes(n: int, d: int) -> int:
+    """Return at least the bytes of the buffers for each query: minima, packed copies, and what candidates take."""
+    minima = 4 * (group_count(n, GROUP) + group_count(n, POINT_TILE))
+    return minima + 2 * MOST_PROGRAMS * (d + POINT_TILE) + CANDIDATES_BYTES
 
 
 def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:

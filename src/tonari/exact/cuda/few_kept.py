@@ -1,10 +1,10 @@
 """A search of a few queries among prepared points that is repeated: its two launches, with nothing around them.
 
-    launch the screen | allocate the result | launch the rest | wait | check the state
+    launch the screen | launch the rest | allocate the next result | wait | check the state
 
 A CUDA graph of the two would be launched at once, but has fixed addresses: the queries would be copied to it and the
-result from it, two or three launches more. Here the kernels read the caller's queries and write to new tensors, and the
-second is launched while the first one runs. The state is written to pinned memory, which is read after the wait.
+result from it, three launches more. Here the kernels read the caller's queries and write to new tensors, and the second
+is launched while the first one runs. The state is written to pinned memory, which is read after the wait.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import DevicePoints
 from tonari.inputs.values import NO_ROW
 
+_NO_FLAGS = [NO_ROW] * (2 * FLAGS)
 _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
 
 
@@ -59,14 +60,14 @@ class FewKept(KeptSearch):
             self._few.finish()
             self._screen = self._few.screen.repeated("rows_ptr")
             self._finish = self._few.finish.repeated("distances_ptr", "indices_ptr")
-            # What these launches read and write is theirs for good, whatever stream comes next.
-            if on_card:
+            if on_card:  # the next call may be on another stream
                 torch.cuda.current_stream(self._device).synchronize()
-        self._index = self._device.index
+        self._one_of_several = on_card and torch.cuda.device_count() > 1
+        self._spare: tuple[Any, Neighbors] | None = None  # tensors for the next result, and the stream they are made on
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        if self._index is not None and torch.cuda.current_device() != self._index:  # on which Triton launches
-            with on(self._device):
+        if self._one_of_several:
+            with on(self._device):  # Triton launches on the current device
                 return self._answer(given[0], progress)
         return self._answer(given[0], progress)
 
@@ -76,18 +77,20 @@ class FewKept(KeptSearch):
             queries = queries.detach().clone(memory_format=torch.contiguous_format)
         # The lock protects the buffers: when it is released, no work on the device uses them any more.
         with self._lock:
+            self._screen(queries)
+            stream = torch.cuda.current_stream(self._device)
             try:
-                self._screen(queries)
-                found = Neighbors(torch.empty_like(few.found.distances), torch.empty_like(few.found.indices))
+                spare, self._spare = self._spare, None
+                found = self._empty() if spare is None or spare[0] != stream else spare[1]
                 self._finish(*found)
+                self._spare = stream, self._empty()  # while the device is busy
             except torch.cuda.OutOfMemoryError:
                 GRAPHS.forget()
                 return None
             finally:
-                stream = torch.cuda.current_stream(self._device)
                 stream.synchronize()
             state = self._state.tolist()
-            if state[: 2 * FLAGS] != [NO_ROW] * (2 * FLAGS):
+            if state[: 2 * FLAGS] != _NO_FLAGS:
                 self._flags.fill_(NO_ROW)
                 stream.synchronize()
                 return None
@@ -96,4 +99,10 @@ class FewKept(KeptSearch):
             if certified < self.plan.m:
                 proved = few.proved.clone()
                 stream.synchronize()
-        return self.concluded((queries.detach(),), found, proved, certified, started, progress)
+        return self.concluded((queries,), found, proved, certified, started, progress)
+
+    def _empty(self) -> Neighbors:
+        """Return tensors for a result, in no mode that the caller may be in."""
+        with torch.inference_mode(False):
+            like = self._few.found
+            return Neighbors(torch.empty_like(like.distances), torch.empty_like(like.indices))

@@ -75,7 +75,7 @@ class KeptSearch:
 
         Parameters
         ----------
-        given : detached tensors
+        given : tensors
             Queries and points; only the points in a self-join, only the queries if the points are prepared.
         found : Neighbors
             Of the first attempt; what is searched again is written there.
@@ -90,7 +90,7 @@ class KeptSearch:
         plan, logs = self.plan, logger.isEnabledFor(logging.INFO)
         report = None
         if proved is not None:
-            rows = tuple(theirs.contiguous() for theirs in given)
+            rows = tuple(theirs.detach().contiguous() for theirs in given)
             try:
                 with on(plan.devices[0]):
                     report = finish(rows[0], self.points(rows), plan, found, proved, certified, own=self.own)

@@ -34,10 +34,11 @@ _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, 
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-# Searches whose first attempt takes two launches (few.py). The usual ones take an H100 about 45 µs, whatever the sizes,
-# and as long again to begin and end; of this, half of the time of 2^20 points, 32 MB of minima of a query are no worse.
+# Searches whose first attempt takes two launches (few.py), about 15 µs on an H100 beside reading the packed points once. The
+# usual ones take 45 µs beside that, and two or three times the work on the host.
 _FEW_QUERIES = 4  # which share one pass over the points, without matrix units
-_FEW_POINTS = 1 << 20  # whose tiles one program surveys at once; from here on reading the points takes 85 µs and more
+_FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
+_FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them
 _FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 of them for so many, in about 5 µs
 _LEAST_OF_SUBSETS = 1 << 15  # points; all values of fewer are soon compared
 
@@ -120,11 +121,12 @@ class CudaPlan(Plan):
         """Whether the first attempt takes two launches (few.py), which is faster for a few queries.
 
         Derived, so that a plan for a part of the search is right, too. It takes a product at float16, the first
-        precision but for floats of up to 16 columns: "split" rows have their columns in an order that its bound needs.
-        Its minima are more than planned, at most 2 MB of the bytes that are left for small changes.
+        precision of metrics that are products but for floats of up to 16 columns, which are split in two numbers. Its
+        minima and packed queries are within the bytes that plans leave for small changes: 3 MB for each query at most.
         """
-        small = self.m <= _FEW_QUERIES and self.n <= _FEW_POINTS and self.k <= _FEW_NEIGHBOURS
-        return small and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
+        small = self.m <= _FEW_QUERIES and self.k <= _FEW_NEIGHBOURS
+        short = self.n <= _FEW_POINTS and self.d <= _FEW_COLUMNS
+        return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 
     def for_problem(self, problem: Problem) -> CudaPlan:
         """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
