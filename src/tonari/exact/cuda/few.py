@@ -27,12 +27,12 @@ from tonari.select.cuda.survivors import power_of_two
 FLAGS = 3  # of the points, and of the queries; see tonari.inputs.check_flags
 GROUP = LEAST_GROUP  # points that share a minimum
 PER_TILE = POINT_TILE // GROUP
-BLOCK = 128  # columns of a tile that are read at once: 16 loads of 16 bytes per thread
+BLOCK = 128  # columns of a tile that are read at once: 8 loads of 16 bytes per thread
 CHUNKS = 128  # of the numbers that a threshold is taken from, at least the groups that are wanted
 CHUNK = 32  # candidates whose values one program computes
 RANKED = 32  # candidates that all others are compared with at a time
 SCREEN_WARPS = 8
-SCREEN_REGISTERS, SEVERAL_REGISTERS = 128, 168  # of programs of one query, and of several, whose sums take more
+SCREEN_REGISTERS = 128  # so that a multiprocessor has room for both programs
 PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of two tiles of 32 KiB under way
 MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
 CANDIDATES_BYTES = 1 << 16  # at least what the lists and values of a query take, and its float64 row
@@ -138,7 +138,7 @@ class Few:
                 "V": 4,
             },
             warps=SCREEN_WARPS,
-            registers=SCREEN_REGISTERS if m == 1 else SEVERAL_REGISTERS,
+            registers=SCREEN_REGISTERS,
             fused=not metric.angular,  # norms are those of the reference
         )
         self.finish = Launch(
