@@ -86,3 +86,33 @@ def test_a_launch_without_data_is_noted_alone(asked: list[Call]) -> None:
     launch(kernel, 16)
     assert (kernel.by_triton, kernel.by_variant) == (1, 0)
     assert list(rehearsal.calls) == [call.variant for call in asked]
+
+
+def test_a_repeated_launch_looks_nothing_up(asked: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the variant of the launch before, given other addresses in the places of the tensors that change."""
+    kernel, given = Kernel(), []
+    made = launching.Launch(kernel, 1, {"x_ptr": torch.zeros(64), "n": 5}, constants={"BLOCK": 4}, warps=1)
+    with pytest.raises(KeyError):
+        made.repeated("x_ptr")
+    made()
+    ((key, _),) = launching._compiled.items()
+    launching._compiled[key] = {(1, 1, 1): lambda *these: given.append(these)}
+    again = made.repeated("x_ptr")
+    monkeypatch.setattr(launching, "_compiled", {})
+    tensors = [torch.zeros(64) for _ in range(2)]
+    for tensor in tensors:
+        again(tensor)
+    assert given == [(tensor.data_ptr(), 5, 4) for tensor in tensors]
+    with pytest.raises(ValueError):
+        again(*tensors)
+    assert (len(asked), kernel.by_triton) == (1, 1)
+
+
+@pytest.mark.parametrize("options", [{"warps": 2}, {"warps": 1, "registers": 64}, {"warps": 1, "fused": False}])
+def test_a_repeated_launch_has_the_options_of_its_own(asked: list[Call], options: dict[str, Any]) -> None:
+    kernel = Kernel()
+    for chosen in ({"warps": 1}, options):
+        made = launching.Launch(kernel, 1, {"x_ptr": torch.zeros(64), "n": 5}, constants={"BLOCK": 4}, **chosen)
+        made()
+        made.repeated("x_ptr")(torch.zeros(64))
+    assert (kernel.by_triton, kernel.by_variant, len(launching._compiled)) == (2, 2, 2)
