@@ -88,23 +88,39 @@ def test_a_launch_without_data_is_noted_alone(asked: list[Call]) -> None:
     assert list(rehearsal.calls) == [call.variant for call in asked]
 
 
+class KernelOfTwo(Kernel):
+    """One that reads a tensor and writes another."""
+
+    arg_names = ("x_ptr", "n", "y_ptr", "BLOCK")
+
+    def __init__(self) -> None:
+        super().__init__()
+
+        def copy_kernel(x_ptr: Any, n: int, y_ptr: Any, BLOCK: constexpr) -> None:  # type: ignore[name-defined] # noqa: F821
+            """As Triton's functions are annotated."""
+
+        self.fn = copy_kernel
+
+
 def test_a_repeated_launch_looks_nothing_up(asked: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the variant of the launch before, given other addresses in the places of the tensors that change."""
-    kernel, given = Kernel(), []
-    made = launching.Launch(kernel, 1, {"x_ptr": torch.zeros(64), "n": 5}, constants={"BLOCK": 4}, warps=1)
+    kernel, given = KernelOfTwo(), []
+    first, x, y, z = (torch.zeros(64) for _ in range(4))
+    made = launching.Launch(kernel, 1, {"x_ptr": first, "n": 5, "y_ptr": y}, constants={"BLOCK": 4}, warps=1)
     with pytest.raises(KeyError):
         made.repeated("x_ptr")
     made()
     ((key, _),) = launching._compiled.items()
     launching._compiled[key] = {(1, 1, 1): lambda *these: given.append(these)}
-    again = made.repeated("x_ptr")
+    again, both = made.repeated("y_ptr"), made.repeated("y_ptr", "x_ptr")
     monkeypatch.setattr(launching, "_compiled", {})
-    tensors = [torch.zeros(64) for _ in range(2)]
-    for tensor in tensors:
-        again(tensor)
-    assert given == [(tensor.data_ptr(), 5, 4) for tensor in tensors]
+    again(z)
+    both(z, x)
+    both(y, z)
+    expected = [(first, 5, z, 4), (x, 5, z, 4), (z, 5, y, 4)]
+    assert given == [(one.data_ptr(), n, other.data_ptr(), size) for one, n, other, size in expected]
     with pytest.raises(ValueError):
-        again(*tensors)
+        both(z)
     assert (len(asked), kernel.by_triton) == (1, 1)
 
 

@@ -179,6 +179,24 @@ def test_one_more_point_at_the_kth_value_is_not_passed_over(extra: int) -> None:
     assert check_attempt(np.zeros((1, 24), np.float32), points, 3).tolist() == [1 - extra]
 
 
+def test_tiles_that_are_not_looked_into_count() -> None:
+    """One near point in each of 20 tiles, which bounds cannot tell apart, and nothing else that is near: of these tiles
+    about 9 are looked into, for k = 3, and all near groups in them are taken."""
+    points = checks.gaussian(20 * POINT_TILE, 20)
+    points[::POINT_TILE] = 0
+    points[::POINT_TILE, 0] = 50 + 1e-4 * np.arange(20)
+    query = points[:1] + np.float32(1e-3)
+    assert check_attempt(query, points, 3).tolist() == [0]
+
+
+def test_it_is_the_kth_value_that_decides() -> None:
+    """The first is far from all others, which are equal: any of them may be the second."""
+    points = checks.all_equal(3000, 20)
+    points[-1] = points[0] + 5
+    assert check_attempt(points[-1:], points, 1).tolist() == [1]
+    assert check_attempt(points[-1:], points, 2).tolist() == [0]
+
+
 def test_all_points_are_equal() -> None:
     assert check_attempt(checks.gaussian(1, 20, 1), checks.all_equal(3000, 20), 4).tolist() == [0]
     assert check_attempt(checks.gaussian(1, 20, 1), checks.all_equal(60, 20), 4).tolist() == [1]  # all are refined

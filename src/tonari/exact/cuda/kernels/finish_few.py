@@ -48,11 +48,15 @@ def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
 
 @triton.jit
 def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
-    """List the numbers whose `lower` is at most a limit and finite; return how many are listed, and the least `lower`
-    of all others."""
-    taken = (lower <= limit) & (lower < float("inf"))
-    place = tl.cumsum(taken.to(tl.int32), 0) - 1
-    listed = taken & (place < SLOTS)
+    """List the numbers whose `lower` is at most a limit and finite, in order, as far as there is room; return how many
+    are listed, and the least `lower` of all others."""
+    taken = ((lower <= limit) & (lower < float("inf"))).to(tl.int32)
+    if tl.sum(taken, 0) > SLOTS:  # those below the limit first
+        below = (lower < limit).to(tl.int32)
+        equal = taken - below
+        taken = below + tl.where(tl.cumsum(equal, 0) <= SLOTS - tl.sum(below, 0), equal, 0)
+    place = tl.cumsum(taken, 0) - 1
+    listed = (taken > 0) & (place < SLOTS)
     tl.store(list_ptr + place, numbers, mask=listed)
     tl.debug_barrier()  # the list is read by all threads
     return tl.sum(listed.to(tl.int32), 0), tl.min(tl.where(listed, float("inf"), lower), 0)
