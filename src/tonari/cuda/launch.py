@@ -131,11 +131,16 @@ class Launch:
         launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
 
     def repeated(self, *names: str) -> Callable[..., None]:
-        """Return a function that launches what was launched before, with other tensors for the arguments of these names.
+        """Return a function that launches what was launched before, with other tensors for the arguments named here.
 
-        They must have the dtypes of those before, and addresses that 16 divides as theirs. Nothing is looked up or
-        checked any more, so that a launch takes 4 µs. It is on the current device and stream. One thread may call it
-        at a time.
+        They must have the dtypes of those before, and addresses that are divisible by 16 if those were. Nothing is
+        looked up or checked any more, which takes longer than the launch itself. It is made on the current device and
+        stream. One thread may call the function at a time.
+
+        Raises
+        ------
+        KeyError
+            Nothing like it was launched before.
         """
         pick_arguments, pick_constants = _pickers_of(self.kernel)
         ordered, chosen = pick_arguments(self.arguments), pick_constants(self.constants)

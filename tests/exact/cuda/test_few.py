@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -149,7 +148,8 @@ def test_minima_are_lower_bounds_and_close(metric: str) -> None:
     own = (x * x).sum(axis=1) if METRICS[metric].squares else np.zeros(n)
     scores = np.full((3, tiles * POINT_TILE), np.inf)
     scores[:, :n] = own - 2 * q @ x.T
-    norm, rest, e1, e2 = (numpy_of(given[name]).astype(np.float64) for name in ("norm_ptr", "rest_ptr", "e1_ptr", "e2_ptr"))
+    terms = (given[name] for name in ("norm_ptr", "rest_ptr", "e1_ptr", "e2_ptr"))
+    norm, rest, e1, e2 = (numpy_of(term).astype(np.float64) for term in terms)
     bounds = np.repeat(norm[:, None] * e1 + rest[:, None] * e2, PER_TILE, axis=1)
     minima = numpy_of(given["minima_ptr"]).reshape(3, -1).astype(np.float64)
     lowest = scores.reshape(3, -1, GROUP).min(axis=2)

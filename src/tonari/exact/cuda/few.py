@@ -19,8 +19,8 @@ from tonari.cuda.launch import Launch
 from tonari.exact.cuda.groups import LEAST_GROUP, POINT_TILE, group_count
 from tonari.exact.cuda.pack import largest_element
 from tonari.exact.cuda.plan import CudaPlan, usual_width
-from tonari.exact.cuda.screen import multiprocessors
 from tonari.exact.cuda.refine import STEP, load_unit
+from tonari.exact.cuda.screen import multiprocessors
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 
@@ -30,7 +30,7 @@ PER_TILE = POINT_TILE // GROUP
 BLOCK = 128  # columns of a tile that are read at once: 8 loads of 16 bytes per thread
 CHUNKS = 128  # of the numbers that a threshold is taken from, at least the groups that are wanted
 CHUNK = 32  # candidates whose values one program computes
-RANKED = 32  # candidates that all others are compared with at a time
+RANKED = 64  # candidates that all others are compared with at a time
 SCREEN_WARPS = 8
 SCREEN_REGISTERS = 128  # so that a multiprocessor has room for both programs
 PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of two tiles of 32 KiB under way
@@ -202,7 +202,7 @@ def few_row_bytes(n: int, d: int) -> int:
 
 
 def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:
-    """Search a few queries once; return their neighbours, and 1 for each row that is proved, uint8. See :class:`Few`."""
+    """Search a few queries once (:class:`Few`); return their neighbours, and 1 for each row that is proved, uint8."""
     import torch
 
     state = torch.empty(2 * FLAGS + len(queries), dtype=torch.int64, device=queries.device)

@@ -34,8 +34,8 @@ _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, 
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-# Searches whose first attempt takes two launches (few.py), about 15 µs on an H100 beside reading the packed points once. The
-# usual ones take 45 µs beside that, and two or three times the work on the host.
+# Searches whose first attempt takes two launches (few.py), on an H100 about 15 µs beside reading the packed points.
+# The usual launches take 45 µs beside that, and two or three times the work on the host.
 _FEW_QUERIES = 4  # which share one pass over the points, without matrix units
 _FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
 _FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them

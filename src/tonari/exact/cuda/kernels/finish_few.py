@@ -1,7 +1,7 @@
 """From the minima of a few queries to their answers: choose groups, compute exact values, order them, certify.
 
-`parts` programs share a row. Each makes the same choice, and then computes the values of CHUNK candidates of its own; the
-one that comes last orders all of them and ends the row:
+`parts` programs share a row. Each makes the same choice, and then computes the values of CHUNK candidates of its own;
+the last one orders all of them and ends the row:
 
     lower       minimum - (N E1 + r E2)                     of a tile of points, or of a group
     tiles       those whose `lower` is at most t1           at least `width`, or all that there are
@@ -12,16 +12,17 @@ one that comes last orders all of them and ends the row:
     proved      as kernels/certify.py says
 
 t1 and t2 come from CHUNKS minima over chunks of the numbers: the least of these minima that `width` of them do not
-exceed. So `width` numbers do not exceed it either (Hierarchical Partition in docs/exactness.md: of sets that are cut
-into chunks, the `width` smallest are in the chunks of the `width` smallest minima), and few more do, as adjacent numbers
-belong to different chunks. What there is no room for is not taken, and lowers `following`, no more.
+exceed. So `width` numbers do not exceed it either (docs/exactness.md, "Hierarchical Partition"). Few more do, since
+adjacent numbers belong to different chunks. What there is no room for is not taken, and lowers `following`, no more;
+what ties at the limit comes after what is below it.
 
 Groups are taken in ascending order, so that candidates ascend in id: of equal values the earlier candidate is the one
 of the smaller id. Candidates that do not exist come last, and have the value +inf.
 
 Programs do not wait for each other: the last one is known by a counter, which screen_few.py sets to 0. Before a program
-counts itself all its threads have written their values (the barrier), which the atomic addition, acquiring and releasing,
-makes visible to whoever counts after it. The state of a row goes where the host reads it, which may be pinned memory.
+counts itself, all its threads have written their values (the barrier); the atomic addition, which acquires and
+releases, makes them visible to whoever counts after it. The state of a row goes where the host reads it, which may be
+pinned memory.
 """
 
 from __future__ import annotations
@@ -60,6 +61,13 @@ def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
     tl.store(list_ptr + place, numbers, mask=listed)
     tl.debug_barrier()  # the list is read by all threads
     return tl.sum(listed.to(tl.int32), 0), tl.min(tl.where(listed, float("inf"), lower), 0)
+
+
+@triton.jit
+def bound_of(tile, present, norm, rest, e1_ptr, e2_ptr):
+    """Return what is subtracted from the minima in some tiles."""
+    e1 = tl.load(e1_ptr + tile, mask=present, other=0.0)
+    return norm * e1 + rest * tl.load(e2_ptr + tile, mask=present, other=0.0)
 
 
 @triton.jit
@@ -127,10 +135,12 @@ def finish_few_kernel(
     part = (program % parts).to(tl.int32)
     norm = tl.load(norm_ptr + row)
     rest = tl.load(rest_ptr + row)
+    shift = tl.load(shift_ptr + row)
+    scale = tl.load(scale_ptr)
 
     tile = tl.arange(0, TILES)
     inside = tile < tiles
-    bound = norm * tl.load(e1_ptr + tile, mask=inside, other=0.0) + rest * tl.load(e2_ptr + tile, mask=inside, other=0.0)
+    bound = bound_of(tile, inside, norm, rest, e1_ptr, e2_ptr)
     lower = tl.load(tile_minima_ptr + row * tiles + tile, mask=inside, other=float("inf")) - bound  # [TILES]
     limit = least_reached(lower, width, TILES, CHUNKS)
     tiles_ptr += program * SLOTS
@@ -140,7 +150,7 @@ def finish_few_kernel(
     inside = at // PER_TILE < tile_count
     tile = tl.load(tiles_ptr + at // PER_TILE, mask=inside, other=0)
     group = tile * PER_TILE + at % PER_TILE
-    bound = norm * tl.load(e1_ptr + tile, mask=inside, other=0.0) + rest * tl.load(e2_ptr + tile, mask=inside, other=0.0)
+    bound = bound_of(tile, inside, norm, rest, e1_ptr, e2_ptr)
     lower = tl.load(minima_ptr + row * tiles * PER_TILE + group, mask=inside, other=float("inf")) - bound
     limit = least_reached(lower, width, SLOTS * PER_TILE, CHUNKS)
     groups_ptr += program * ROOM
@@ -158,32 +168,38 @@ def finish_few_kernel(
     tl.debug_barrier()
     before = tl.atomic_add(counters_ptr + row, 1, sem="acq_rel")
     if before == parts - 1:
+        # All loads first. Values are read past the first-level cache, which may not see what other multiprocessors
+        # have written.
         every = tl.arange(0, CANDIDATES)
-        # Past the first-level cache, which may not see what other multiprocessors have written.
+        other = tl.arange(0, RANKED)
         all_values = tl.load(values_ptr + every, cache_modifier=".cg")  # [CANDIDATES]
-        rank = tl.zeros([CANDIDATES], tl.int32)
-        for begin in range(0, group_count * GROUP, RANKED):
-            other = begin + tl.arange(0, RANKED)
-            theirs = tl.load(values_ptr + other, cache_modifier=".cg")[:, None]
-            equal = (theirs == all_values[None, :]) & (other[:, None] < every[None, :])
-            rank += tl.sum(((theirs < all_values[None, :]) | equal).to(tl.int32), 0)
+        theirs = tl.load(values_ptr + other, cache_modifier=".cg")  # [RANKED]
         all_ids, all_present = candidates(groups_ptr, every, group_count, n, GROUP)
+        flag = tl.arange(0, 4)
+        is_flag = flag < _FLAGS
+        point_flags = tl.load(point_flags_ptr + flag, mask=is_flag, other=0)
+        query_flags = tl.load(query_flags_ptr + flag, mask=is_flag, other=0)
+        count = group_count * GROUP
+        rank = tl.zeros([CANDIDATES], tl.int32)
+        for begin in range(0, count, RANKED):
+            after = begin + RANKED + other
+            later = tl.load(values_ptr + after, mask=after < count, other=float("inf"), cache_modifier=".cg")
+            is_before = (begin + other)[:, None] < every[None, :]
+            equal = (theirs[:, None] == all_values[None, :]) & is_before
+            rank += tl.sum(((theirs[:, None] < all_values[None, :]) | equal).to(tl.int32), 0)
+            theirs = later
         # Candidates that were not compared are missing, and keep their place behind all others.
-        rank = tl.where(every < group_count * GROUP, rank, every)
+        rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)
         tl.store(indices_ptr + row * k + rank, tl.where(all_present, all_ids, -1), mask=rank < k)
 
         kth = tl.sum(tl.where(rank == k - 1, found, 0.0), 0).to(tl.float64)
-        shift = tl.load(shift_ptr + row)
-        threshold, judged = threshold_of(kth, shift, tl.load(scale_ptr), d, METRIC, DOUBLE)
+        threshold, judged = threshold_of(kth, shift, scale, d, METRIC, DOUBLE)
         all_taken = following == float("inf")
         proved = (judged & (following.to(tl.float64) > threshold)) | all_taken
         tl.store(proved_ptr + row, proved.to(tl.uint8))
         tl.store(state_ptr + 2 * _FLAGS + row, proved.to(tl.int64))
         if row == 0:
-            flag = tl.arange(0, 4)
-            is_flag = flag < _FLAGS
-            tl.store(state_ptr + flag, tl.load(point_flags_ptr + flag, mask=is_flag, other=0), mask=is_flag)
-            theirs_at = state_ptr + _FLAGS + flag
-            tl.store(theirs_at, tl.load(query_flags_ptr + flag, mask=is_flag, other=0), mask=is_flag)
+            tl.store(state_ptr + flag, point_flags, mask=is_flag)
+            tl.store(state_ptr + _FLAGS + flag, query_flags, mask=is_flag)

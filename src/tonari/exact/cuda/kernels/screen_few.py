@@ -7,15 +7,19 @@
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
 
-The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (finish_few.py) subtracts it, when N and r
-are known. That is Lemma 3 of docs/exactness.md in its order: the minimum, then the subtraction, each rounded.
+The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (finish_few.py) subtracts it, when N and
+r are known. That is Lemma 3 of docs/exactness.md in its order: the minimum, then the subtraction, each rounded.
 
-The error of the sums is within that of matrix units, which the bound assumes. There an added product may lose 2 units
-of 2^-23 of the sum of magnitudes, 4 u with u = 2^-24, so that gamma covers 4 w u for w columns. Here a product of two
-float16 numbers has at most 22 bits and a magnitude of 0 or at least 2^-48, and is exact in float32, whether it is fused
-or not; each addition is rounded to nearest, and loses at most u. A term passes through at most w additions, in any
-order, so that the sum is within w u / (1 - w u) of the magnitudes, less than the 4 w u / (1 - 4 w u) of the lemma. `low` is added
-once, last, as the lemma has it. The sum of squares that bounds are made of are those of kernels/pack.py, by its functions.
+The error of the sums, line by line against that page, with u = 2^-24 and w columns in use:
+
+    products     two float16 numbers: at most 22 bits, 0 or at least 2^-48, so exact in float32, fused or not
+    additions    rounded to nearest: each loses at most u of its result. Matrix units may lose 4 u of the magnitudes
+    a term       passes through at most w additions that round, in any order; those of zeros beyond the columns do not
+    the sum      within w u / (1 - w u) of the magnitudes, `low` among them, as sums start at it. gamma and e0 are made
+                 for y / (1 - y), y = 4 w u, of both (kernels/pack.py, whose functions make all bounds here)
+
+The queries are packed by every program alike, element by element, so that the errors that the first one measures are
+those of all. Only `factor` of the angular metrics is a sum, which each program computes by the same instructions.
 
 Groups are adjacent points here, not those of a matrix unit's accumulator (groups.py).
 """
@@ -27,8 +31,8 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.form_rows import angular_factor, row_means
 from tonari.exact.cuda.kernels.pack import (
-    TINY,
     ROUNDED,
+    TINY,
     form_of,
     load_with_centre,
     norm_of,
@@ -147,7 +151,7 @@ def screen_few_kernel(
 
     group = tl.arange(0, GROUPS)
     sums = load_low(low_ptr, first, tiles, point, M, POINTS)
-    for step in range(0, steps):
+    for step in range(steps):
         tile = first + step // blocks
         block = step % blocks
         following = load_step(point_ptrs, first, step + 1, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)
@@ -195,5 +199,6 @@ def screen_few_kernel(
             norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, size * ROUNDED + TINY, remainder, term
         )  # fmt: skip
         widen_rows(
-            rows_ptr, widened_ptr, norms_ptr, row, present, d, units, wide_steps, METRIC.angular, METRIC.centred, UNIT, M
+            rows_ptr, widened_ptr, norms_ptr, row, present, d, units, wide_steps,
+            METRIC.angular, METRIC.centred, UNIT, M,
         )  # fmt: skip
