@@ -33,8 +33,10 @@ if HAS_TORCH:
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda import few as module
     from tonari.exact.cuda.few import FLAGS, GROUP, PER_TILE, Few
+    from tonari.exact.cuda.form import DeviceForm
     from tonari.exact.cuda.groups import POINT_TILE
-    from tonari.exact.cuda.pack import new_flags
+    from tonari.exact.cuda.pack import new_flags, pack_queries
+    from tonari.exact.cuda.refine import widen
     from tonari.exact.cuda.rehearse import rehearse_search
     from tonari.exact.cuda.search import DevicePoints
     from tonari.inputs.values import NO_ROW
@@ -159,6 +161,30 @@ def test_minima_are_lower_bounds_and_close(metric: str) -> None:
     assert (bounds[some] < 0.05 * np.abs(lowest[some]).max()).all()
     tile_minima = numpy_of(given["tile_minima_ptr"]).reshape(3, -1)
     np.testing.assert_array_equal(tile_minima, minima.reshape(3, tiles, PER_TILE).min(axis=2).astype(np.float32))
+
+
+@pytest.mark.parametrize("metric", GEMM)
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e9])
+def test_queries_are_packed_and_measured_as_usual(metric: str, scale: float) -> None:
+    """By every program; sums are made in another order. Queries far larger than the points are beyond range."""
+    points = checks.gaussian(700, 150, 2)
+    queries = np.concatenate([points[:1], (1 + checks.gaussian(2, 150, 1)) * np.float32(scale)])
+    few, _ = attempt(queries, points, 5, metric)
+    given = few.screen.arguments
+    form = DeviceForm(metric, 150, given["centre_ptr"], given["scale_ptr"])
+    usual = pack_queries(tensors(DEVICE, queries)[0], form, "float16", new_flags(given["rows_ptr"].device))
+    for ours, theirs in (("norm_ptr", usual.norm), ("rest_ptr", usual.rest), ("shift_ptr", usual.shift)):
+        np.testing.assert_allclose(numpy_of(given[ours]), numpy_of(theirs), rtol=1e-6)
+    widened = widen(tensors(DEVICE, queries)[0], metric)
+    assert torch.equal(given["widened_ptr"], widened.rows)
+    assert widened.norms is None or torch.equal(given["norms_ptr"], widened.norms)
+    fits = np.isfinite(numpy_of(usual.shift))
+    assert fits.tolist() == [True] + 2 * [scale < 2 or METRICS[metric].angular]
+    copies = numpy_of(given["packed_ptr"]).reshape(-1, 4, given["width"])
+    assert len(copies) > 1
+    for copy in copies:
+        np.testing.assert_allclose(copy[:3][fits], numpy_of(usual.values)[fits], rtol=1e-3)
+        assert (copy == copies[0]).all()
 
 
 def test_what_bounds_cannot_separate_is_not_proved() -> None:
