@@ -256,6 +256,14 @@ def test_refused_values_are_flagged(row: int, value: float, flag: int) -> None:
         check(*tensors(DEVICE, queries, points), 4, **HERE)
 
 
+def test_flags_number_rows_from_the_first_one() -> None:
+    q, x = tensors(DEVICE, checks.gaussian(2, 40, 1), checks.gaussian(300, 40, 2))
+    q[1, 3] = np.nan
+    flags = new_flags(x.device)
+    module.search_few(q, DevicePoints(x, "euclidean", "float16"), plan_of(q, x, 4, **HERE), flags, first=7)
+    assert flags.tolist() == [8, NO_ROW, NO_ROW]
+
+
 def test_refused_points_are_flagged() -> None:
     queries, points = checks.gaussian(2, 40, 1), checks.gaussian(300, 40, 2)
     points[211, 3] = np.nan

@@ -17,7 +17,8 @@ adjacent numbers belong to different chunks. What there is no room for is not ta
 what ties at the limit comes after what is below it.
 
 Groups are taken in ascending order, so that candidates ascend in id: of equal values the earlier candidate is the one
-of the smaller id. Candidates that do not exist come last, and have the value +inf.
+of the smaller id. Candidates that do not exist come last, and have the value +inf; there are at least k others, as each
+group that is taken has a point.
 
 Programs do not wait for each other: the last one is known by a counter, which screen_few.py sets to 0. Before a program
 counts itself, all its threads have written their values (the barrier); the atomic addition, which acquires and
@@ -174,7 +175,7 @@ def finish_few_kernel(
         other = tl.arange(0, RANKED)
         all_values = tl.load(values_ptr + every, cache_modifier=".cg")  # [CANDIDATES]
         theirs = tl.load(values_ptr + other, cache_modifier=".cg")  # [RANKED]
-        all_ids, all_present = candidates(groups_ptr, every, group_count, n, GROUP)
+        all_ids, _ = candidates(groups_ptr, every, group_count, n, GROUP)
         flag = tl.arange(0, 4)
         is_flag = flag < _FLAGS
         point_flags = tl.load(point_flags_ptr + flag, mask=is_flag, other=0)
@@ -192,7 +193,7 @@ def finish_few_kernel(
         rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)
-        tl.store(indices_ptr + row * k + rank, tl.where(all_present, all_ids, -1), mask=rank < k)
+        tl.store(indices_ptr + row * k + rank, all_ids, mask=rank < k)
 
         kth = tl.sum(tl.where(rank == k - 1, found, 0.0), 0).to(tl.float64)
         threshold, judged = threshold_of(kth, shift, scale, d, METRIC, DOUBLE)
