@@ -290,6 +290,14 @@ def test_which_searches_take_two_launches(n: int, m: int, d: int, k: int, metric
     assert not plan_of(rows((m, d)), rows((n, d)), k, metric, memory=1 << 32).few
 
 
+def test_graphs_of_few_points_take_the_usual_launches() -> None:
+    """They leave each row out of its own answer."""
+    (points,) = tensors(DEVICE, checks.gaussian(4, 20))
+    with launched() as seen:
+        check(points, points, 3, self_join=True, **HERE)
+    assert "screen_few_kernel" not in {variant[0].__name__ for variant in seen}
+
+
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("metric", ["euclidean", "correlation"])
 def test_a_rehearsal_launches_what_the_search_launches(m: int, metric: str) -> None:
