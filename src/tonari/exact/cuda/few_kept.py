@@ -66,8 +66,8 @@ class FewKept(KeptSearch):
         self._spare: tuple[Any, Neighbors] | None = None  # tensors for the next result, and the stream they are made on
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        if self._one_of_several:
-            with on(self._device):  # Triton launches on the current device
+        if self._one_of_several and torch.cuda.current_device() != self._device.index:
+            with on(self._device):  # on the current one Triton launches
                 return self._answer(given[0], progress)
         return self._answer(given[0], progress)
 
