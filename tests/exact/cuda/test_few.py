@@ -32,9 +32,10 @@ if HAS_TORCH:
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda import few as module
-    from tonari.exact.cuda.few import FLAGS, GROUP, PER_TILE, Few
+    from tonari.exact.cuda.few import FLAGS, GROUP, PER_TILE, Few, few_row_bytes
     from tonari.exact.cuda.form import DeviceForm
     from tonari.exact.cuda.groups import POINT_TILE
+    from tonari.exact.cuda.memory import SMALL_CHANGE
     from tonari.exact.cuda.pack import new_flags, pack_queries
     from tonari.exact.cuda.refine import widen
     from tonari.exact.cuda.rehearse import rehearse_search
@@ -288,6 +289,25 @@ def test_which_searches_take_two_launches(n: int, m: int, d: int, k: int, metric
     plan = plan_of(rows((m, d)), rows((n, d)), k, metric)
     assert plan.few == few
     assert not plan_of(rows((m, d)), rows((n, d)), k, metric, memory=1 << 32).few
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "d", "k"), [(1, 1, 17, 1), (1, 100_000, 128, 10), (3, 20_000, 300, 32), (4, 1 << 20, 1 << 12, 32)]
+)
+def test_buffers_are_within_what_is_planned(m: int, n: int, d: int, k: int) -> None:
+    with rehearsing(Card((9, 0), 132)):
+        q, x = (torch.empty((rows, d), dtype=torch.float64, device="meta") for rows in (m, n))
+        plan = plan_of(q, x, k, "cosine")
+        prepared = DevicePoints(x, "cosine", plan.precisions[0])
+        state = torch.empty(2 * FLAGS + m, dtype=torch.int64, device="meta")
+        few = Few(q, prepared, plan, new_flags(x.device), state)
+    packed, form = prepared.packed("float16"), prepared.form
+    others = [q, x, prepared.flags, form.centre, form.scale, packed.values, packed.low, packed.e1, packed.e2]
+    given = [*few.screen.arguments.values(), *few.finish.arguments.values()]
+    held = {id(each): each for each in given if isinstance(each, torch.Tensor)}
+    ours = [each.numel() * each.element_size() for key, each in held.items() if key not in set(map(id, others))]
+    assert len(ours) == 17
+    assert sum(ours) <= m * few_row_bytes(n, d) <= SMALL_CHANGE / 2
 
 
 def test_graphs_of_few_points_take_the_usual_launches() -> None:

@@ -90,8 +90,9 @@ class Few:
         counters = empty(m, dtype=torch.int32)
         listed = empty(m * parts * (slots + room), dtype=torch.int32)
         unit, block, surveyed = load_unit(points), min(BLOCK, power_of_two(width)), max(CHUNKS, power_of_two(tiles))
-        each = -(-tiles // min(MOST_PROGRAMS, PROGRAMS * multiprocessors(points.device)))
-        programs = -(-tiles // each)
+        room_for = min(MOST_PROGRAMS, PROGRAMS * multiprocessors(points.device))
+        each = -(-tiles // max(1, room_for - 1))
+        programs = 1 + -(-tiles // each)
         shape = m, plan.k
         self.found = Neighbors(empty(shape, dtype=value_dtype), empty(shape, dtype=torch.int32))
         self.proved = empty(m, dtype=torch.uint8)

@@ -85,8 +85,9 @@ class CudaPlan(Plan):
         copies of rows that an answer cannot hold (copies.py), before a single long search, otherwise if many rows are
         not proved; and those near to rows that are not proved by any bound (neighbourhoods.py).
     cuda_graph : bool
-        Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay. This takes a
-        resident search on one device, of tensors there, in one batch, without overrides or a memory limit.
+        Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
+        of a few queries among prepared points, kept as two launches (few_kept.py). This takes a resident search on one
+        device, of tensors there, in one batch, without overrides or a memory limit.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond what is there already, for: packed points, original rows copied from host memory,
         temporary buffers, and results.

@@ -1,8 +1,8 @@
-"""The screen for a few queries, which packs them, too: one program per tile of points, without matrix units.
+"""The screen for a few queries, which packs them, too, and has no use for matrix units.
 
-    every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/pack.py makes them; M x BLOCK at a time
-                    sums of q~ x^ with POINTS packed points, in float32
-    the first       also what only the certificate and the exact values read: norms, errors, float64 rows, flags
+    every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/pack.py makes them
+    all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
+    the first       no tiles, but what the certificate and the exact values read: norms, errors, float64 rows, flags
 
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
@@ -19,7 +19,7 @@ The error of the sums, line by line against that page, with u = 2^-24 and w colu
                  for y / (1 - y), y = 4 w u, of both (kernels/pack.py, whose functions make all bounds here)
 
 The queries are packed by every program alike, element by element, so that the errors that the first one measures are
-those of all. Only `factor` of the angular metrics is a sum, which each program computes by the same instructions.
+those of all. Only norms and means of the angular metrics are sums, which each program makes by the same instructions.
 
 Groups are adjacent points here, not those of a matrix unit's accumulator (groups.py).
 """
@@ -68,7 +68,7 @@ def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr)
     return tl.zeros([M, POINTS], tl.float32) + low[None, :]
 
 
-@triton.jit(do_not_specialize=["d", "stride", "units", "wide_steps", "tiles", "each", "blocks", "m", "first_row"])
+@triton.jit(do_not_specialize=["d", "stride", "units", "wide_steps", "tiles", "each", "m", "first_row"])
 def screen_few_kernel(
     # inputs
     rows_ptr,
@@ -95,7 +95,7 @@ def screen_few_kernel(
     units,
     wide_steps,
     width,
-    blocks,  # of columns
+    blocks,  # of columns; a single one needs no divisions
     tiles,
     each,  # tiles of a program
     first_row,  # number of the first row in the flags
@@ -136,8 +136,8 @@ def screen_few_kernel(
     point = tl.arange(0, POINTS)
     inner = tl.arange(0, BLOCK)[None, None, :]
     point_ptrs = values_ptr + point[None, :, None] * width + inner
-    first = program * each
-    steps = (tl.minimum(first + each, tiles) - first) * blocks
+    first = tl.maximum(program - 1, 0) * each
+    steps = tl.where(program > 0, (tl.minimum(first + each, tiles) - first) * blocks, 0)
     # The points of the first step are on their way while the queries are packed; later those of the next.
     x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
     packed_ptr += program.to(tl.int64) * M * width
