@@ -10,7 +10,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -332,6 +334,24 @@ def test_a_rehearsal_launches_what_the_search_launches(m: int, metric: str) -> N
     assert {"screen_few_kernel", "finish_few_kernel"} <= {variant[0].__name__ for variant in seen}
     # Beside what is launched once for each device.
     assert {variant[0].__name__ for variant in set(rehearsal.calls) - set(seen)} <= {"products_kernel"}
+
+
+@pytest.mark.parametrize("m", [2, 5])
+def test_what_is_warmed_is_for_arrays_anywhere(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan for arrays in host memory says nothing of those that are on the device when a search comes."""
+    plan, names = plan_of(checks.gaussian(m, 40), checks.gaussian(300, 40), 3), set[str]()
+
+    def compile_ahead(stage: Callable[[], None], card: Card, *, progress: Any) -> int:
+        with rehearsing(card) as rehearsal:
+            stage()
+        names.update(call.name for call in rehearsal.calls.values())
+        return len(names)
+
+    monkeypatch.setattr(dispatch, "compile_ahead", compile_ahead)
+    monkeypatch.setattr(dispatch, "card_of", lambda device: Card((9, 0), 132))
+    assert dispatch.warm(plan, self_join=False) == len(names)
+    assert {"screen_kernel", "refine_kernel"} <= names
+    assert ({"screen_few_kernel", "finish_few_kernel"} <= names) == (m == 2)
 
 
 _COMPILED = """
