@@ -4,7 +4,7 @@
     compute-sanitizer --tool racecheck python .ci/sanitize_cuda.py
 
 The first shapes are large enough for a sampled threshold and lists: at width 128 (Hopper's own kernel), of one piece,
-of two, and streamed; the others take all minima.
+of two, and streamed; the others take all minima, and those of one and three queries two kernels of their own.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ SEARCHES = (
     (3_000, 7, 16, 10, "euclidean", "float32"),
     (1_000, 70, 300, 1_000, "euclidean", "float32"),
     *((2_000, 40, 19, 5, metric, "float32") for metric in METRICS),
+    (30_001, 1, 128, 10, "euclidean", "float32"),
+    (2_000, 3, 300, 32, "correlation", "float32"),
     (2_000, 40, 20, 5, "euclidean", "float64"),
     (2_000, 40, 20, 5, "euclidean", "int8"),
     *((3_001, 70, 21, 5, metric, "uint8") for metric in BIT_METRICS),

@@ -86,3 +86,49 @@ def test_a_launch_without_data_is_noted_alone(asked: list[Call]) -> None:
     launch(kernel, 16)
     assert (kernel.by_triton, kernel.by_variant) == (1, 0)
     assert list(rehearsal.calls) == [call.variant for call in asked]
+
+
+class KernelOfTwo(Kernel):
+    """One that reads a tensor and writes another."""
+
+    arg_names = ("x_ptr", "n", "y_ptr", "BLOCK")
+
+    def __init__(self) -> None:
+        super().__init__()
+
+        def copy_kernel(x_ptr: Any, n: int, y_ptr: Any, BLOCK: constexpr) -> None:  # type: ignore[name-defined] # noqa: F821
+            """As Triton's functions are annotated."""
+
+        self.fn = copy_kernel
+
+
+def test_a_repeated_launch_looks_nothing_up(asked: list[Call], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the variant of the launch before, given other addresses in the places of the tensors that change."""
+    kernel, given = KernelOfTwo(), []
+    first, x, y, z = (torch.zeros(64) for _ in range(4))
+    made = launching.Launch(kernel, 1, {"x_ptr": first, "n": 5, "y_ptr": y}, constants={"BLOCK": 4}, warps=1)
+    with pytest.raises(KeyError):
+        made.repeated("x_ptr")
+    made()
+    ((key, _),) = launching._compiled.items()
+    launching._compiled[key] = {(1, 1, 1): lambda *these: given.append(these)}
+    again, both = made.repeated("y_ptr"), made.repeated("y_ptr", "x_ptr")
+    monkeypatch.setattr(launching, "_compiled", {})
+    again(z)
+    both(z, x)
+    both(y, z)
+    expected = [(first, 5, z, 4), (x, 5, z, 4), (z, 5, y, 4)]
+    assert given == [(one.data_ptr(), n, other.data_ptr(), size) for one, n, other, size in expected]
+    with pytest.raises(ValueError, match="shorter"):
+        both(z)
+    assert (len(asked), kernel.by_triton) == (1, 1)
+
+
+@pytest.mark.parametrize("options", [{"warps": 2}, {"warps": 1, "registers": 64}, {"warps": 1, "fused": False}])
+def test_a_repeated_launch_has_the_options_of_its_own(asked: list[Call], options: dict[str, Any]) -> None:
+    kernel = Kernel()
+    for chosen in ({"warps": 1}, options):
+        made = launching.Launch(kernel, 1, {"x_ptr": torch.zeros(64), "n": 5}, constants={"BLOCK": 4}, **chosen)
+        made()
+        made.repeated("x_ptr")(torch.zeros(64))
+    assert (kernel.by_triton, kernel.by_variant, len(launching._compiled)) == (2, 2, 2)

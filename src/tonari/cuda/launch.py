@@ -27,6 +27,8 @@ _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
 # Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants
 _pickers: dict[Any, tuple[_Picker, _Picker]] = {}
+# Options of a launch in the order of that key, with their defaults; the first has none.
+_OPTIONS = {"warps": None, "registers": None, "stages": None, "fused": True}
 # (device, kernel, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
 _compiled: dict[Any, Any] = {}
 
@@ -108,6 +110,56 @@ def launch(
     with compiling:
         prepare_for(call, device)
         _compiled[key] = kernel[(programs,)](**arguments, **constants, **asked)
+
+
+class Launch:
+    """A launch to be made more than once; parameters are those of :func:`launch`, and ``options`` its warps and so on.
+
+    Attributes
+    ----------
+    arguments : mapping of names to tensors, tensor descriptors, ints or None
+    """
+
+    def __init__(
+        self, kernel: Any, programs: int, arguments: Mapping[str, Any], *, constants: Mapping[str, Any], **options: Any
+    ) -> None:
+        self.kernel, self.programs, self.arguments = kernel, programs, arguments
+        self.constants, self.options = constants, options
+
+    def __call__(self, **others: Any) -> None:
+        """Launch, with other values for some arguments."""
+        launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
+
+    def repeated(self, *names: str) -> Callable[..., None]:
+        """Return a function that launches what was launched before, with other tensors for the arguments named here.
+
+        They must have the dtypes of those before, and addresses that are divisible by 16 if those were. Nothing is
+        looked up or checked any more, which takes longer than the launch itself. It is made on the current device and
+        stream. One thread may call the function at a time.
+
+        Raises
+        ------
+        KeyError
+            Nothing like it was launched before.
+        """
+        pick_arguments, pick_constants = _pickers_of(self.kernel)
+        ordered, chosen = pick_arguments(self.arguments), pick_constants(self.constants)
+        device = ordered[0].device
+        if not hasattr(self.kernel, "device_caches"):  # Triton's interpreter
+            return lambda *tensors: self(**dict(zip(names, tensors, strict=True)))
+        special, given = _bound(ordered)
+        options = [self.options.get(name, usual) for name, usual in _OPTIONS.items()]
+        run = _compiled[(device.index, self.kernel.fn, chosen, *options, *special)][(self.programs, 1, 1)]
+        given += chosen
+        place_of = {name: place for place, name in enumerate(_names_of(self.kernel)[0])}
+        places = [place_of[name] for name in names]
+
+        def again(*tensors: Any) -> None:
+            for place, tensor in zip(places, tensors, strict=True):
+                given[place] = tensor.data_ptr()
+            run(*given)
+
+        return again
 
 
 def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

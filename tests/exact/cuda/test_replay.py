@@ -34,6 +34,7 @@ if HAS_TORCH:
     from tonari.cuda import memory as device_memory
     from tonari.exact.cuda import cuda_graph_capture as replay
     from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda import few_kept, kept_search
     from tonari.exact.cuda import oom_retry as batches
     from tonari.inputs import device_rows
 
@@ -70,7 +71,7 @@ def record(work: Callable[[], tuple[Neighbors, Any]], device: Any) -> tuple[Redo
 def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
     """No graphs yet; the CPU is the device "cuda" where there is none."""
     fresh = Graphs()
-    for module in (graphs, replay, batches):
+    for module in (graphs, replay, kept_search, few_kept, batches):
         monkeypatch.setattr(module, "GRAPHS", fresh)
     if HAS_CUDA:
         return fresh
@@ -109,14 +110,16 @@ class Counts:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
-    answer, route, take = replay.CapturedSearch.answer, run.ROUTES["resident"], replay.record
-    finish = replay.finish
+    route, take, make, finish = run.ROUTES["resident"], replay.record, replay.FewKept, kept_search.finish
 
-    def counted_answer(self: Any, *given: Any) -> Neighbors | None:
-        found = answer(self, *given)
-        counts.replayed += found is not None
-        counts.refused += found is None
-        return found
+    def counted(answer: Callable[..., Neighbors | None]) -> Callable[..., Neighbors | None]:
+        def counted_answer(self: Any, *given: Any) -> Neighbors | None:
+            found = answer(self, *given)
+            counts.replayed += found is not None
+            counts.refused += found is None
+            return found
+
+        return counted_answer
 
     def counted_search(*given: Any, **named: Any) -> Any:
         counts.stepwise += 1
@@ -126,12 +129,18 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
         counts.captured += 1
         return take(*given)
 
+    def counted_make(*given: Any, **named: Any) -> Any:
+        counts.captured += 1
+        return make(*given, **named)
+
     def counted_finish(*given: Any, **named: Any) -> Any:
         counts.again += 1
         return finish(*given, **named)
 
-    monkeypatch.setattr(replay, "finish", counted_finish)
-    monkeypatch.setattr(replay.CapturedSearch, "answer", counted_answer)
+    monkeypatch.setattr(kept_search, "finish", counted_finish)
+    for kept_as in (replay.CapturedSearch, make):
+        monkeypatch.setattr(kept_as, "answer", counted(kept_as.answer))
+    monkeypatch.setattr(replay, "FewKept", counted_make)
     monkeypatch.setattr(replay, "record", counted_record)
     monkeypatch.setitem(run.ROUTES, "resident", run.Route(route.prepare, counted_search))
     return counts
@@ -379,6 +388,83 @@ def test_an_index_is_replayed_while_it_lives(counts: Counts, kept: Graphs) -> No
     assert_same_neighbors(on_host(found), brute(data(7)[0], data(1)[1], K))
 
 
+@pytest.mark.parametrize("same_stream", [False, True])
+def test_answers_of_an_index_are_the_callers_own(
+    same_stream: bool, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written to tensors that the call before made, if the stream is the same."""
+    if same_stream and not HAS_CUDA:
+        stream = NoStream()
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: stream)
+    queries, points = zip(*(data(seed) for seed in range(6)), strict=True)
+    index = tonari.Index(there(points[0]))
+    found = [index.search(there(some), K) for some in queries]
+    assert len({part.data_ptr() for each in found for part in each}) == 12
+    for some, each in zip(queries, found, strict=True):
+        assert_same_neighbors(on_host(each), brute(some, points[0], K))
+    assert counts.replayed == 5, counts
+
+
+def test_queries_anywhere_in_memory_are_replayed(counts: Counts) -> None:
+    """At addresses that wide loads cannot take, and with strides."""
+    points = data(0)[1]
+    index = tonari.Index(there(points))
+    for seed, offset in enumerate([0, 1, 2, 3, 4]):
+        queries = data(seed)[0]
+        wide = torch.full((2 * M, D + offset), np.nan, device=DEVICE)
+        wide[::2, offset:] = there(queries)
+        flat = there(np.concatenate([np.zeros(offset, np.float32), queries.ravel()]))[offset:].view(M, D)
+        for rows in (wide[::2, offset:], flat, flat.clone().requires_grad_()):
+            found = index.search(rows, K)
+            assert not found.distances.requires_grad
+            assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert (counts.stepwise, counts.captured, counts.replayed) == (1, 1, 14), counts
+
+
+def test_an_index_goes_on_after_bad_queries(counts: Counts) -> None:
+    """What they were flagged with does not stay."""
+    points = data(0)[1]
+    index = tonari.Index(there(points))
+    for seed in range(6):
+        queries = data(seed)[0]
+        if seed % 2:
+            queries[1, 2] = np.nan
+            with pytest.raises(ValueError, match="queries: row 1 has a value that is not finite"):
+                index.search(there(queries), K)
+        else:
+            assert_same_neighbors(on_host(index.search(there(queries), K)), brute(queries, points, K))
+    assert (counts.captured, counts.refused) == (1, 3), counts
+
+
+def test_an_index_that_changes_is_searched_as_it_is(counts: Counts) -> None:
+    points = data(0, 60)[1]
+    index = tonari.Index(there(points[:50]))
+    for _ in range(3):
+        index.search(there(data(0)[0]), K)
+    index.add(there(points[50:]))
+    for seed in range(4):
+        queries = data(seed)[0]
+        assert_same_neighbors(on_host(index.search(there(queries), K)), brute(queries, points, K))
+    assert counts.replayed > 2, counts
+
+
+def test_without_memory_for_the_next_answer_graphs_are_given_up(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries, points = data(0)
+    index = tonari.Index(there(points))
+    for _ in range(3):
+        index.search(there(queries), K)
+
+    def no_memory(self: Any) -> Any:
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(few_kept.FewKept, "_empty", no_memory)
+    assert_same_neighbors(on_host(index.search(there(queries), K)), brute(queries, points, K))
+    assert kept.nbytes == 0
+    assert (counts.stepwise, counts.refused) == (2, 1), counts
+
+
 def test_bad_values_are_refused_as_ever(counts: Counts) -> None:
     for seed in range(3):
         check(*data(seed))
@@ -449,7 +535,7 @@ def test_without_memory_to_search_rows_again_searches_do_without_graphs(
 
     for seed in range(2):
         check(*data(seed, 200))
-    monkeypatch.setattr(replay, "finish", fail)
+    monkeypatch.setattr(kept_search, "finish", fail)
     check(*partly_equal(200))
     assert (counts.stepwise, counts.replayed, counts.refused) == (2, 1, 1), counts
     assert kept.nbytes == 0
@@ -686,6 +772,97 @@ def test_an_index_gives_back_its_graphs_memory(kept: Graphs) -> None:
     for seed in range(4):
         queries = on_card(1000, 16, 64, "float32", seed)[0]
         assert same(index.search(queries, 10), stepwise(queries, points, 10))
+    assert len(kept._kept) == 1
+    del index
+    gc.collect()
+    assert not kept._kept
+    assert torch.cuda.memory_allocated() == before
+
+
+FEW = [
+    (1, 100_000, 128, 10, "euclidean", "float32"),
+    (1, 20_000, 96, 32, "cosine", "float32"),
+    (4, 100_000, 64, 5, "inner_product", "float16"),
+    (2, 5_000, 300, 1, "sqeuclidean", "float64"),
+    (3, 20_000, 40, 20, "euclidean", "uint8"),
+    (1, 7, 128, 7, "correlation", "float32"),
+]
+
+
+@on_gpu
+@pytest.mark.parametrize(("m", "n", "d", "k", "metric", "dtype"), FEW)
+def test_fifty_searches_of_an_index_are_the_stepwise_answers(
+    m: int, n: int, d: int, k: int, metric: str, dtype: str, counts: Counts
+) -> None:
+    points = on_card(m, n, d, dtype, 0)[1]
+    index, found, expected = tonari.Index(points, metric=metric, method="exact"), [], []
+    for seed in range(50):
+        queries = on_card(m, 1, d, dtype, seed)[0]
+        found.append(index.search(queries, k))
+        expected.append(stepwise(queries, points, k, metric))
+    assert all(map(same, found, expected))
+    assert (counts.captured, counts.replayed, counts.refused) == (1, 49, 0), counts
+
+
+@on_gpu
+def test_the_current_stream_orders_searches_of_an_index(counts: Counts) -> None:
+    """Queries are written late on one stream after the other; results are read there, late and on the same stream."""
+    points = on_card(1, 50_000, 128, "float32", 0)[1]
+    index = tonari.Index(points)
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    rows = [on_card(2, 1, 128, "float32", seed)[0] for seed in range(6)]
+    expected = [stepwise(queries, points, 10) for queries in rows]
+    torch.cuda.synchronize()
+    found = []
+    for turn in range(60):
+        with torch.cuda.stream(streams[turn // 2 % 3]):  # two in a row on each
+            late = torch.zeros_like(rows[turn % 6])
+            torch.cuda._sleep(1_000_000)
+            late.copy_(rows[turn % 6])
+            found.append(index.search(late, 10))
+    torch.cuda.synchronize()
+    assert all(same(each, expected[turn % 6]) for turn, each in enumerate(found))
+    assert counts.replayed == 59, counts
+
+
+@on_gpu
+def test_threads_share_the_launches_of_an_index(counts: Counts) -> None:
+    points = on_card(1, 50_000, 128, "float32", 0)[1]
+    index = tonari.Index(points)
+    rows = [on_card(1, 1, 128, "float32", seed)[0] for seed in range(4)]
+    expected = [stepwise(queries, points, 10) for queries in rows]
+    for queries in rows[:2]:
+        index.search(queries, 10)
+    torch.cuda.synchronize()
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                for turn in range(200):
+                    which = (number + turn) % 4
+                    if not same(index.search(rows[which], 10), expected[which]):
+                        wrong.append((number, turn))
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert (counts.captured, counts.replayed) == (1, 801), counts
+
+
+@on_gpu
+def test_the_launches_of_an_index_hold_none_of_its_memory_after_it(kept: Graphs) -> None:
+    queries, points = on_card(1, 100_000, 128, "float32", 0)
+    tonari.search(queries, points, 10, memory="8GB")
+    before = torch.cuda.memory_allocated()
+    index = tonari.Index(points)
+    for _ in range(4):
+        index.search(queries, 10)
     assert len(kept._kept) == 1
     del index
     gc.collect()

@@ -23,6 +23,7 @@ from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.choices import PRECISIONS
 from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.compare_few import compare_few
+from tonari.exact.cuda.few import search_few
 from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
@@ -153,11 +154,6 @@ class Search:
         return self.chooser.sample(self.width)
 
     @property
-    def first(self) -> tuple[str, int, Sample | None]:
-        """The precision, width and sample of a first attempt."""
-        return self.plan.precisions[0], self.width, self.sample
-
-    @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
         return PILOT_BATCHES * self.plan.query_batch
@@ -177,7 +173,13 @@ class Search:
         """Search the first rows once, with the present width; return which are proved."""
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
-        return self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)[1]
+        return self.first_batch(self.queries[rows], ids)[1]
+
+    def first_batch(self, queries: Any, own: Any, first: int = 0) -> tuple[Neighbors, Any]:
+        """Search some rows for the first time; `first` is the number of the first one. See :meth:`batch`."""
+        if self.plan.few and own is None:
+            return search_few(queries, self.prepared, self.plan, self.flags, first=first)
+        return self.batch(queries, own, self.plan.precisions[0], self.width, self.sample, first)
 
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0

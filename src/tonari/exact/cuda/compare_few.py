@@ -39,7 +39,7 @@ def compare_few(
     count = group_count(len(points), group)
     parts = -(-count // columns)
     numbers = torch.arange(parts * columns, dtype=torch.int32, device=device)
-    numbers = torch.where(numbers < count, numbers, -1).view(parts, columns)
+    numbers = numbers.masked_fill_(numbers >= count, -1).view(parts, columns)
     found = []
     block = max(1, ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
@@ -55,10 +55,10 @@ def compare_few(
             double=double,
         )
         # By value, and by index where values are equal; what is missing comes last.
-        indices, order = torch.where(indices < 0, 2**31 - 1, indices).view(rows, parts * k).sort(1)
+        indices, order = indices.masked_fill(indices < 0, 2**31 - 1).view(rows, parts * k).sort(1)
         distances = distances.view(rows, parts * k).gather(1, order)
         best = distances.sort(dim=1, stable=True, descending=get_metric(metric).descending)
         indices = indices.gather(1, best.indices[:, :k])
-        found.append((best.values[:, :k].contiguous(), torch.where(indices == 2**31 - 1, -1, indices)))
+        found.append((best.values[:, :k].contiguous(), indices.masked_fill_(indices == 2**31 - 1, -1)))
     distances, indices = zip(*found, strict=True)
     return joined(distances), joined(indices)

@@ -4,6 +4,8 @@
     second search              it is captured (cuda_graph_capture.py), evicting the least recently used graphs
     every later search         the graph is replayed
 
+Searches of a few queries among prepared points are kept in the same way, as two launches without a graph (few_kept.py).
+
 Two searches have the same key if they differ only in the values, addresses and strides of their rows. Then all checks
 of arguments, except those of values, have the same outcome, and so has planning; a replay can skip both. Therefore the
 public functions look here first, by :func:`replayed`; the method that searches makes the same key from checked tensors.

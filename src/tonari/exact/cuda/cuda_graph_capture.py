@@ -1,5 +1,7 @@
 """A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
 
+Searches of a few queries among prepared points are kept without a graph (few_kept.py).
+
 A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
 fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
 
@@ -19,21 +21,22 @@ import gc
 import logging
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
 from tonari.exact.cuda.batches import DevicePoints
 from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
+from tonari.exact.cuda.few import few_row_bytes
+from tonari.exact.cuda.few_kept import FewKept
 from tonari.exact.cuda.groups import group_count
+from tonari.exact.cuda.kept_search import KeptSearch
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import attempt, finish
-from tonari.exact.report import Report
+from tonari.exact.cuda.search import attempt
 from tonari.inputs.values import NO_ROW
 
 logger = logging.getLogger("tonari")
@@ -47,7 +50,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search if this is its second run, and answer it by the graph.
+    """Capture a small search if this is its second run, or keep its two launches, and answer it by these.
 
     Parameters
     ----------
@@ -77,7 +80,10 @@ def capture_if_due(
     with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)
         try:
-            graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+            if plan.few and prepared is not None and not self_join:
+                graph: KeptSearch = FewKept(queries, plan, prepared, nbytes=nbytes)
+            else:
+                graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
             logger.info("searches like this one are launched step by step: %s", error)
             return None
@@ -103,6 +109,8 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     It holds its input, packed points, minima and their selection, members of groups and their keys. It does not hold
     what belongs to an Index, nor what retries of rows would need.
     """
+    if plan.few and prepared:
+        return plan.m * few_row_bytes(plan.n, plan.d)
     minima = 8 * group_count(plan.n, plan.group)
     members = 32 * plan.width * plan.group
     rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
@@ -110,7 +118,7 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     return rows + inputs + POOL_BYTES + (0 if prepared else plan.packed_bytes)
 
 
-class CapturedSearch:
+class CapturedSearch(KeptSearch):
     """A captured search at the first precision, which also packs the points unless they are prepared.
 
     Parameters
@@ -134,10 +142,7 @@ class CapturedSearch:
     def __init__(
         self, given: tuple[Any, ...], plan: CudaPlan, prepared: DevicePoints | None, *, self_join: bool, nbytes: int
     ) -> None:
-        self.plan, self.nbytes = plan, nbytes
-        self._lock = threading.Lock()
-        self._device = given[0].device
-        self._held = None if prepared is None else weakref.ref(prepared)
+        super().__init__(plan, prepared, given[0].device, nbytes)
         # Buffers made in inference mode could not be written to outside it.
         with torch.inference_mode(False), torch.no_grad():
             self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
@@ -146,7 +151,7 @@ class CapturedSearch:
             self._state = state.numpy()  # its tolist() is faster than a tensor's
 
             def search() -> tuple[Neighbors, Any]:
-                found, proved, here = attempt(self._given[0], self._points(self._given), plan, own=own)
+                found, proved, here = attempt(self._given[0], self.points(self._given), plan, own=own)
                 state.copy_(here, non_blocking=True)
                 return found, proved
 
@@ -154,11 +159,7 @@ class CapturedSearch:
                 ours.copy_(theirs)
             search()  # compiles kernels, which is impossible during a capture
             self._graph, (self._found, self._proved) = record(search, self._device)
-            self._own = own
-
-    def _points(self, given: tuple[Any, ...]) -> Any:
-        """Return the prepared points, or pack those that are given."""
-        return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
+            self.own = own
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
@@ -168,7 +169,7 @@ class CapturedSearch:
         Neighbors of new tensors, or None
             None if a value is invalid, or if there is no memory for the result.
         """
-        started, plan = time.perf_counter(), self.plan
+        started = time.perf_counter()
         # The lock protects the buffers: when it is released, no work on the device uses them any more.
         with self._lock:
             stream = torch.cuda.current_stream(self._device)
@@ -186,27 +187,10 @@ class CapturedSearch:
             if flags != [NO_ROW] * 6:
                 return None
             proved = None
-            if certified < plan.m:
+            if certified < self.plan.m:
                 proved = self._proved.clone()
                 stream.synchronize()
-        if proved is None:
-            report = Report(rows=plan.m)
-            report.certify(plan.precisions[0], plan.m)
-        else:
-            rows = tuple(theirs.detach().contiguous() for theirs in given)
-            try:
-                with on(plan.devices[0]):
-                    report = finish(rows[0], self._points(rows), plan, found, proved, certified, own=self._own)
-            except torch.cuda.OutOfMemoryError:
-                GRAPHS.forget()
-                return None
-        if progress is not None and progress is not False:
-            with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-                bar.add(bar.total)
-        if logger.isEnabledFor(logging.INFO):
-            report.seconds = time.perf_counter() - started
-            logger.info("%s", report)
-        return found
+        return self.concluded(given, found, proved, certified, started, progress)
 
 
 def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:

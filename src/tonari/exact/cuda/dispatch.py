@@ -15,6 +15,7 @@ device of the plan is the current one.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import logging
 import time
@@ -128,7 +129,13 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
-    stage = functools.partial(rehearse_search, plan, plan.dtype, self_join=self_join)
+    # Arrays may be on the device later, where a few queries take other launches.
+    there = dataclasses.replace(plan, cuda_graph=plan.route == "resident" and len(plan.devices) == 1)
+
+    def stage() -> None:
+        for each in (plan, there) if there.few else (plan,):
+            rehearse_search(each, plan.dtype, self_join=self_join)
+
     with on(plan.devices[0]):
         return compile_ahead(stage, card_of(plan.devices[0]), progress=progress)
 

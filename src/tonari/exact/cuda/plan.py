@@ -34,6 +34,12 @@ _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, 
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
+# Searches whose first attempt takes two launches (few.py), on an H100 about 15 µs beside reading the packed points.
+# The usual launches take 45 µs beside that, and two or three times the work on the host.
+_FEW_QUERIES = 4  # which share one pass over the points, without matrix units
+_FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
+_FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them
+_FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 of them for so many, in about 5 µs
 _LEAST_OF_SUBSETS = 1 << 15  # points; all values of fewer are soon compared
 
 
@@ -79,8 +85,9 @@ class CudaPlan(Plan):
         copies of rows that an answer cannot hold (copies.py), before a single long search, otherwise if many rows are
         not proved; and those near to rows that are not proved by any bound (neighbourhoods.py).
     cuda_graph : bool
-        Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay. This takes a
-        resident search on one device, of tensors there, in one batch, without overrides or a memory limit.
+        Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
+        of a few queries among prepared points, kept as two launches (few_kept.py). This takes a resident search on one
+        device, of tensors there, in one batch, without overrides or a memory limit.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond what is there already, for: packed points, original rows copied from host memory,
         temporary buffers, and results.
@@ -109,6 +116,18 @@ class CudaPlan(Plan):
     def copies_first(self) -> bool:
         """Whether a single search looks for copies of rows before it begins."""
         return self.subsets and self.seconds >= _COPIES_SECONDS
+
+    @property
+    def few(self) -> bool:
+        """Whether the first attempt takes two launches (few.py), which is faster for a few queries.
+
+        Derived, so that a plan for a part of the search is right, too. It takes a product at float16, the first
+        precision of metrics that are products but for floats of up to 16 columns, which are split in two numbers. Its
+        minima and packed queries are within the bytes that plans leave for small changes: 3 MB for each query at most.
+        """
+        small = self.m <= _FEW_QUERIES and self.k <= _FEW_NEIGHBOURS
+        short = self.n <= _FEW_POINTS and self.d <= _FEW_COLUMNS
+        return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 
     def for_problem(self, problem: Problem) -> CudaPlan:
         """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
@@ -329,7 +348,15 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
 
 def _usual_width(problem: Problem) -> int:
     """Return the default of `width`."""
-    wanted = problem.k + problem.self_join
+    return usual_width(problem.k + problem.self_join)
+
+
+def usual_width(wanted: int) -> int:
+    """Return how many groups are refined at first to find so many neighbours.
+
+    >>> usual_width(10), usual_width(100)
+    (16, 112)
+    """
     return wanted + max(6, wanted // 8)
 
 

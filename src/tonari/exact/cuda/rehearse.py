@@ -95,11 +95,10 @@ def _search(begun: Search, m: int, self_join: bool) -> Neighbors:
     own = Place(self_join=self_join).own(m, "meta")
     if m >= begun.least_fitted:
         begun.pilot(own)
-    precision, sample = begun.plan.precisions[0], begun.sample
     found = []
     for rows in to_visit(cut(m, begun.plan.query_batch), torch.device("meta")):
         ids = None if own is None else own[rows]
-        found.append(begun.batch(begun.queries[rows], ids, precision, begun.width, sample, rows.start)[0])
+        found.append(begun.first_batch(begun.queries[rows], ids, rows.start)[0])
     return found[0]
 
 

@@ -88,7 +88,7 @@ def search_on_device(
 
     def work(rows: slice) -> None:
         ids = None if own is None else own[rows]
-        answer.put(rows, *search.batch(queries[rows], ids, plan.precisions[0], search.width, search.sample, rows.start))
+        answer.put(rows, *search.first_batch(queries[rows], ids, rows.start))
         event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
         if event is not None:
             event.record()
@@ -123,7 +123,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
         that are proved are valid if no flag is below ``inputs.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
-    found, proved = search.batch(queries, own, plan.precisions[0], search.width, search.sample)
+    found, proved = search.first_batch(queries, own)
     return found, proved, search.state(proved)
 
 
@@ -254,7 +254,7 @@ class Retries:
         def rehearse() -> None:
             twin = DevicePoints(without_data(some.rows), plan.metric, plan.precisions[0])
             begun = twin.begin(without_data(queries), part)
-            begun.batch(begun.queries, without_data(ids), *begun.first)
+            begun.first_batch(begun.queries, without_data(ids))
 
         with expecting(rehearse):
             fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
@@ -272,15 +272,16 @@ class Retries:
 def rehearse_retries(search: Search, rows: int, own: Any) -> None:
     """Search as many rows again as :class:`Retries` may, as a rehearsal: queries and points are on the device "meta".
 
-    Searches among some of the points are rehearsed when it is known how many these are, and few rows need no kernels
-    but those of a first attempt.
+    Searches among some of the points are rehearsed when it is known how many these are. Few rows take the kernels of a
+    first attempt, unless that takes two launches of its own.
     """
-    if search.are_few(rows):
-        return
     queries, ids = search.queries[:rows], None if own is None else own[:rows]
-    if search.plan.subsets and rows >= LEAST_LEFT:
-        runs_of_copies(search.prepared.points)
-        rehearse_distances(queries, search.prepared.form)
-    for _, search_again in search.levels():
-        search_again(queries, ids)
+    if not search.are_few(rows):
+        if search.plan.subsets and rows >= LEAST_LEFT:
+            runs_of_copies(search.prepared.points)
+            rehearse_distances(queries, search.prepared.form)
+        for _, search_again in search.levels():
+            search_again(queries, ids)
+    elif not search.plan.few:
+        return
     search.compare(queries, ids)

@@ -25,9 +25,9 @@ import triton.language as tl
 from tonari.exact.cuda.kernels.form_rows import (
     angular_factor,
     is_finite,
+    is_sound,
     less_mean,
     load_elements,
-    read_elements,
     row_means,
 )
 
@@ -35,9 +35,9 @@ _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
 _HUGE = tl.constexpr(1e30)  # kHuge of native/exact/form.hpp
 _UNIT = tl.constexpr(2.0**-24)
-_TINY = tl.constexpr(2.0**-100)  # least value of every bound, larger than its loss by underflow
+TINY = tl.constexpr(2.0**-100)  # least value of every bound, larger than its loss by underflow
 _FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0
-_ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bound
+ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bound
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # rounding x' to float32, x' and its norm to float64
 _LOST = tl.constexpr(2.0**-64)  # at most 2^20 squares that underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
@@ -94,16 +94,71 @@ def note(flag_ptr, row, bad):
 
 
 @triton.jit
-def set_aside(
-    rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
+def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
+    """Load elements [ROWS, T, V] as they are stored, and those of the centre, which is 0 unless the metric has one."""
+    centre = 0.0
+    if METRIC.squares:
+        centre = tl.load(centre_ptr + column, mask=column < d, other=0.0)
+    return load_elements(rows_ptr, row, column, n, d, stride), centre
+
+
+@triton.jit
+def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.constexpr, LIMIT: tl.constexpr):
+    """Return form elements [ROWS, T, V], 0 where one is refused or cannot be packed, and 1 where that is so, int32."""
+    sound = is_sound(elements, METRIC.nonnegative)
+    x = tl.where(sound, elements, 0).to(tl.float64)
+    if METRIC.squares:
+        x = x - centre
+    if METRIC.centred:
+        x = less_mean(x, column, mean, varies, d)
+    form = x * factor[:, None, None]
+    fits = tl.abs(form) <= LIMIT
+    if METRIC.degree == 0:  # terms of tiny elements are not tiny, so underflow is not negligible
+        fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
+    return tl.where(fits, form, 0.0), ((sound & fits) == 0).to(tl.int32)
+
+
+@triton.jit
+def product_errors(size, difference, d, PRECISION: tl.constexpr, POINTS: tl.constexpr):
+    """Return a bound on |x' - x^| of rows for products, and gamma, from |x'| and the measured |y - x^|.
+
+    Queries are measured as they are packed, times -2.
+    """
+    difference = difference * (ROUNDED if POINTS else ROUNDED / 2) + size * _RATIO + _LOST
+    columns = tl.cast(d, tl.float64)
+    additions = 4 * columns
+    if PRECISION == "split":
+        # The large products come last, one per column; short rows have few products altogether.
+        additions = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns)
+    return difference, gamma_of(additions)
+
+
+@triton.jit
+def gamma_of(additions):
+    """Return gamma for the units of 2^-24 that additions lose."""
+    units = tl.minimum((additions + 64) * _UNIT, 0.25)
+    return units / (1 - 2 * units)
+
+
+@triton.jit
+def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
+    """Store what the screen and the certificate need of queries."""
+    tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
+    tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
+    tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)
+
+
+@triton.jit
+def note_refused(
+    rows_ptr, flags_ptr, row, local, n, d, stride, first_row,
     NONNEGATIVE: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Set the flags of rows that could not be packed because of invalid input, and clear all `beyond` rows."""
+    """Set the flags of rows with values that searches refuse."""
     infinite = tl.zeros([ROWS], tl.int32)
     large = tl.zeros([ROWS], tl.int32)
     negative = tl.zeros([ROWS], tl.int32)
     row_axis = row[:, None, None]
-    for start in range(0, width, T * V):
+    for start in range(0, d, T * V):
         x = load_elements(rows_ptr, row_axis, start + local, n, d, stride)  # [ROWS, T, V]
         infinite |= any_of(is_finite(x) == 0)
         if x.dtype == tl.float64:
@@ -113,6 +168,16 @@ def set_aside(
     note(flags_ptr, first_row + row, infinite)
     note(flags_ptr + 1, first_row + row, large)
     note(flags_ptr + 2, first_row + row, negative)
+
+
+@triton.jit
+def set_aside(
+    rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
+    NONNEGATIVE: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """Set the flags of rows that could not be packed because of invalid input, and clear all `beyond` rows."""
+    note_refused(rows_ptr, flags_ptr, row, local, n, d, stride, first_row, NONNEGATIVE, ROWS, T, V)
+    row_axis = row[:, None, None]
     tl.debug_barrier()  # other threads may have stored the values that are cleared here
     for start in range(0, width, T * V):
         column = start + local
@@ -185,17 +250,9 @@ def pack_kernel(
     end = width if PRECISION == "float16" else d
     for start in range(0, end, T * V):
         column = start + local
-        x, sound = read_elements(rows_ptr, row_axis, column, n, d, stride, METRIC.nonnegative)  # [ROWS, T, V]
-        if METRIC.squares:
-            x = x - tl.load(centre_ptr + column, mask=column < d, other=0.0)
-        if METRIC.centred:
-            x = less_mean(x, column, mean, varies, d)
-        form = x * factor[:, None, None]
-        fits = tl.abs(form) <= LIMIT
-        if METRIC.degree == 0:  # terms of tiny elements are not tiny, so underflow is not negligible
-            fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
-        form = tl.where(fits, form, 0.0)
-        lost += tl.sum(((sound & fits) == 0).to(tl.int32), 2)
+        elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, n, d, stride, METRIC)
+        form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [ROWS, T, V]
+        lost += tl.sum(lost_here, 2)
         if PRODUCTS:
             y = form.to(tl.float32) * FACTOR
             first = y.to(tl.float16)
@@ -237,28 +294,21 @@ def pack_kernel(
     term = size * 0
     if METRIC.squares:
         term = tl.sum(sizes, 1)
-    columns = tl.cast(d, tl.float64)
     if PRODUCTS:
-        difference = difference * (_ROUNDED if POINTS else _ROUNDED / 2) + size * _RATIO + _LOST
-        additions = 4 * columns
-        if PRECISION == "split":
-            # The large products come last, one per column; short rows have few products altogether.
-            additions = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns)
+        difference, gamma = product_errors(size, difference, d, PRECISION, POINTS)
     else:
         difference += size * _DOUBLE_RATIO
-        additions = columns
         difference *= METRIC.stretch
-    units = tl.minimum((additions + 64) * _UNIT, 0.25)
-    gamma = units / (1 - 2 * units)
+        gamma = gamma_of(tl.cast(d, tl.float64))
     rounded = size + difference  # at least |x^|
     packed = present & (beyond == 0)
-    rounding = (difference + gamma * rounded) * _ROUNDED + _TINY
+    rounding = (difference + gamma * rounded) * ROUNDED + TINY
 
     if POINTS:
         if PRODUCTS:
-            own = gamma * term + _TINY
+            own = gamma * term + TINY
             e1 = 2 * difference
-            e2 = 2 * rounded + _TINY
+            e2 = 2 * rounded + TINY
         else:
             own = rounding * (1 + 2 * gamma)
             e1 = term + 1
@@ -269,11 +319,9 @@ def pack_kernel(
         tl.store(e2_ptr + tl.program_id(0), tl.max(tl.where(packed, round_up(e2), 0.0), 0))
     else:
         if PRODUCTS:
-            norm = size * _ROUNDED + _TINY
+            norm = size * ROUNDED + TINY
             remainder = rounding
         else:
             norm = rounding
             remainder = term
-        tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
-        tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
-        tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)
+        store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term)

@@ -1,0 +1,213 @@
+"""The first attempt for a few queries, in two launches: the usual ones take longer to begin and end than to compute.
+
+    screen_few    queries -> their bounds and float64 rows; minima of groups of GROUP points, and of tiles
+    finish_few    minima -> groups -> exact values -> the k best, in order, and whether they are proved
+
+A search of one query among 100,000 points of 128 columns reads 26 MB of packed points, which takes an H100 about 6 µs,
+while each of the usual fifteen launches takes 2 to 4 µs, gaps included. Answers have the same bits. Rows that are not
+proved are searched again as usual (search.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.launch import Launch
+from tonari.exact.cuda.groups import LEAST_GROUP, POINT_TILE, group_count
+from tonari.exact.cuda.pack import largest_element
+from tonari.exact.cuda.plan import CudaPlan, usual_width
+from tonari.exact.cuda.refine import STEP, load_unit
+from tonari.exact.cuda.screen import multiprocessors
+from tonari.metrics import cuda_terms, get_metric
+from tonari.select.cuda.survivors import power_of_two
+
+FLAGS = 3  # of the points, and of the queries; see tonari.inputs.check_flags
+GROUP = LEAST_GROUP  # points that share a minimum
+PER_TILE = POINT_TILE // GROUP
+BLOCK = 128  # columns of a tile that are read at once: 8 loads of 16 bytes per thread
+CHUNKS = 128  # of the numbers that a threshold is taken from, at least the groups that are wanted
+CHUNK = 32  # candidates whose values one program computes
+RANKED = 64  # candidates that all others are compared with at a time
+SCREEN_WARPS = 8
+SCREEN_REGISTERS = 128  # so that a multiprocessor has room for both programs
+PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of two tiles of 32 KiB under way
+MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
+CANDIDATES_BYTES = 1 << 16  # at least what the lists and values of a query take, and its float64 row
+WARPS, REGISTERS = 4, 255  # there are few of these programs, so that none has to leave room for another
+SURVEYED = 1024  # tiles that so many warps survey
+
+
+class Few:
+    """Buffers and launches for some queries of one dtype.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+        Those of the first search, or others of that shape, dtype, stride and alignment.
+    prepared : DevicePoints
+    plan : CudaPlan
+        With ``few``; for at least m queries.
+    flags : int64 tensor of shape (3,)
+        Lowered to the first rows of queries that are refused, as by ``pack_queries``.
+    first : int
+        Number of ``queries[0]`` in the flags.
+    state : int64 tensor of shape (6 + m,)
+        Output: flags of the points and of the queries, and 1 for each row that is proved. May be in pinned memory.
+
+    Attributes
+    ----------
+    screen, finish : Launch
+        To be launched in this order.
+    found : Neighbors
+        Output, unless `finish` is given others.
+    proved : uint8 tensor of shape (m,)
+        Output: 1 for each row that is proved, else 0.
+    """
+
+    def __init__(self, queries: Any, prepared: Any, plan: CudaPlan, flags: Any, state: Any, *, first: int = 0) -> None:
+        import torch
+
+        from tonari.exact.cuda.kernels.finish_few import finish_few_kernel
+        from tonari.exact.cuda.kernels.screen_few import screen_few_kernel
+
+        metric, points, packed = get_metric(plan.metric), prepared.points, prepared.packed(plan.precisions[0])
+        m, d = queries.shape
+        double = torch.float64 in (queries.dtype, points.dtype)
+        value_dtype = torch.float64 if double else torch.float32
+        tiles, wanted = len(packed.e1), usual_width(plan.k)
+        slots, room = 2 * power_of_two(wanted), power_of_two(wanted + wanted // 2)
+        parts = room * GROUP // CHUNK
+        width, query_width = packed.values.shape[1], -(-d // STEP) * STEP
+        empty = functools.partial(torch.empty, device=points.device)
+        minima, tile_minima = (empty(m * tiles * each, dtype=torch.float32) for each in (PER_TILE, 1))
+        norm, rest = (empty(m, dtype=torch.float32) for _ in range(2))
+        shift = empty(m, dtype=torch.float64)
+        widened = empty((m, query_width), dtype=torch.float64)
+        norms = empty(m, dtype=torch.float64) if metric.angular else None
+        counters = empty(m, dtype=torch.int32)
+        listed = empty(m * parts * (slots + room), dtype=torch.int32)
+        unit, block, surveyed = load_unit(points), min(BLOCK, power_of_two(width)), max(CHUNKS, power_of_two(tiles))
+        room_for = min(MOST_PROGRAMS, PROGRAMS * multiprocessors(points.device))
+        each = -(-tiles // max(1, room_for - 1))
+        programs = 1 + -(-tiles // each)
+        shape = m, plan.k
+        self.found = Neighbors(empty(shape, dtype=value_dtype), empty(shape, dtype=torch.int32))
+        self.proved = empty(m, dtype=torch.uint8)
+        self.screen = Launch(
+            screen_few_kernel,
+            programs,
+            {
+                "rows_ptr": queries,
+                "centre_ptr": prepared.form.centre,
+                "scale_ptr": prepared.form.scale,
+                "values_ptr": packed.values,
+                "low_ptr": packed.low,
+                "packed_ptr": empty(programs * power_of_two(m) * width, dtype=torch.float16),
+                "minima_ptr": minima,
+                "tile_minima_ptr": tile_minima,
+                "norm_ptr": norm,
+                "rest_ptr": rest,
+                "shift_ptr": shift,
+                "widened_ptr": widened,
+                "norms_ptr": norms,
+                "counters_ptr": counters,
+                "flags_ptr": flags,
+                "m": m,
+                "d": d,
+                "stride": queries.stride(0),
+                "units": queries.stride(0) // load_unit(queries),
+                "wide_steps": query_width // STEP,
+                "width": width,
+                "blocks": -(-width // block),
+                "tiles": tiles,
+                "each": each,
+                "first_row": first,
+            },
+            constants={
+                "METRIC": metric.before_root,
+                "LIMIT": min(largest_element(d, plan.precisions[0], points=False), metric.largest),
+                "STEP": math.gcd(d, queries.stride(0), 4),
+                "UNIT": load_unit(queries),
+                "M": power_of_two(m),
+                "POINTS": POINT_TILE,
+                "GROUP": GROUP,
+                "BLOCK": block,
+                "WHOLE": width % block == 0,
+                "V": 4,
+            },
+            warps=SCREEN_WARPS,
+            registers=SCREEN_REGISTERS,
+            fused=not metric.angular,  # norms are those of the reference
+        )
+        self.finish = Launch(
+            finish_few_kernel,
+            m * parts,
+            {
+                "tile_minima_ptr": tile_minima,
+                "minima_ptr": minima,
+                "e1_ptr": packed.e1,
+                "e2_ptr": packed.e2,
+                "norm_ptr": norm,
+                "rest_ptr": rest,
+                "shift_ptr": shift,
+                "scale_ptr": prepared.form.scale,
+                "widened_ptr": widened,
+                "norms_ptr": norms,
+                "points_ptr": points,
+                "point_flags_ptr": prepared.flags,
+                "query_flags_ptr": flags,
+                "tiles_ptr": listed[: m * parts * slots],
+                "groups_ptr": listed[m * parts * slots :],
+                "values_ptr": empty(m * room * GROUP, dtype=value_dtype),
+                "counters_ptr": counters,
+                "distances_ptr": self.found.distances,
+                "indices_ptr": self.found.indices,
+                "proved_ptr": self.proved,
+                "state_ptr": state,
+                "n": len(points),
+                "tiles": tiles,
+                "d": d,
+                "query_width": query_width,
+                "units": points.stride(0) // unit,
+                "width": wanted,
+                "k": plan.k,
+                "parts": parts,
+            },
+            constants={
+                "METRIC": metric,
+                "TERM": cuda_terms(plan.metric).term,
+                "DOUBLE": double,
+                "UNIT": unit,
+                "TILES": surveyed,
+                "SLOTS": slots,
+                "ROOM": room,
+                "CHUNK": CHUNK,
+                "CHUNKS": CHUNKS,
+                "GROUP": GROUP,
+                "POINT_TILE": POINT_TILE,
+                "RANKED": RANKED,
+            },
+            warps=WARPS if surveyed <= SURVEYED else 2 * WARPS,
+            registers=REGISTERS,
+            fused=False,
+        )
+
+
+def few_row_bytes(n: int, d: int) -> int:
+    """Return at least the bytes of the buffers for each query: minima, packed copies, and what candidates take."""
+    minima = 4 * (group_count(n, GROUP) + group_count(n, POINT_TILE))
+    return minima + 2 * MOST_PROGRAMS * (d + POINT_TILE) + CANDIDATES_BYTES
+
+
+def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:
+    """Search a few queries once (:class:`Few`); return their neighbours, and 1 for each row that is proved, uint8."""
+    import torch
+
+    state = torch.empty(2 * FLAGS + len(queries), dtype=torch.int64, device=queries.device)
+    few = Few(queries, prepared, plan, flags, state, first=first)
+    few.screen()
+    few.finish()
+    return few.found, few.proved
