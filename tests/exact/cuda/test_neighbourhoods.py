@@ -207,6 +207,7 @@ def test_retries_are_rehearsed_with_what_finds_subsets() -> None:
     assert not finders & launched(engine.LEAST_LEFT, "euclidean", subsets=False)
 
 
+@pytest.mark.usefixtures("attempts")
 def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
     from tonari.cuda.rehearsal import Card, rehearsing
 
