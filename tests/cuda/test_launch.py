@@ -36,7 +36,7 @@ class Kernel:
         def compiled(**given: Any) -> dict[Any, Any]:
             self.by_triton += 1
 
-            def variant(*given: Any) -> None:
+            def variant(*given: Any, stream: int | None = None) -> None:
                 self.by_variant += 1
 
             return {(1, 1, 1): variant}
@@ -111,16 +111,16 @@ def test_a_repeated_launch_looks_nothing_up(asked: list[Call], monkeypatch: pyte
         made.repeated("x_ptr")
     made()
     ((key, _),) = launching._compiled.items()
-    launching._compiled[key] = {(1, 1, 1): lambda *these: given.append(these)}
+    launching._compiled[key] = {(1, 1, 1): lambda *these, stream: given.append((stream, *these))}
     again, both = made.repeated("y_ptr"), made.repeated("y_ptr", "x_ptr")
     monkeypatch.setattr(launching, "_compiled", {})
-    again(z)
-    both(z, x)
-    both(y, z)
-    expected = [(first, 5, z, 4), (x, 5, z, 4), (z, 5, y, 4)]
-    assert given == [(one.data_ptr(), n, other.data_ptr(), size) for one, n, other, size in expected]
+    again(7, z)
+    both(8, z, x)
+    both(9, y, z)
+    expected = [(7, first, 5, z, 4), (8, x, 5, z, 4), (9, z, 5, y, 4)]
+    assert given == [(to, one.data_ptr(), n, other.data_ptr(), size) for to, one, n, other, size in expected]
     with pytest.raises(ValueError, match="shorter"):
-        both(z)
+        both(0, z)
     assert (len(asked), kernel.by_triton) == (1, 1)
 
 
@@ -130,5 +130,5 @@ def test_a_repeated_launch_has_the_options_of_its_own(asked: list[Call], options
     for chosen in ({"warps": 1}, options):
         made = launching.Launch(kernel, 1, {"x_ptr": torch.zeros(64), "n": 5}, constants={"BLOCK": 4}, **chosen)
         made()
-        made.repeated("x_ptr")(torch.zeros(64))
+        made.repeated("x_ptr")(0, torch.zeros(64))
     assert (kernel.by_triton, kernel.by_variant, len(launching._compiled)) == (2, 2, 2)

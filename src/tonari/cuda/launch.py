@@ -134,8 +134,8 @@ class Launch:
         """Return a function that launches what was launched before, with other tensors for the arguments named here.
 
         They must have the dtypes of those before, and addresses that are divisible by 16 if those were. Nothing is
-        looked up or checked any more, which takes longer than the launch itself. It is made on the current device and
-        stream. One thread may call the function at a time.
+        looked up or checked any more, which takes longer than the launch itself. The function takes the handle of a
+        stream of the current device first; one thread may call it at a time.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Launch:
         ordered, chosen = pick_arguments(self.arguments), pick_constants(self.constants)
         device = ordered[0].device
         if not hasattr(self.kernel, "device_caches"):  # Triton's interpreter
-            return lambda *tensors: self(**dict(zip(names, tensors, strict=True)))
+            return lambda stream, *tensors: self(**dict(zip(names, tensors, strict=True)))
         special, given = _bound(ordered)
         options = [self.options.get(name, usual) for name, usual in _OPTIONS.items()]
         run = _compiled[(device.index, self.kernel.fn, chosen, *options, *special)][(self.programs, 1, 1)]
@@ -154,10 +154,10 @@ class Launch:
         place_of = {name: place for place, name in enumerate(_names_of(self.kernel)[0])}
         places = [place_of[name] for name in names]
 
-        def again(*tensors: Any) -> None:
+        def again(stream: int, *tensors: Any) -> None:
             for place, tensor in zip(places, tensors, strict=True):
                 given[place] = tensor.data_ptr()
-            run(*given)
+            run(*given, stream=stream)
 
         return again
 

@@ -17,6 +17,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
+from tonari.cuda.streams import CurrentStream
 from tonari.exact.cuda.batches import DevicePoints
 from tonari.exact.cuda.cuda_graph_cache import GRAPHS
 from tonari.exact.cuda.few import FLAGS, Few
@@ -63,6 +64,7 @@ class FewKept(KeptSearch):
             if on_card:  # the next call may be on another stream
                 torch.cuda.current_stream(self._device).synchronize()
         self._one_of_several = on_card and torch.cuda.device_count() > 1
+        self._current = CurrentStream(self._device)
         self._spare: tuple[Any, Neighbors] | None = None  # tensors for the next result, and the stream they are made on
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
@@ -77,12 +79,12 @@ class FewKept(KeptSearch):
             queries = queries.detach().clone(memory_format=torch.contiguous_format)
         # The lock protects the buffers: when it is released, no work on the device uses them any more.
         with self._lock:
-            self._screen(queries)
-            stream = torch.cuda.current_stream(self._device)
+            handle, stream = self._current.get()
+            self._screen(handle, queries)
             try:
                 spare, self._spare = self._spare, None
                 found = self._empty() if spare is None or spare[0] != stream else spare[1]
-                self._finish(*found)
+                self._finish(handle, *found)
                 self._spare = stream, self._empty()  # while the device is busy
             except torch.cuda.OutOfMemoryError:
                 GRAPHS.forget()
