@@ -43,7 +43,7 @@ template <class T>
 inline Vec<double, kLanes> load_end(const T* from, std::int64_t count) {
   constexpr int width = kRegisterLanes<T>;
   alignas(64) T end[kLanes] = {};
-  if constexpr (std::is_same_v<T, Bfloat16>) {
+  if constexpr (sizeof(T) < sizeof(float)) {
     for (std::int64_t j = 0; j < count; ++j) end[j] = from[j];
   } else {  // by registers, since a load waits long for several smaller stores
     for (int j = 0; j < kLanes && j < count; j += width) {
@@ -87,31 +87,35 @@ double value_of(Metric metric, const ExactQuery& query, const T* x, std::int64_t
   return with_term(metric, [&](auto term) { return reduce<TermStep<decltype(term)>>(q, x, d); });
 }
 
+// Rows are scattered, so a later one is prefetched while this one is summed; of long rows the next.
+template <class T>
+void values_of_rows(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
+                    std::int64_t count, double* values) {
+  constexpr std::int64_t held = 8192;
+  const std::int64_t d = points.d, bytes = d * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t ahead = bytes * 8 <= held ? 8 : bytes * 2 <= held ? held / bytes : 1;
+  for (std::int64_t j = 0; j < count; ++j) {
+    if (j + ahead < count) {
+      const char* next = static_cast<const char*>(row_pointer(points, ids[j + ahead]));
+      for (std::int64_t at = 0; at < bytes && at < held / 2; at += 64) __builtin_prefetch(next + at);
+    }
+    values[j] = value_of(metric, query, static_cast<const T*>(row_pointer(points, ids[j])), d);
+  }
+}
+
 inline void exact_values_tile(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
                               std::int64_t count, double* values) {
   const std::int64_t d = points.d;
-  const bool plain = !removes_mean(metric);
-  if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64 || points.dtype == Dtype::bf16)) {
-    // Rows are scattered, so a later one is prefetched while this one is summed; of long rows the next.
-    constexpr std::int64_t held = 8192;
-    const std::int64_t bytes = d * static_cast<std::int64_t>(dtype_size(points.dtype));
-    const std::int64_t ahead = bytes * 8 <= held ? 8 : bytes * 2 <= held ? held / bytes : 1;
-    for (std::int64_t j = 0; j < count; ++j) {
-      if (j + ahead < count) {
-        const char* next = static_cast<const char*>(row_pointer(points, ids[j + ahead]));
-        for (std::int64_t at = 0; at < bytes && at < held / 2; at += 64) __builtin_prefetch(next + at);
-      }
-      const void* row = row_pointer(points, ids[j]);
-      values[j] = points.dtype == Dtype::f32   ? value_of(metric, query, static_cast<const float*>(row), d)
-                  : points.dtype == Dtype::f64 ? value_of(metric, query, static_cast<const double*>(row), d)
-                                               : value_of(metric, query, static_cast<const Bfloat16*>(row), d);
-    }
+  if (!removes_mean(metric)) {
+    with_type(points.dtype, [&](auto stored) {
+      values_of_rows<decltype(stored)>(metric, query, points, ids, count, values);
+    });
     return;
   }
   std::vector<double> row(static_cast<std::size_t>(d));
   for (std::int64_t j = 0; j < count; ++j) {
     load_row(points, ids[j], row.data());
-    if (!plain) remove_mean(row.data(), d);
+    remove_mean(row.data(), d);
     values[j] = value_of(metric, query, row.data(), d);
   }
 }

@@ -443,7 +443,7 @@ _CUDA = (
     Fault(
         "exact-cuda-rehearsed-level",
         "src/tonari/exact/cuda/search.py",
-        "        self.compare(queries, ids)\n",
+        "    search.compare(queries, ids)\n",
         "",
         "the last resort is not rehearsed: its kernels are compiled one by one",
         ("tests/exact/cuda/test_rehearse.py::test_retries_are_rehearsed_for_the_rows_that_are_left",),
