@@ -145,20 +145,19 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unproved", "batch", "width"),
+    ("unproved", "width"),
     [
-        ([40, 30, 5], 5, 8),  # the first width that proves nearly all
-        ([500, 480, 470, 465], 5, 2),  # none helps
-        ([900, 500, 480, 465], 5, 4),  # and here one does
-        ([900, 700, 500, 300], 5, 16),
-        ([40, 30, 5, 0], 6, 16),  # in less than eight batches
+        ([40, 30, 5], 8),  # the first width that proves nearly all
+        ([500, 480, 470, 465], 2),  # none helps
+        ([900, 500, 480, 465], 4),  # and here one does
+        ([900, 700, 500, 300], 16),
     ],
 )
 def test_a_width_that_hardly_helps_is_not_taken(
-    unproved: list[int], batch: int, width: int, monkeypatch: pytest.MonkeyPatch
+    unproved: list[int], width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (points,) = tensors(DEVICE, gaussian(40, 4))
-    plan = plan_of(points, points, 1, width=2, query_batch=batch, **HERE)
+    plan = plan_of(points, points, 1, width=2, **HERE)
     search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(points, plan)
     left = iter(unproved)
     monkeypatch.setattr(type(search), "pilot", lambda self, own: (torch.arange(1000) >= next(left)).to(torch.uint8))

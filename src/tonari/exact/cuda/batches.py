@@ -109,15 +109,7 @@ class Fitted(NamedTuple):
     unproved: float
 
 
-def most_unproved(plan: CudaPlan) -> float:
-    """Return the share of the first rows that a fitted width may leave.
-
-    Of a short search none: another attempt would take longer than wider batches do.
-    """
-    return PILOT_UNPROVED if plan.m >= PILOT_BATCHES * plan.query_batch else 0.0
-
-
-def fitted_width(least: int, most: float, unproved_at: Callable[[int], float]) -> Fitted:
+def fitted_width(least: int, unproved_at: Callable[[int], float]) -> Fitted:
     """Double the width until nearly all of the first rows are proved.
 
     How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass. If
@@ -126,13 +118,11 @@ def fitted_width(least: int, most: float, unproved_at: Callable[[int], float]) -
     Parameters
     ----------
     least : int
-    most : float
-        The share that may be left.
     unproved_at : callable(int)
         Searches the first rows with a width, and returns the share of them that is not proved.
     """
     tried = [Fitted(least, unproved_at(least))]
-    while tried[-1].unproved > most:
+    while tried[-1].unproved > PILOT_UNPROVED:
         if tried[-1].width >= WIDEST * least:
             return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
         width = 2 * tried[-1].width
@@ -176,7 +166,7 @@ class Search:
             proved = self.pilot(own)
             return int((proved == 0).sum()) / len(proved)
 
-        self.width, self.unproved = fitted_width(self.least_width, most_unproved(self.plan), unproved)
+        self.width, self.unproved = fitted_width(self.least_width, unproved)
         return self
 
     def pilot(self, own: Any) -> Any:

@@ -27,7 +27,7 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.batches import PILOT_ROWS, Fitted, fitted_width, most_unproved
+from tonari.exact.cuda.batches import PILOT_ROWS, Fitted, fitted_width
 from tonari.exact.cuda.contracted_screen import (
     FITTED_ROWS,
     HOPELESS,
@@ -194,7 +194,7 @@ class _Search(HostSearch):
                 self.check_queries()
                 return float(np.count_nonzero(~proved)) / len(rows)
 
-            fitted[plan.k] = fitted_width(plan.contracted_width, most_unproved(plan), unproved_at)
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at)
         return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
 
     def _certified(

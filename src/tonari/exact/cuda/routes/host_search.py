@@ -120,19 +120,18 @@ class HostSearch:
             Points, ascending in each row, and padded with NO_MEMBER.
         """
         there = members != NO_MEMBER
-        ends = np.cumsum(there.sum(1))
+        listed, counts = members[there].astype(np.int64), there.sum(1)
+        ends = np.cumsum(counts)
+        begins = ends - counts
         best = self._lists(len(rows), index_dtype(len(self.points)))
-        total = int(ends[-1])
+        total = len(listed)
         most = min(MEMBERS, max(LEAST_MEMBERS, -(-total // self.workers.threads)))
         isa = chosen_isa()
 
         def compare(some: slice) -> None:
             self.workers.check()
-            listed = members[some][there[some]].astype(np.int64)
-            last = ends[some] - (ends[some.start - 1] if some.start else 0)
-            begins = np.concatenate([[0], last[:-1]])
             part = best.distances[some], best.indices[some]
-            given = rows[some], self.points, self.plan.k, None, listed, begins, last
+            given = rows[some], self.points, self.plan.k, None, listed, begins[some], ends[some]
             _native.search_listed(self.plan.metric, isa, *given, *part)
 
         self.workers.map(compare, cut(len(rows), max(1, most * len(rows) // max(1, total))))
