@@ -20,6 +20,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.core.workers import Workers, default_threads
+from tonari.costs.rates import CARD
 from tonari.cuda.devices import over
 from tonari.cuda.memory import RESERVE
 from tonari.exact.cpu.prepared import PreparedPoints
@@ -101,7 +102,6 @@ class HostSearch:
         m, n = len(queries), len(prepared.points)
         self.device = torch.device(plan.devices[0])
         self.flags = new_flags(self.device)
-        self.workers = Workers(default_threads())
         self.double = "float64" in (inputs.name_of_dtype(queries), prepared.points.dtype.name)
         self.found = self._lists(m, index_dtype(n))
         self.report = Report(rows=m)
@@ -125,16 +125,17 @@ class HostSearch:
         begins = ends - counts
         best = self._lists(len(rows), index_dtype(len(self.points)))
         total = len(listed)
-        most = min(MEMBERS, max(LEAST_MEMBERS, -(-total // self.workers.threads)))
+        workers = Workers(default_threads(total * (CARD.cpu_member + CARD.cpu_value * self.plan.d)))
+        most = min(MEMBERS, max(LEAST_MEMBERS, -(-total // workers.threads)))
         isa = chosen_isa()
 
         def compare(some: slice) -> None:
-            self.workers.check()
+            workers.check()
             part = best.distances[some], best.indices[some]
             given = rows[some], self.points, self.plan.k, None, listed, begins[some], ends[some]
             _native.search_listed(self.plan.metric, isa, *given, *part)
 
-        self.workers.map(compare, cut(len(rows), max(1, most * len(rows) // max(1, total))))
+        workers.map(compare, cut(len(rows), max(1, most * len(rows) // max(1, total))))
         self.report.refined += total
         return best
 
