@@ -67,6 +67,18 @@ def test_points_that_are_all_equal_are_in_the_order_of_their_numbers(device: str
 
 
 @on_device
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_what_is_missing_comes_after_what_is_infinitely_far(device: str) -> None:
+    """Squares beyond float32: the query is the first point, and left out, so that one of its list is missing."""
+    points = gaussian(140, 6) * np.float32(1e25)
+    own = np.array([3])
+    q, p, ids = (tensor_of(array).to(device) for array in (points[own], points, own))
+    found = compare_few(q, p, 140, metric="sqeuclidean", own=ids, double=False, group=8, columns=4)
+    assert np.isinf(numpy_of(found[0])).all()
+    assert numpy_of(found[1]).tolist() == [[number for number in range(140) if number != 3] + [-1]]
+
+
+@on_device
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 def test_rows_leave_themselves_out(device: str, metric: str) -> None:
     points = gaussian(140, 6)

@@ -36,10 +36,8 @@ def compare_few(
     import torch
 
     device = points.device
-    count = group_count(len(points), group)
-    parts = -(-count // columns)
-    numbers = torch.arange(parts * columns, dtype=torch.int32, device=device)
-    numbers[count:] = -1
+    parts = -(-group_count(len(points), group) // columns)
+    numbers = torch.arange(parts * columns, dtype=torch.int32, device=device)  # beyond the last group there is nothing
     found = []
     block = max(1, ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
