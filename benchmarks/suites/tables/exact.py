@@ -229,6 +229,23 @@ TABLES: dict[str, Table] = {
                 {"case": "two-gpus", "who": "tonari, 2 GPUs", **H200},
                 {"compared with": against(who="tonari, 1 GPU")},
             ),
+            Line(
+                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`, beside the 64 columns alone",
+                {"case": "contracted-host", "who": "tonari", **H200},
+                {"compared with": against(who="tonari, resident search of f")},
+            ),
+        ),
+    ),
+    "exact-cold": Table(
+        where={"suite": "exact_cuda", "who": "tonari, first call", **H200},
+        columns=(
+            Column("first call", seconds(bold=True)),
+            Column("kernels one by one", against(who="tonari, kernels one by one")),
+        ),
+        lines=(
+            Line("10,000 × 1,000,000 × 128, k = 10", {"case": "cold-k10"}),
+            Line("k = 256", {"case": "cold-k256"}),
+            Line("k = 10, tight clusters", {"case": "cold-tight"}),
         ),
     ),
     "exact-ceilings": Table(
