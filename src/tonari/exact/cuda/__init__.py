@@ -5,10 +5,12 @@
     dispatch.py          runs the plan's route on the plan's devices
     routes/              resident, streamed, host_refine, multi_gpu; partition.py: a part of a search
     cuda_graph_cache.py, cuda_graph_capture.py   repeated small searches are replayed as CUDA graphs
+    few.py, few_kept.py  a few queries in two launches, which repeated searches make at once
         │
     copies.py, first_copies.py   leave out copies of rows that no answer can hold
-    search.py            batches of queries, retries at the next precision      oom_retry.py   smaller batches
+    search.py            all batches of queries, and again the rows that are left    oom_retry.py   smaller batches
     neighbourhoods.py    the points near to rows that no bound separates
+    batches.py           one batch, and the ways to search its rows again       compare_few.py   or with all points
         │
     form.py              centre and scale, from a sample
     pack.py              rows -> float16 (or two of them) with measured errors

@@ -6,7 +6,7 @@ for batch of queries:
     refine      exact values of these groups      -> the points within the limit
     order       each row by (value, id)
 
-Points and queries are packed and screened as for the k nearest (search.py). A threshold holds from the beginning, so
+Points and queries are packed and screened as for the k nearest (batches.py). A threshold holds from the beginning, so
 that one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a candidate
 group. Two passes, one to count and one to write, would screen twice, and the screen is nearly all of the time. Rows are
 screened again if their list was too short, or, in products of higher precision, if it was so long that this is cheaper

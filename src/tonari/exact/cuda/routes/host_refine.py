@@ -1,6 +1,6 @@
 """The route on which the GPU screens and the CPU refines (matsumoto2015): the original rows need not fit on the GPU.
 
-    GPU   screen, select (search.py)   -> members of the chosen groups    of one batch of queries, while
+    GPU   screen, select (batches.py)  -> members of the chosen groups    of one batch of queries, while
     CPU   exact values, order          -> the k best                      of the previous batch are computed
     GPU   certify                      -> proved or not
 
