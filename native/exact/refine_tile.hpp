@@ -107,9 +107,8 @@ inline void exact_values_tile(Metric metric, const ExactQuery& query, const Rows
                               std::int64_t count, double* values) {
   const std::int64_t d = points.d;
   if (!removes_mean(metric)) {
-    with_type(points.dtype, [&](auto stored) {
-      values_of_rows<decltype(stored)>(metric, query, points, ids, count, values);
-    });
+    with_type(points.dtype,
+              [&](auto stored) { values_of_rows<decltype(stored)>(metric, query, points, ids, count, values); });
     return;
   }
   std::vector<double> row(static_cast<std::size_t>(d));
