@@ -441,6 +441,22 @@ _CUDA = (
         ("tests/exact/cuda/test_rehearse.py::test_a_rehearsal_launches_what_the_search_launches",),
     ),
     Fault(
+        "exact-cuda-few-own",
+        "src/tonari/exact/cuda/compare_few.py",
+        "own[here].repeat_interleave(parts)",
+        "own[here].repeat(parts)",
+        "a few rows leave out each other's own points",
+        ("tests/exact/cuda/test_compare_few.py::test_rows_leave_themselves_out",),
+    ),
+    Fault(
+        "select-cuda-network-step",
+        "src/tonari/select/cuda/kernels/network.py",
+        "range(size - NEAR)",
+        "range(size - NEAR - 1)",
+        "long networks lack the steps over 2^NEAR positions",
+        ("tests/select/cuda/test_threshold.py",),
+    ),
+    Fault(
         "exact-cuda-rehearsed-level",
         "src/tonari/exact/cuda/search.py",
         "    search.compare(queries, ids)\n",
