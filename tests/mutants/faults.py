@@ -454,7 +454,7 @@ _CUDA = (
         "range(size - NEAR)",
         "range(size - NEAR - 1)",
         "long networks lack the steps over 2^NEAR positions",
-        ("tests/select/cuda/test_threshold.py",),
+        ("tests/select/cuda/test_threshold.py::test_streamed_rows",),
     ),
     Fault(
         "exact-cuda-rehearsed-level",
