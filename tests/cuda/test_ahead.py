@@ -5,6 +5,7 @@ There need not be a GPU: kernels are compiled for one all the same, in processes
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -153,6 +154,14 @@ print(json.dumps([longest(10)[:2], longest(256)[:4]]))
     assert few == [["screen_hopper_kernel", None], ["resident_kernel", 32]], ran.stderr
     assert many[:2] == [["screen_hopper_kernel", None]] * 2
     assert many[2:] == [["answer_kernel", 512], ["resident_kernel", 32]]
+
+
+def test_a_network_is_taken_for_loops_where_it_has_them() -> None:
+    from tonari.cuda import compile
+    from tonari.select.cuda.kernels import network
+
+    assert network.LONG.value == compile.LOOPS_FROM
+    assert inspect.signature(network._sort_in_loops.fn).parameters["NEAR"].default == compile.UNROLLED
 
 
 @pytest.mark.process

@@ -467,7 +467,7 @@ def test_what_does_not_fit_stays_in_host_memory_if_few_coordinates_do() -> None:
     assert big(form_dim=64, host_points=False, free_bytes=200 * 10**9).route == "resident"
     with pytest.raises(BudgetExceeded, match=r"allow at least \d+") as refused:
         big(form_dim=64, memory=20 * 10**9)
-    least = int(re.search(r"allow at least (\d+)", str(refused.value))[1])  # type: ignore[index]
+    (least,) = map(int, re.findall(r"allow at least (\d+)", str(refused.value)))
     assert big(form_dim=64, memory=least).total_bytes <= least
 
 

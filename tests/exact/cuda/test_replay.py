@@ -718,19 +718,16 @@ def test_the_current_stream_orders_replays(counts: Counts) -> None:
     assert counts.replayed == 29, counts
 
 
-@on_gpu
-def test_threads_share_a_graph(counts: Counts) -> None:
-    inputs = [on_card(1000, 10_000, 64, "float32", seed) for seed in range(4)]
-    expected = [stepwise(*pair, 10) for pair in inputs]
-    torch.cuda.synchronize()
+def wrong_answers_of_threads(search: Callable[[int], Any], expected: list[Any], turns: int) -> list[object]:
+    """Search by four threads at once, each on a stream of its own; return what was wrong, errors too."""
     wrong: list[object] = []
 
     def work(number: int) -> None:
         try:
             with torch.cuda.stream(torch.cuda.Stream()):
-                for turn in range(50):
-                    which = (number + turn) % 4
-                    if not same(tonari.search(*inputs[which], 10), expected[which]):
+                for turn in range(turns):
+                    which = (number + turn) % len(expected)
+                    if not same(search(which), expected[which]):
                         wrong.append((number, turn))
         except BaseException as error:
             wrong.append(error)
@@ -740,7 +737,15 @@ def test_threads_share_a_graph(counts: Counts) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong
+    return wrong
+
+
+@on_gpu
+def test_threads_share_a_graph(counts: Counts) -> None:
+    inputs = [on_card(1000, 10_000, 64, "float32", seed) for seed in range(4)]
+    expected = [stepwise(*pair, 10) for pair in inputs]
+    torch.cuda.synchronize()
+    assert not wrong_answers_of_threads(lambda which: tonari.search(*inputs[which], 10), expected, 50)
     assert counts.captured == 1, counts
 
 
@@ -834,24 +839,7 @@ def test_threads_share_the_launches_of_an_index(counts: Counts) -> None:
     for queries in rows[:2]:
         index.search(queries, 10)
     torch.cuda.synchronize()
-    wrong: list[object] = []
-
-    def work(number: int) -> None:
-        try:
-            with torch.cuda.stream(torch.cuda.Stream()):
-                for turn in range(200):
-                    which = (number + turn) % 4
-                    if not same(index.search(rows[which], 10), expected[which]):
-                        wrong.append((number, turn))
-        except BaseException as error:
-            wrong.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert not wrong_answers_of_threads(lambda which: index.search(rows[which], 10), expected, 200)
     assert (counts.captured, counts.replayed) == (1, 801), counts
 
 

@@ -246,18 +246,17 @@ class Search:
     def compare(self, queries: Any, own: Any) -> Neighbors:
         """Return the neighbours of some rows by exact values of all points."""
         plan, points = self.plan, self.prepared.points
-        if self.are_few(len(queries)):
-            columns = listed_room(self.width) if self.sample else min(self.width, group_count(len(points), plan.group))
-            group = LEAST_GROUP if self.sample else plan.group
-            shape: dict[str, Any] = {"group": group, "columns": columns}
-            facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
-            return Neighbors(*compare_few(queries, points, plan.k, **shape, **facts))
-        # Comparing with all points may use the memory that the minima of a batch took.
-        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(points), plan.group))
-        compared = refine_all(
-            queries, points, plan.k, metric=plan.metric, own=own, double=self.double, scratch_bytes=scratch
-        )
-        return Neighbors(*compared)
+        facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
+        groups = group_count(len(points), plan.group)
+        if not self.are_few(len(queries)):
+            # Comparing with all points may use the memory that the minima of a batch took.
+            scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * groups)
+            return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
+        # In the shape in which a first attempt refines what it has chosen.
+        group, columns = plan.group, min(self.width, groups)
+        if self.sample is not None:
+            group, columns = LEAST_GROUP, listed_room(self.width)
+        return Neighbors(*compare_few(queries, points, plan.k, group=group, columns=columns, **facts))
 
 
 def no_others(points: Any, metric: str) -> Neighbors:

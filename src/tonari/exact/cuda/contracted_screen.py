@@ -1,7 +1,7 @@
 """The screen of contracted rows in two steps, between which and after which others refine original rows.
 
     look       screen; of the members of the lowest groups, the nearest in p coordinates
-               -> the k-th value of these by their original rows, from whoever refines
+               -> whoever refines returns the k-th value of these by their original rows
     within     how far apart contracted rows of an answer no worse than that may be; all groups at or below that limit,
                and of their members those within it                               -> what is refined, and is it all?
 
@@ -29,9 +29,8 @@ from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
 HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
-NEAREST = (
-    20  # and twice k: the members that are refined for the first k-th value, and at most the groups that they are of
-)
+# And twice k: the members that are refined for the first k-th value, and at most the groups that they are of.
+NEAREST = 20
 ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
 

@@ -37,12 +37,18 @@ REMEMBERED = 64  # keys without a graph that are remembered
 
 
 class Graph(Protocol):
-    """A captured search."""
+    """A search that is kept: captured as a graph, or as two launches."""
 
     nbytes: int
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        """Search with new values; None if that has to be done without the graph, such as to refuse a value."""
+        """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
+
+        Returns
+        -------
+        Neighbors of new tensors, or None
+            None if that has to be done step by step: to refuse a value, or because there is no memory.
+        """
 
 
 def key_of(

@@ -30,7 +30,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
 from tonari.exact.cuda.batches import DevicePoints
-from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
+from tonari.exact.cuda.cuda_graph_cache import GRAPHS, Graph, key_of, key_on
 from tonari.exact.cuda.few import few_row_bytes
 from tonari.exact.cuda.few_kept import FewKept
 from tonari.exact.cuda.groups import group_count
@@ -81,14 +81,14 @@ def capture_if_due(
         GRAPHS.make_room(nbytes)
         try:
             if plan.few and prepared is not None and not self_join:
-                graph: KeptSearch = FewKept(queries, plan, prepared, nbytes=nbytes)
+                kept: Graph = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
-                graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+                kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
             logger.info("searches like this one are launched step by step: %s", error)
             return None
-        GRAPHS.put(key, graph)
-    return graph.answer(given, progress)
+        GRAPHS.put(key, kept)
+    return kept.answer(given, progress)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import Launch
@@ -38,6 +38,34 @@ MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
 CANDIDATES_BYTES = 1 << 16  # at least what the lists and values of a query take, and its float64 row
 WARPS, REGISTERS = 4, 255  # there are few of these programs, so that none has to leave room for another
 SURVEYED = 1024  # tiles that so many warps survey
+
+
+class Measured(NamedTuple):
+    """What the first launch tells the second of m queries; its output.
+
+    Attributes
+    ----------
+    minima, tile_minima : float32 tensors of shape (m * tiles * PER_TILE,) and (m * tiles,)
+        Least scores of groups and of tiles.
+    norm, rest : float32 tensors of shape (m,)
+    shift : float64 tensor of shape (m,)
+        Of the certificate; see ``pack.PackedQueries``.
+    widened : float64 tensor of shape (m, any)
+        The queries, padded to whole steps; see ``refine.widen``.
+    norms : float64 tensor of shape (m,), or None
+        Of these rows, for angular metrics.
+    counters : int32 tensor of shape (m,)
+        Of the second launch's programs; zeros.
+    """
+
+    minima: Any
+    tile_minima: Any
+    norm: Any
+    rest: Any
+    shift: Any
+    widened: Any
+    norms: Any
+    counters: Any
 
 
 class Few:
@@ -70,130 +98,161 @@ class Few:
     def __init__(self, queries: Any, prepared: Any, plan: CudaPlan, flags: Any, state: Any, *, first: int = 0) -> None:
         import torch
 
-        from tonari.exact.cuda.kernels.finish_few import finish_few_kernel
-        from tonari.exact.cuda.kernels.screen_few import screen_few_kernel
-
-        metric, points, packed = get_metric(plan.metric), prepared.points, prepared.packed(plan.precisions[0])
         m, d = queries.shape
-        double = torch.float64 in (queries.dtype, points.dtype)
-        value_dtype = torch.float64 if double else torch.float32
-        tiles, wanted = len(packed.e1), usual_width(plan.k)
-        slots, room = 2 * power_of_two(wanted), power_of_two(wanted + wanted // 2)
-        parts = room * GROUP // CHUNK
-        width, query_width = packed.values.shape[1], -(-d // STEP) * STEP
-        empty = functools.partial(torch.empty, device=points.device)
-        minima, tile_minima = (empty(m * tiles * each, dtype=torch.float32) for each in (PER_TILE, 1))
-        norm, rest = (empty(m, dtype=torch.float32) for _ in range(2))
-        shift = empty(m, dtype=torch.float64)
-        widened = empty((m, query_width), dtype=torch.float64)
-        norms = empty(m, dtype=torch.float64) if metric.angular else None
-        counters = empty(m, dtype=torch.int32)
-        listed = empty(m * parts * (slots + room), dtype=torch.int32)
-        unit, block, surveyed = load_unit(points), min(BLOCK, power_of_two(width)), max(CHUNKS, power_of_two(tiles))
-        room_for = min(MOST_PROGRAMS, PROGRAMS * multiprocessors(points.device))
-        each = -(-tiles // max(1, room_for - 1))
-        programs = 1 + -(-tiles // each)
-        shape = m, plan.k
-        self.found = Neighbors(empty(shape, dtype=value_dtype), empty(shape, dtype=torch.int32))
+        device, packed = prepared.points.device, prepared.packed(plan.precisions[0])
+        double = torch.float64 in (queries.dtype, prepared.points.dtype)
+        empty = functools.partial(torch.empty, device=device)
+        tiles = len(packed.e1)
+        measured = Measured(
+            minima=empty(m * tiles * PER_TILE, dtype=torch.float32),
+            tile_minima=empty(m * tiles, dtype=torch.float32),
+            norm=empty(m, dtype=torch.float32),
+            rest=empty(m, dtype=torch.float32),
+            shift=empty(m, dtype=torch.float64),
+            widened=empty((m, -(-d // STEP) * STEP), dtype=torch.float64),
+            norms=empty(m, dtype=torch.float64) if get_metric(plan.metric).angular else None,
+            counters=empty(m, dtype=torch.int32),
+        )
+        distances = empty((m, plan.k), dtype=torch.float64 if double else torch.float32)
+        self.found = Neighbors(distances, empty((m, plan.k), dtype=torch.int32))
         self.proved = empty(m, dtype=torch.uint8)
-        self.screen = Launch(
-            screen_few_kernel,
-            programs,
-            {
-                "rows_ptr": queries,
-                "centre_ptr": prepared.form.centre,
-                "scale_ptr": prepared.form.scale,
-                "values_ptr": packed.values,
-                "low_ptr": packed.low,
-                "packed_ptr": empty(programs * power_of_two(m) * width, dtype=torch.float16),
-                "minima_ptr": minima,
-                "tile_minima_ptr": tile_minima,
-                "norm_ptr": norm,
-                "rest_ptr": rest,
-                "shift_ptr": shift,
-                "widened_ptr": widened,
-                "norms_ptr": norms,
-                "counters_ptr": counters,
-                "flags_ptr": flags,
-                "m": m,
-                "d": d,
-                "stride": queries.stride(0),
-                "units": queries.stride(0) // load_unit(queries),
-                "wide_steps": query_width // STEP,
-                "width": width,
-                "blocks": -(-width // block),
-                "tiles": tiles,
-                "each": each,
-                "first_row": first,
-            },
-            constants={
-                "METRIC": metric.before_root,
-                "LIMIT": min(largest_element(d, plan.precisions[0], points=False), metric.largest),
-                "STEP": math.gcd(d, queries.stride(0), 4),
-                "UNIT": load_unit(queries),
-                "M": power_of_two(m),
-                "POINTS": POINT_TILE,
-                "GROUP": GROUP,
-                "BLOCK": block,
-                "WHOLE": width % block == 0,
-                "V": 4,
-            },
-            warps=SCREEN_WARPS,
-            registers=SCREEN_REGISTERS,
-            fused=not metric.angular,  # norms are those of the reference
-        )
-        self.finish = Launch(
-            finish_few_kernel,
-            m * parts,
-            {
-                "tile_minima_ptr": tile_minima,
-                "minima_ptr": minima,
-                "e1_ptr": packed.e1,
-                "e2_ptr": packed.e2,
-                "norm_ptr": norm,
-                "rest_ptr": rest,
-                "shift_ptr": shift,
-                "scale_ptr": prepared.form.scale,
-                "widened_ptr": widened,
-                "norms_ptr": norms,
-                "points_ptr": points,
-                "point_flags_ptr": prepared.flags,
-                "query_flags_ptr": flags,
-                "tiles_ptr": listed[: m * parts * slots],
-                "groups_ptr": listed[m * parts * slots :],
-                "values_ptr": empty(m * room * GROUP, dtype=value_dtype),
-                "counters_ptr": counters,
-                "distances_ptr": self.found.distances,
-                "indices_ptr": self.found.indices,
-                "proved_ptr": self.proved,
-                "state_ptr": state,
-                "n": len(points),
-                "tiles": tiles,
-                "d": d,
-                "query_width": query_width,
-                "units": points.stride(0) // unit,
-                "width": wanted,
-                "k": plan.k,
-                "parts": parts,
-            },
-            constants={
-                "METRIC": metric,
-                "TERM": cuda_terms(plan.metric).term,
-                "DOUBLE": double,
-                "UNIT": unit,
-                "TILES": surveyed,
-                "SLOTS": slots,
-                "ROOM": room,
-                "CHUNK": CHUNK,
-                "CHUNKS": CHUNKS,
-                "GROUP": GROUP,
-                "POINT_TILE": POINT_TILE,
-                "RANKED": RANKED,
-            },
-            warps=WARPS if surveyed <= SURVEYED else 2 * WARPS,
-            registers=REGISTERS,
-            fused=False,
-        )
+        self.screen = _screen(queries, prepared, packed, plan, measured, flags, first)
+        self.finish = _finish(prepared, packed, plan, measured, flags, self.found, self.proved, state)
+
+
+def _screen(
+    queries: Any, prepared: Any, packed: Any, plan: CudaPlan, measured: Measured, flags: Any, first: int
+) -> Launch:
+    import torch
+
+    from tonari.exact.cuda.kernels.screen_few import screen_few_kernel
+
+    metric, device = get_metric(plan.metric), queries.device
+    (m, d), width, tiles = queries.shape, packed.values.shape[1], len(packed.e1)
+    block, unit = min(BLOCK, power_of_two(width)), load_unit(queries)
+    room_for = min(MOST_PROGRAMS, PROGRAMS * multiprocessors(device))
+    each = -(-tiles // max(1, room_for - 1))
+    programs = 1 + -(-tiles // each)
+    return Launch(
+        screen_few_kernel,
+        programs,
+        {
+            "rows_ptr": queries,
+            "centre_ptr": prepared.form.centre,
+            "scale_ptr": prepared.form.scale,
+            "values_ptr": packed.values,
+            "low_ptr": packed.low,
+            "packed_ptr": torch.empty(programs * power_of_two(m) * width, dtype=torch.float16, device=device),
+            "minima_ptr": measured.minima,
+            "tile_minima_ptr": measured.tile_minima,
+            "norm_ptr": measured.norm,
+            "rest_ptr": measured.rest,
+            "shift_ptr": measured.shift,
+            "widened_ptr": measured.widened,
+            "norms_ptr": measured.norms,
+            "counters_ptr": measured.counters,
+            "flags_ptr": flags,
+            "m": m,
+            "d": d,
+            "stride": queries.stride(0),
+            "units": queries.stride(0) // unit,
+            "wide_steps": measured.widened.shape[1] // STEP,
+            "width": width,
+            "blocks": -(-width // block),
+            "tiles": tiles,
+            "each": each,
+            "first_row": first,
+        },
+        constants={
+            "METRIC": metric.before_root,
+            "LIMIT": min(largest_element(d, plan.precisions[0], points=False), metric.largest),
+            "STEP": math.gcd(d, queries.stride(0), 4),
+            "UNIT": unit,
+            "M": power_of_two(m),
+            "POINTS": POINT_TILE,
+            "GROUP": GROUP,
+            "BLOCK": block,
+            "WHOLE": width % block == 0,
+            "V": 4,
+        },
+        warps=SCREEN_WARPS,
+        registers=SCREEN_REGISTERS,
+        fused=not metric.angular,  # norms are those of the reference
+    )
+
+
+def _finish(
+    prepared: Any,
+    packed: Any,
+    plan: CudaPlan,
+    measured: Measured,
+    flags: Any,
+    found: Neighbors,
+    proved: Any,
+    state: Any,
+) -> Launch:
+    import torch
+
+    from tonari.exact.cuda.kernels.finish_few import finish_few_kernel
+
+    points, device, value_dtype = prepared.points, proved.device, found.distances.dtype
+    m, tiles, wanted = len(proved), len(packed.e1), usual_width(plan.k)
+    slots, room = 2 * power_of_two(wanted), power_of_two(wanted + wanted // 2)
+    parts = room * GROUP // CHUNK
+    listed = torch.empty(m * parts * (slots + room), dtype=torch.int32, device=device)
+    unit, surveyed = load_unit(points), max(CHUNKS, power_of_two(tiles))
+    return Launch(
+        finish_few_kernel,
+        m * parts,
+        {
+            "tile_minima_ptr": measured.tile_minima,
+            "minima_ptr": measured.minima,
+            "e1_ptr": packed.e1,
+            "e2_ptr": packed.e2,
+            "norm_ptr": measured.norm,
+            "rest_ptr": measured.rest,
+            "shift_ptr": measured.shift,
+            "scale_ptr": prepared.form.scale,
+            "widened_ptr": measured.widened,
+            "norms_ptr": measured.norms,
+            "points_ptr": points,
+            "point_flags_ptr": prepared.flags,
+            "query_flags_ptr": flags,
+            "tiles_ptr": listed[: m * parts * slots],
+            "groups_ptr": listed[m * parts * slots :],
+            "values_ptr": torch.empty(m * room * GROUP, dtype=value_dtype, device=device),
+            "counters_ptr": measured.counters,
+            "distances_ptr": found.distances,
+            "indices_ptr": found.indices,
+            "proved_ptr": proved,
+            "state_ptr": state,
+            "n": len(points),
+            "tiles": tiles,
+            "d": points.shape[1],
+            "query_width": measured.widened.shape[1],
+            "units": points.stride(0) // unit,
+            "width": wanted,
+            "k": plan.k,
+            "parts": parts,
+        },
+        constants={
+            "METRIC": get_metric(plan.metric),
+            "TERM": cuda_terms(plan.metric).term,
+            "DOUBLE": value_dtype == torch.float64,
+            "UNIT": unit,
+            "TILES": surveyed,
+            "SLOTS": slots,
+            "ROOM": room,
+            "CHUNK": CHUNK,
+            "CHUNKS": CHUNKS,
+            "GROUP": GROUP,
+            "POINT_TILE": POINT_TILE,
+            "RANKED": RANKED,
+        },
+        warps=WARPS if surveyed <= SURVEYED else 2 * WARPS,
+        registers=REGISTERS,
+        fused=False,
+    )
 
 
 def few_row_bytes(n: int, d: int) -> int:

@@ -49,16 +49,6 @@ class KeptSearch:
         self._device = device
         self._held = None if prepared is None else weakref.ref(prepared)
 
-    def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
-
-        Returns
-        -------
-        Neighbors of new tensors, or None
-            None if a value is invalid, or if there is no memory for the result.
-        """
-        raise NotImplementedError
-
     def points(self, given: tuple[Any, ...]) -> Any:
         """Return the prepared points, or pack those that are given."""
         return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])

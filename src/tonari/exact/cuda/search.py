@@ -199,9 +199,9 @@ class Retries:
         with expecting(rehearse), contextlib.closing(self.search.levels()) as levels:
             first = True
             while not self.search.are_few(len(rows := self._left())):
-                level, search_again = next(levels, (None, None))
-                if level is None or search_again is None:
+                if (following := next(levels, None)) is None:
                     break
+                level, search_again = following
                 self._attempt(rows, search_again)
                 certified = int((self.proved[rows] != 0).sum())
                 self.report.certify(level, certified)

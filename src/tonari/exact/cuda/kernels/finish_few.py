@@ -20,10 +20,9 @@ Groups are taken in ascending order, so that candidates ascend in id: of equal v
 of the smaller id. Candidates that do not exist come last, and have the value +inf; there are at least k others, as each
 group that is taken has a point.
 
-Programs do not wait for each other: the last one is known by a counter, which screen_few.py sets to 0. Before a program
-counts itself, all its threads have written their values (the barrier); the atomic addition, which acquires and
-releases, makes them visible to whoever counts after it. The state of a row goes where the host reads it, which may be
-pinned memory.
+Programs do not wait for each other: the last one is known by a counter, which screen_few.py sets to 0. A program counts
+itself after a barrier, when all its threads have written their values. The atomic addition acquires and releases, so
+the programs that count later see them. The state of a row goes to memory that the host reads, which may be pinned.
 """
 
 from __future__ import annotations
