@@ -11,6 +11,7 @@ Every answer is the same whatever is chosen, so products of float64 without erro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tonari.costs.model import brute_pair_seconds
@@ -32,9 +33,10 @@ def largest_form_dim(d: int) -> int:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the most bytes that the choice takes: a sample, a block of form rows, and distances of pilot rows."""
+    """Return the most bytes that the choice takes: a sample, a block of rows in all forms, and distances."""
     rows = sample_rows(d)
-    return 8 * (2 * rows * (d + largest_form_dim(d)) + 6 * PILOT_ROWS * rows + 4 * d * d + 3 * d * largest_form_dim(d))
+    most = largest_form_dim(d)
+    return 8 * (rows * (2 * d + 3 * most + 6 * PILOT_ROWS) + 4 * d * d + 3 * d * most)
 
 
 def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contraction | None:
@@ -54,19 +56,19 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contrac
     directions = found @ turned.flip(1)
 
     pilot = rows[:: -(-len(rows) // PILOT_ROWS)]
+    lengths = torch.linalg.vector_norm(pilot, dim=1)
     # Each pilot row is a point: one more than k are within its limit.
     best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
-    for block, _ in form_blocks(points, form, origin):
-        best = torch.cat([best, _squares(pilot, block)], 1).topk(best.shape[1], largest=False).values
+    for block, sizes in form_blocks(points, form, origin):
+        apart = _squares(pilot, lengths, block, sizes)
+        best = torch.cat([best, apart], 1).topk(best.shape[1], largest=False).values
     limits = best[:, -1:] * (1 + 2.0**-20)
     considered = [p for p in FORM_DIMS if p <= most]
     counts = torch.zeros((len(considered), len(pilot)), dtype=torch.float64, device=rows.device)
-    for block, _ in form_blocks(points, form, origin):
-        for at, p in enumerate(considered):
-            y, beside = _parts(block, directions[:, : p - 1])
-            pilot_y, pilot_beside = _parts(pilot, directions[:, : p - 1])
-            apart = _squares(pilot_y, y) + (pilot_beside[:, None] - beside) ** 2
-            counts[at] += (apart <= limits).sum(1)
+    shown = list(_contracted(pilot @ directions, lengths, considered))
+    for block, sizes in form_blocks(points, form, origin):
+        for count, mine, theirs in zip(counts, shown, _contracted(block @ directions, sizes, considered), strict=True):
+            count += (_squares(mine, lengths, theirs, sizes) <= limits).sum(1)
     counted = (torch.stack([counts.mean(1), counts.quantile(NEARLY_ALL, dim=1)], 1)).tolist()
     p = cheapest(counted, n, m, d, points.element_size())
     return None if p == 0 else with_directions(form, directions[:, : p - 1], origin)
@@ -98,18 +100,16 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int) 
     return best
 
 
-def _squares(pilot: Any, rows: Any) -> Any:
-    """Return the squared distances of the pilot rows from other rows."""
-    lengths, others = (_lengths(part) for part in (pilot, rows))
-    return (lengths[:, None] + others - 2 * (pilot @ rows.mT)).clamp_min_(0)
+def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
+    """Return the squared distances of the pilot rows from other rows, all of known lengths."""
+    return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
 
 
-def _lengths(rows: Any) -> Any:
-    """Return the squared length of each row."""
-    return (rows * rows).sum(1)
+def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
+    """Yield rows in each number of coordinates, from those along all directions; their lengths stay as they are."""
+    import torch
 
-
-def _parts(rows: Any, directions: Any) -> tuple[Any, Any]:
-    """Return rows along the directions, and the lengths of what these leave out."""
-    along = rows @ directions
-    return along, (_lengths(rows) - _lengths(along)).clamp_min(0).sqrt()
+    for p in considered:
+        kept = along[:, : p - 1]
+        beside = (lengths * lengths - (kept * kept).sum(1)).clamp_min(0).sqrt()
+        yield torch.cat([kept, beside[:, None]], 1)
