@@ -6,6 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INTEROP := $(VENV)-interop/bin/python -m
+WHEELS := build/wheels
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp')
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -name '*.py' -o -name '*.pyi')
 # Tests to run, and how: make test K=screen, make quick TESTS=tests/kdtree PYTEST='-x -n 0'
@@ -14,7 +16,8 @@ PYTEST ?= -n 2
 INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
 # What builds native/, which an import of an editable install has to find again, by a pip that knows -C.
 BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
-PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
+PYTEST_OPTIONS = $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
+PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
 .PHONY: help demo quick test test-all exhaustive interop kills mutants lint clang tidy sanitize docs bench report wheel develop clean
 
@@ -38,7 +41,7 @@ exhaustive: $(VENV)/.tests ## all combinations of compiled code that test-all le
 	$(PYTEST_RUN) -m 'exhaustive and not (interpreter or interop)' $(TESTS)
 
 interop: $(VENV)-interop/.installed ## the libraries that take graphs, and those that tonari looks like, in an environment of their own: .venv-interop
-	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators tests/compat tests/spanning tests/test_recipes.py
+	$(INTEROP) pytest $(PYTEST_OPTIONS) -m interop -rs $(TESTS)
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py
@@ -95,15 +98,23 @@ $(BIN)/python:
 
 # An editable install stays: what is edited is imported, and `make develop` repeats it.
 ifeq ($(wildcard $(VENV)/.editable),)
-$(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(PIP) .
+$(VENV)/.installed: $(WHEELS)/.built
+	$(PIP) --force-reinstall --no-deps $(WHEELS)/*.whl
+	$(PIP) tonari
 	touch $@
 endif
 
+# native/ is compiled once for all environments.
+$(WHEELS)/.built: $(BIN)/python $(SOURCES)
+	rm -rf $(WHEELS)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(WHEELS) .
+	touch $@
+
 # Away from .venv, since these libraries bring many others, of versions that they choose.
-$(VENV)-interop/.installed: $(SOURCES)
+$(VENV)-interop/.installed: $(WHEELS)/.built
 	$(PYTHON) -m venv $(VENV)-interop
-	$(VENV)-interop/bin/python -m pip install --quiet --disable-pip-version-check '.[interop]'
+	$(INTEROP) pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(WHEELS)/*.whl
+	$(INTEROP) pip install --quiet --disable-pip-version-check 'tonari[interop]'
 	touch $@
 
 # What is installed tells its extras: nothing is compiled again for them.
