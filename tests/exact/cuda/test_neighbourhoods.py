@@ -42,8 +42,18 @@ def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean", lea
     q, p = tensors(DEVICE, queries, points)
     form = make_form(p, metric)
     (kth,) = tensors(DEVICE, brute(queries, points, k, metric).distances[:, -1])
-    found = list(neighbourhoods.neighbourhoods(q, p, form, reach_of(kth, form), least))
+    found = nearby(q, p, form, reach_of(kth, form), least)
     return [tuple(part.cpu().numpy() for part in one) for one in found]
+
+
+def nearby(*given: Any) -> list[tuple[Any, Any]]:
+    """The neighbourhoods of all rounds, which have the sizes that the rounds tell."""
+    found = []
+    for one in neighbourhoods.neighbourhoods(*given):
+        each = list(one)
+        assert one.sizes == [(len(some), len(numbers)) for some, numbers in each]
+        found += each
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +100,7 @@ def test_points_without_a_form_are_in_every_neighbourhood() -> None:
     form = make_form(p, "euclidean")
     (kth,) = tensors(DEVICE, brute(queries, points, K).distances[:, -1])
     p[[3, 77]] = 3e20
-    found = list(neighbourhoods.neighbourhoods(q, p, form, reach_of(kth, form), 1))
+    found = nearby(q, p, form, reach_of(kth, form), 1)
     assert found
     for _, numbers in found:
         assert np.isin([3, 77], numbers.cpu().numpy()).all()
@@ -102,7 +112,7 @@ def test_queries_without_a_known_neighbour_have_no_neighbourhood() -> None:
     form = make_form(points, "euclidean")
     reach = (20 * form.scale).repeat(len(queries))
     reach[[0, 4]] = float("inf")
-    found = list(neighbourhoods.neighbourhoods(queries, points, form, reach, 1))
+    found = nearby(queries, points, form, reach, 1)
     assert sorted(row for some, _ in found for row in some.tolist()) == [1, 2, 3, *range(5, 12)]
 
 
@@ -188,7 +198,7 @@ def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("attempts")
-def test_retries_are_rehearsed_with_what_finds_subsets() -> None:
+def test_retries_are_rehearsed_with_what_finds_copies() -> None:
     from tests.helpers.plans import exact_cuda
     from tonari.cuda.rehearsal import Card, rehearsing
 
@@ -201,7 +211,7 @@ def test_retries_are_rehearsed_with_what_finds_subsets() -> None:
             engine.rehearse_retries(begun, rows, None)
         return {call.name for call in rehearsal.calls.values()}
 
-    finders = {"hash_rows_kernel", "same_rows_kernel", "write_form_kernel"}
+    finders = {"hash_rows_kernel", "same_rows_kernel"}
     assert finders <= launched(engine.LEAST_LEFT, "euclidean", subsets=True)
     assert not finders & launched(engine.LEAST_LEFT - 1, "euclidean", subsets=True)
     assert not finders & launched(engine.LEAST_LEFT, "euclidean", subsets=False)
