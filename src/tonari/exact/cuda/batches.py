@@ -179,7 +179,7 @@ class Search:
         return self.chooser.sample(self.width)
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return what searches among some of the points have to share with the first attempt, None if anything will do."""
+        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
         return self.chooser.first_attempt(self.least_width)
 
     @property

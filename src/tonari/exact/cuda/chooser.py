@@ -57,7 +57,7 @@ class Chooser:
         return sample_for(n, width, group) if min(self.plan.m, self.plan.query_batch) >= LEAST_ROWS else None
 
     def first_attempt(self, width: int) -> FirstAttempt | None:
-        """Return what a search of some of the points has to share with the first attempt, None if that has no sample."""
+        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
         sample, plan = self.sample(width), self.plan
         if sample is None:
             return None
@@ -101,4 +101,7 @@ class Chooser:
         thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
         del minima
         points = self.prepared.packed(precision)
-        return Listed(screen_below(packed, points, slice(0, m), thresholds, sample.capacity, least_slots=sample.least_slots), thresholds)
+        return Listed(
+            screen_below(packed, points, slice(0, m), thresholds, sample.capacity, least_slots=sample.least_slots),
+            thresholds,
+        )

@@ -130,7 +130,7 @@ def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, mos
     scale = float(form.scale)
     step = -(-len(queries) // CENTRES)
     some, lengths = _form_rows(queries[::step], form, scale)
-    sample, sampled_lengths = _form_rows(points[:: -(-n // _SAMPLE)], form, scale)
+    sample, sampled_lengths = _form_rows(points[:: -(-n // max(1, min(_SAMPLE, BLOCK_VALUES // d)))], form, scale)
     squares = _squares(sample, sampled_lengths, some, up=True)  # [points, queries]
     count, reach = len(sample), reach[::step]
     crowded = (squares <= 12 * d * 2.0**-24 * lengths).sum(0) * (n / count) > most
@@ -166,9 +166,7 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
     given = torch.bincount(nearest[near], minlength=len(kept))
     rows, counts = torch.stack([given, inside.sum(0)]).tolist()
     chosen = [
-        at
-        for at in range(len(kept))
-        if counts[at] <= _LARGEST_SHARE * n and rows[at] * (n - counts[at]) * d >= least
+        at for at in range(len(kept)) if counts[at] <= _LARGEST_SHARE * n and rows[at] * (n - counts[at]) * d >= least
     ]
     return Round([(rows[at], counts[at]) for at in chosen], chosen, left, nearest, inside)
 

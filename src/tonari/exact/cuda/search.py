@@ -211,24 +211,26 @@ class Retries:
         self._nearby(OF_SCREEN)
         if self._are_inseparable():
             self._nearby(OF_VALUES)
-        rehearse = functools.partial(self._rehearse, len(self._left()))
+        if not (rows := len(self._left())):
+            return
+        rehearse = functools.partial(self._rehearse, rows)
         with expecting(rehearse), contextlib.closing(self.search.levels()) as levels:
             first = True
-            while not self.search.are_few(len(rows := self._left())):
+            while not self.search.are_few(len(left := self._left())):
                 if (following := next(levels, None)) is None:
                     break
                 level, search_again = following
-                self._attempt(rows, search_again)
-                certified = int((self.proved[rows] != 0).sum())
+                self._attempt(left, search_again)
+                certified = int((self.proved[left] != 0).sum())
                 self.report.certify(level, certified)
-                may_be_copies = first and self.plan.subsets and len(rows) - certified >= LEAST_LEFT
+                may_be_copies = first and self.plan.subsets and len(left) - certified >= LEAST_LEFT
                 if may_be_copies and self._without_copies():
                     return
                 first = False
             self._nearby(OF_VALUES)
-            rows = self._left()
-            self._attempt(rows, lambda queries, own: (self.search.compare(queries, own), 1))
-            self.report.certify(self.plan.precisions[-1], len(rows))
+            last = self._left()
+            self._attempt(last, lambda queries, own: (self.search.compare(queries, own), 1))
+            self.report.certify(self.plan.precisions[-1], len(last))
 
     def _left(self) -> Any:
         """Return the numbers of the rows that are not proved."""
