@@ -98,6 +98,15 @@ def test_form_rows_are_those_of_the_form(dtype: str) -> None:
     torch.testing.assert_close(lengths, (expected**2).sum(1), rtol=2.0**-45, atol=0)
 
 
+def test_squares_are_bounded_on_both_sides() -> None:
+    """Far from the origin, where the distances of near rows are as small as the roundings."""
+    rows = torch.from_numpy(1e6 + 1e-4 * np.random.default_rng(0).standard_normal((60, D))).to(DEVICE)
+    lengths = (rows**2).sum(1)
+    true = ((rows[:, None] - rows[None]) ** 2).sum(2)
+    assert (neighbourhoods._squares(rows, lengths, rows, up=True) >= true).all()
+    assert (neighbourhoods._squares(rows, lengths, rows, up=False) <= true).all()
+
+
 def test_answers_at_the_limit_are_inside() -> None:
     """A point as far from the centre as the triangle inequality allows: on a line beyond the query."""
     points = np.zeros((N, 1), np.float32)
@@ -287,7 +296,7 @@ def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkey
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=3, precisions=("float16", "values"))
     with dispatch.on(plan.devices[0]):
         search_resident(q, dispatch.prepare(p, plan), dataclasses.replace(plan, subsets=True), progress=False)
-    assert len(seen) > 4 * 8
+    assert len(seen) > 2 * 8  # two, as half of the points are in clusters of more than a quarter
     assert {one[0].__name__ for one in set(seen) - rehearsed} == set()
 
 
