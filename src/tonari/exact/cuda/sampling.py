@@ -96,9 +96,9 @@ def sample_for(n: int, wanted: int, group: int) -> Sample | None:
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
     """Return a sample of n of all points for which no other kernels are compiled than for the first attempt at all.
 
-    None if so few points cannot have one. Rows are selected from in registers, by kernels for the next power of two.
-    So the sample has nearly as many points as that of all, and lists have more slots than the power of two below
-    theirs. Among so few points a larger share in the sample takes little time.
+    None if so few points cannot have one, or it would be all of them. Rows are selected from in registers, by kernels
+    for the next power of two. So the sample has nearly as many points as that of all, and lists have more slots than
+    the power of two below theirs. Among so few points a larger share in the sample takes little time.
 
     >>> whole = FirstAttempt(1_000_000, sample_for(1_000_000, 10, 8), 2652)
     >>> sample_like(50_000, 10, 8, whole)
@@ -109,7 +109,7 @@ def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample 
     size = -(-whole.n // whole.sample.stride)
     stride = -(-n // size)
     sample = _sample_at(stride, wanted)
-    if not _fits(sample, n, group):
+    if stride == 1 or not _fits(sample, n, group):
         return None
     return dataclasses.replace(sample, least_slots=(1 << (whole.slots - 1).bit_length() - 1) + 1)
 
