@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tonari.select.cuda
+from tonari.cuda.rehearsal import Call
 
 launching = importlib.import_module("tonari.cuda.launch")
 for _found in pkgutil.iter_modules(tonari.select.cuda.__path__, "tonari.select.cuda."):
@@ -36,3 +37,12 @@ def launched() -> Iterator[list[tuple[Any, ...]]]:
             if name.startswith("tonari.") and getattr(module, "launch", None) is usual:
                 patched.setattr(module, "launch", noting)
         yield seen
+
+
+def compiled_for(call: Call) -> tuple[Any, ...]:
+    """What Triton compiles a noted launch for: the variant, without the numbers that it does not tell apart."""
+    unspecialised = {parameter.name for parameter in call.kernel.params if parameter.do_not_specialize}
+    names, _ = launching._names_of(call.kernel)
+    special = zip(names, call.variant[-len(names) :], strict=True)
+    told = (0 if name in unspecialised and of in (0, 1, 16) else of for name, of in special)  # all of 32 bits
+    return *call.variant[: -len(names)], *told

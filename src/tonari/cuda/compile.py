@@ -32,8 +32,9 @@ logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
 
-# Of the interpreter, for a step of a sorting network (select/cuda/kernels/network.py): see _effort.
-INSTRUCTIONS_OF_STEP = 100
+# Of the interpreter, for what is longer when it is compiled: see _effort.
+INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
+INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
 LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
@@ -90,7 +91,7 @@ def _effort(call: Call) -> int:
     """Return what orders kernels about as long as they take to compile: how much code there is once it is unrolled.
 
     Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen and over
-    the steps of a network that sorts SIZE pairs.
+    the steps of a network that sorts SIZE pairs. A product of matrices is a line that becomes many instructions.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
@@ -105,7 +106,8 @@ def _instructions(function: Any) -> int:
     """Return how many instructions of the interpreter a kernel has, with those of the functions of Triton it calls."""
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
-    return len(own) + sum(_instructions(called.fn) for called in used if hasattr(called, "arg_names"))
+    product = INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
+    return len(own) + product + sum(_instructions(called.fn) for called in used if hasattr(called, "arg_names"))
 
 
 class _Loading(Executor):

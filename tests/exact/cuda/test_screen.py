@@ -197,7 +197,7 @@ def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: 
     if not screening.is_hopper(device):
         pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
     queries, points = problem(m, n, d, "cuda:0")
-    assert screening._is_for_hopper(queries, m)
+    assert screening._is_for_hopper(m, queries.values.shape[1], queries.values.device)
     everything = expected(queries, points, 8)
     thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
     thresholds[0], thresholds[-1] = -np.inf, 1e30

@@ -31,7 +31,7 @@ from tonari.exact.cuda.pack import new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
-from tonari.exact.cuda.sampling import Sample
+from tonari.exact.cuda.sampling import FirstAttempt, Sample
 from tonari.exact.cuda.screened import listed_room
 from tonari.metrics import get_metric
 
@@ -102,6 +102,31 @@ class DevicePoints(Copied):
         return self
 
 
+class SomePoints(DevicePoints):
+    """Some of the points of a search, which is searched by the kernels of the first attempt at all of them.
+
+    Parameters
+    ----------
+    points, metric, precision : as for :class:`DevicePoints`
+    like : FirstAttempt, optional
+        The first attempt. Default: their number alone decides.
+    """
+
+    def __init__(self, points: Any, metric: str, precision: str, like: FirstAttempt | None) -> None:
+        super().__init__(points, metric, precision)
+        self._like = like
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+        search = super().begin(queries, plan)
+        search.chooser.like = self._like
+        return search
+
+    def without_data(self) -> SomePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        return SomePoints(without_data(self.points), self.metric, self.precision, self._like)
+
+
 class Fitted(NamedTuple):
     """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
 
@@ -152,6 +177,10 @@ class Search:
     def sample(self) -> Sample | None:
         """The sample for the current width."""
         return self.chooser.sample(self.width)
+
+    def first_attempt(self) -> FirstAttempt | None:
+        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
+        return self.chooser.first_attempt(self.least_width)
 
     @property
     def least_fitted(self) -> int:
@@ -237,6 +266,11 @@ class Search:
     def again(self, precision: str, width: int) -> Again:
         """Return a search of some rows with all minima."""
         return lambda queries, own: self.batch(queries, own, precision, width, None)
+
+    @property
+    def most_refined(self) -> int:
+        """Points of a row that a retry refines."""
+        return wider(self.plan.d) * self.width * self.plan.group
 
     def are_few(self, rows: int) -> bool:
         """Whether comparing so many rows with all points takes no longer than another attempt."""

@@ -9,6 +9,8 @@ from tonari.exact.cuda.screen import Lists
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.survivors import power_of_two, warps_for
 
+SEGMENTS = 256  # of a list, which a program reads at once: more than most lists have, so that these share a kernel
+
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
     """Choose the parts of each row's `width` lowest listed groups.
@@ -56,7 +58,11 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
             "segment_room": lists.room,
             "room": room,
         },
-        constants={"WIDTH": power_of_two(width), "SEGMENTS": power_of_two(segments), "ROOM": power_of_two(room)},
+        constants={
+            "WIDTH": power_of_two(width),
+            "SEGMENTS": max(SEGMENTS, power_of_two(segments)),
+            "ROOM": power_of_two(room),
+        },
         warps=warps_for(power_of_two(width), False),
     )
     return groups, following

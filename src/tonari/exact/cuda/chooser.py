@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import group_count
-from tonari.exact.cuda.pack import PackedPoints
+from tonari.exact.cuda.pack import PackedPoints, packed_width
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
-from tonari.exact.cuda.screen import screen, screen_below
+from tonari.exact.cuda.sampling import LEAST_ROWS, FirstAttempt, Sample, sample_for, sample_like
+from tonari.exact.cuda.screen import screen, screen_below, slots_of
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
 from tonari.exact.cuda.screened import AllMinima, Listed
 from tonari.metrics import get_metric
@@ -42,15 +42,29 @@ class Chooser:
 
     def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
         self.prepared, self.plan = prepared, plan
+        self.like: FirstAttempt | None = None  # at all points, if these are some of them
         self.elementwise = get_metric(plan.metric).form == "elementwise"
         if not self.elementwise:
             check_matrix_units(prepared.form.centre.device)
 
     def sample(self, width: int) -> Sample | None:
         """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
-        if self.elementwise or min(self.plan.m, self.plan.query_batch) < LEAST_ROWS:
+        if self.elementwise:
             return None
-        return sample_for(len(self.prepared.points), width, self.plan.group)
+        n, group = len(self.prepared.points), self.plan.group
+        if self.like is not None and (sample := sample_like(n, width, group, self.like)) is not None:
+            return sample
+        return sample_for(n, width, group) if min(self.plan.m, self.plan.query_batch) >= LEAST_ROWS else None
+
+    def first_attempt(self, width: int) -> FirstAttempt | None:
+        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
+        sample, plan = self.sample(width), self.plan
+        if sample is None:
+            return None
+        rows, n = min(plan.m, plan.query_batch), len(self.prepared.points)
+        columns = packed_width(plan.d, plan.precisions[0])
+        slots = slots_of(rows, n, columns, sample.capacity, self.prepared.points.device)
+        return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
         """Return the groups of each row to refine, and a lower bound on the scores of all other points.
@@ -87,4 +101,7 @@ class Chooser:
         thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
         del minima
         points = self.prepared.packed(precision)
-        return Listed(screen_below(packed, points, slice(0, m), thresholds, sample.capacity), thresholds)
+        return Listed(
+            screen_below(packed, points, slice(0, m), thresholds, sample.capacity, least_slots=sample.least_slots),
+            thresholds,
+        )

@@ -129,6 +129,9 @@ class ContractedSearch(Search):
         self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
 
+    def first_attempt(self) -> None:
+        """Return None: searches among some of the points screen all dimensions."""
+
     @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""

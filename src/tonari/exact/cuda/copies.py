@@ -43,15 +43,18 @@ class Subset:
     """
 
     def __init__(self, points: Any, kept: Any) -> None:
-        import torch
-
         self.kept, self.rows = kept, points[kept]
-        self._places = torch.full((len(points),), -1, dtype=torch.int64, device=points.device)
-        self._places[kept] = torch.arange(len(kept), device=points.device)
+        self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
         """Return where points of these numbers are among the rows, -1 for those that are not; None for None."""
-        return None if numbers is None else self._places[numbers]
+        import torch
+
+        if numbers is None:
+            return None
+        places = torch.full((self._n,), -1, dtype=torch.int64, device=self.kept.device)
+        places[self.kept] = torch.arange(len(self.kept), device=self.kept.device)
+        return places[numbers]
 
     def of_all(self, found: Neighbors) -> Neighbors:
         """Return neighbours among the rows with their numbers among all points."""

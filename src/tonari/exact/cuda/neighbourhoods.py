@@ -10,19 +10,28 @@ so that a search among the points within |q - c| + V of c is as good as one amon
 as such c, drops those that are near to another one, and gives every query to the nearest of the rest, if that is near.
 
 Distances are float64 products of form rows with a bound on their error, so that no point is missed. A neighbourhood
-that saves less than a search of it takes is left out, and a round that saves little is the last.
+that saves less than a search of it takes is left out, and a round that saves little is the last. Torch makes all of
+this, so that no kernel is compiled for it.
+
+An attempt cannot prove a row that has more points than the attempt refines so near that their bounds do not separate
+them from the row itself. A few rows and points tell whether most rows are such, and have neighbourhoods:
+
+    |q' - x'|^2  <=  12 d u |q'|^2        u = 2^-24: all levels have errors of 2^-24 for each of 4 d additions and more,
+                                          relative to a, |q'| |x'| and |q'| |x'|, which are about |q'|^2 (exactness.md)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from tonari.exact.cuda.contraction import form_blocks
+from tonari.exact.cuda.contraction import BLOCK_VALUES
 from tonari.exact.cuda.form import DeviceForm
 from tonari.metrics import get_metric
 
 CENTRES = 64  # queries that a round takes as centres
+BLOCK_ROWS = 32768  # form rows in memory at once: each has a distance to every centre
 _APART = 2.0  # times its reach: a centre that is not so far from another one is dropped
 _NEAR = 4.0  # times its reach: the farthest that a query may be from its centre
 _LARGEST_SHARE = 0.25  # of the points in a neighbourhood
@@ -30,8 +39,39 @@ _LARGEST_SHARE = 0.25  # of the points in a neighbourhood
 # compared, and where the points would be screened.
 OF_VALUES, OF_SCREEN = 1 << 32, 1 << 40
 _OF_ROUND = 8  # times as many have to be saved by a round
+_SAMPLE = 4096  # points that tell of how many a row cannot be separated
 _SLACK = 1 + 2.0**-20  # more than the roundings of bounds
 _TINY = 2.0**-70  # more than a distance loses by underflow
+_LARGEST = 1e30  # square of the length of a form row that has distances: keeps all sums finite
+
+
+@dataclass(frozen=True)
+class Round:
+    """Neighbourhoods that are known at once.
+
+    Attributes
+    ----------
+    sizes : list of (int, int)
+        Of each, the number of queries and that of points.
+    """
+
+    sizes: list[tuple[int, int]]
+    _places: list[int]  # of their centres
+    _left: Any  # int64 (some,): the queries of the round
+    _nearest: Any  # int64 (some,): the centre of each, -1 for none
+    _inside: Any  # bool (n, centres)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Yield queries, int64 (some,), and all points that may be in their answers, int64 (few,), ascending."""
+        for at in self._places:
+            yield self._left[self._nearest == at], self._inside[:, at].nonzero()[:, 0]
+
+    def others(self) -> Any:
+        """Return the queries that have no neighbourhood here, int64."""
+        import torch
+
+        served = torch.tensor(self._places, dtype=torch.int64, device=self._left.device)
+        return self._left[~torch.isin(self._nearest, served)]
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
@@ -41,8 +81,8 @@ def reach_of(kth: Any, form: DeviceForm) -> Any:
     return (distances * _SLACK + _TINY) * form.scale
 
 
-def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[tuple[Any, Any]]:
-    """Yield queries, int64 (some,), and all points that may be in their answers, int64 (few,), ascending.
+def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[Round]:
+    """Yield neighbourhoods, round by round.
 
     Waits for the device.
 
@@ -59,61 +99,111 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     import torch
 
     left = torch.arange(len(queries), device=points.device)
-    while len(left) * len(points) * form.d >= _OF_ROUND * least:
-        done = torch.zeros(len(left), dtype=torch.bool, device=points.device)
-        saved = 0
-        asking = queries if len(left) == len(queries) else queries[left]
-        for mine, numbers in _round(asking, points, form, reach[left], least):
-            done[mine] = True
-            saved += len(mine) * len(points) * form.d
-            yield left[mine], numbers
+    while is_worth_a_round(len(left), points, least):
+        found = _round(queries, points, form, reach, left, least)
+        if found.sizes:
+            yield found
+        saved = sum(rows for rows, _ in found.sizes) * len(points) * form.d
         if saved < _OF_ROUND * least:
             return
-        left = left[~done]
+        left = found.others()
 
 
-def rehearse_distances(rows: Any, form: DeviceForm) -> None:
-    """Launch what distances of rows on the device "meta" take."""
-    import torch
+def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
+    """Whether so many rows may save enough for a round."""
+    n, d = points.shape
+    return bool(rows * n * d >= _OF_ROUND * least)
 
-    next(form_blocks(rows, form, torch.zeros(form.d, dtype=torch.float64, device=rows.device)))
+
+def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
+    """Whether most of some rows have so many points near them that no attempt can prove them, and have neighbourhoods.
+
+    An estimate from a few queries and points, in much less than a millisecond. Waits for the device.
+
+    Parameters
+    ----------
+    queries, points, form, reach : as for :func:`neighbourhoods`
+    most : int
+        Points of a row that an attempt refines.
+    """
+    n, d = points.shape
+    scale = float(form.scale)
+    step = -(-len(queries) // CENTRES)
+    some, lengths = _form_rows(queries[::step], form, scale)
+    sample, sampled_lengths = _form_rows(points[:: -(-n // max(1, min(_SAMPLE, BLOCK_VALUES // d)))], form, scale)
+    squares = _squares(sample, sampled_lengths, some, up=True)  # [points, queries]
+    count, reach = len(sample), reach[::step]
+    crowded = (squares <= 12 * d * 2.0**-24 * lengths).sum(0) * (n / count) > most
+    resolved = reach**2 > _error(d) * lengths  # which distances of copies are not
+    alone = (squares <= (2 * reach) ** 2).sum(0) <= _LARGEST_SHARE * count
+    return 2 * int((crowded & resolved & alone).sum()) > len(some)
 
 
-def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[tuple[Any, Any]]:
+def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, least: int) -> Round:
     import torch
 
     n, d = points.shape
-    origin = torch.zeros(d, dtype=torch.float64, device=points.device)
+    scale = float(form.scale)
+    if len(left) < len(queries):
+        queries, reach = queries[left], reach[left]
     step = -(-len(queries) // CENTRES)
-    centres, lengths = map(torch.cat, zip(*form_blocks(queries[::step], form, origin), strict=True))
+    centres, lengths = _form_rows(queries[::step], form, scale)
+    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any place will do
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     kept = _far_apart(apart.tolist(), (_APART * reach[::step]).tolist())
     centres = centres[kept]
     # Of each block of queries only the nearest is kept: all distances would take more memory than the queries.
-    found = [_squares(*block, centres, up=True).min(1) for block in form_blocks(queries, form, origin)]
+    found = [_squares(*block, centres, up=True).min(1) for block in _blocks(queries, form, scale)]
     squares, nearest = map(torch.cat, zip(*found, strict=True))
     distances = squares.sqrt()
     near = distances <= _NEAR * reach  # also where both are infinite, which the next line takes back
     near &= (distances + reach).isfinite()
+    nearest = nearest.masked_fill_(~near, -1)
     farthest = torch.zeros(len(kept), dtype=torch.float64, device=points.device)
     farthest.scatter_reduce_(0, nearest[near], (distances + reach)[near], "amax")
     limits = (farthest * _SLACK) ** 2
-    inside = torch.cat([_squares(*block, centres, up=False) <= limits for block in form_blocks(points, form, origin)])
-    given = torch.bincount(nearest[near], minlength=len(kept)).tolist()
-    for at, (rows, count) in enumerate(zip(given, inside.sum(0).tolist(), strict=True)):
-        if count <= _LARGEST_SHARE * n and rows * (n - count) * d >= least:
-            yield (near & (nearest == at)).nonzero()[:, 0], inside[:, at].nonzero()[:, 0]
+    inside = torch.cat([_squares(*block, centres, up=False) <= limits for block in _blocks(points, form, scale)])
+    given = torch.bincount(nearest[near], minlength=len(kept))
+    rows, counts = torch.stack([given, inside.sum(0)]).tolist()
+    chosen = [
+        at for at in range(len(kept)) if counts[at] <= _LARGEST_SHARE * n and rows[at] * (n - counts[at]) * d >= least
+    ]
+    return Round([(rows[at], counts[at]) for at in chosen], chosen, left, nearest, inside)
+
+
+def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, Any]]:
+    """Yield the form rows of all rows, and the squares of their lengths, a block at a time."""
+    block = max(1, min(BLOCK_VALUES // form.d, BLOCK_ROWS))
+    for begin in range(0, len(rows), block):
+        yield _form_rows(rows[begin : begin + block], form, scale)
+
+
+def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
+    """Return form rows, float64 (some, d), and the squares of their lengths, infinite for rows that are too long.
+
+    A scale is a power of two, so that a row has one rounding of each element. The sum reads rows of any dtype once.
+    """
+    import torch
+
+    made = torch.add(-scale * form.centre, rows, alpha=scale)
+    lengths = torch.linalg.vector_norm(made, dim=1).square_()
+    return made, lengths.masked_fill_(~(lengths <= _LARGEST), float("inf"))
+
+
+def _error(d: int) -> float:
+    """Return a bound on the error of a squared distance, relative to the squares of both lengths."""
+    return (d + 64) * 2.0**-50
 
 
 def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
     """Return bounds of squared distances, float64: upper ones, or lower ones that may be below 0.
 
-    A row without a form has none: its upper bound is infinite and its lower one -infinite.
+    A row that is too long has none: its upper bound is infinite and its lower one -infinite.
     """
-    own, others = (rows * rows).sum(1)[:, None], (centres * centres).sum(1)
-    error = (own + others) * ((rows.shape[1] + 64) * 2.0**-50)
-    found = own + others - 2 * (rows @ centres.mT)
-    found = (found + error).clamp_min_(0) if up else found - error
+    error = _error(rows.shape[1])
+    sums = lengths[:, None] + (centres * centres).sum(1)
+    found = sums.mul_(1 + error if up else 1 - error).addmm_(rows, centres.mT, alpha=-2)
+    found = found.clamp_min_(0) if up else found
     return found.masked_fill_(lengths.isinf()[:, None], float("inf") if up else -float("inf"))
 
 

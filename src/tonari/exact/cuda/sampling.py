@@ -14,9 +14,11 @@ A row that fails is not proved and is searched again with all its minima: failur
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tonari.exact.cuda.groups import group_count
 
@@ -41,11 +43,31 @@ class Sample:
         The threshold is the rank-th smallest group minimum of the sample, counted from 1.
     capacity : int
         Slots in a row's list.
+    least_slots : int
+        Slots that the list has at least, its segments together.
     """
 
     stride: int
     rank: int
     capacity: int
+    least_slots: int = 0
+
+
+class FirstAttempt(NamedTuple):
+    """The sample of a first attempt, and what its launches depend on.
+
+    Attributes
+    ----------
+    n : int
+        Points of which the sample is.
+    sample : Sample
+    slots : int
+        Of a row's list.
+    """
+
+    n: int
+    sample: Sample
+    slots: int
 
 
 @functools.lru_cache(maxsize=1024)
@@ -53,7 +75,7 @@ def sample_for(n: int, wanted: int, group: int) -> Sample | None:
     """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
 
     >>> sample_for(1_000_000, 10, 8)
-    Sample(stride=64, rank=4, capacity=1024)
+    Sample(stride=64, rank=4, capacity=1024, least_slots=0)
     >>> sample_for(10_000, 10, 8) is None
     True
     """
@@ -62,17 +84,49 @@ def sample_for(n: int, wanted: int, group: int) -> Sample | None:
     while stride * LARGEST_MEAN < wanted:
         stride *= 2
     while n // stride >= LEAST_SAMPLE:
-        rank = _rank(wanted / stride)
-        capacity = -(-math.ceil(stride * _upper(rank)) // 64) * 64
-        sample = Sample(stride, rank, capacity)
-        cost = SCREEN_COST * n / stride + SLOT_COST * capacity
-        fits = capacity <= group_count(n, group) // 4 and rank <= group_count(n // stride, group) // 4
-        if fits and (best is None or cost < best[0]):
+        sample = _sample_at(stride, wanted)
+        cost = SCREEN_COST * n / stride + SLOT_COST * sample.capacity
+        if _fits(sample, n, group) and (best is None or cost < best[0]):
             best = cost, sample
         stride *= 2
     return None if best is None else best[1]
 
 
+@functools.lru_cache(maxsize=1024)
+def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
+    """Return a sample of n of all points for which no other kernels are compiled than for the first attempt at all.
+
+    None if so few points cannot have one, or it would be all of them. Rows are selected from in registers, by kernels
+    for the next power of two. So the sample has nearly as many points as that of all, and lists have more slots than
+    the power of two below theirs. Among so few points a larger share in the sample takes little time.
+
+    >>> whole = FirstAttempt(1_000_000, sample_for(1_000_000, 10, 8), 2652)
+    >>> sample_like(50_000, 10, 8, whole)
+    Sample(stride=4, rank=11, capacity=128, least_slots=2049)
+    >>> sample_like(2_000, 10, 8, whole) is None
+    True
+    """
+    size = -(-whole.n // whole.sample.stride)
+    stride = -(-n // size)
+    sample = _sample_at(stride, wanted)
+    if stride == 1 or not _fits(sample, n, group):
+        return None
+    return dataclasses.replace(sample, least_slots=(1 << (whole.slots - 1).bit_length() - 1) + 1)
+
+
+def _sample_at(stride: int, wanted: int) -> Sample:
+    """Return the sample of a stride."""
+    rank = _rank(wanted / stride)
+    return Sample(stride, rank, -(-math.ceil(stride * _upper(rank)) // 64) * 64)
+
+
+def _fits(sample: Sample, n: int, group: int) -> bool:
+    """Whether few of the groups below a threshold, and in a list, are likely to be the same."""
+    groups, sampled = group_count(n, group), group_count(n // sample.stride, group)
+    return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
+
+
+@functools.lru_cache(maxsize=1024)
 def _rank(mean: float) -> int:
     """Return the smallest r with P(Poisson(mean) >= r) <= ODDS."""
     rank, term, tail = 0, math.exp(-mean), 1.0
@@ -83,6 +137,7 @@ def _rank(mean: float) -> int:
     return max(1, rank)
 
 
+@functools.lru_cache(maxsize=1024)
 def _upper(rank: int) -> float:
     """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
     mean = float(rank)

@@ -82,7 +82,9 @@ def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> N
     _launch(queries, points, rows, group, minima=minima)
 
 
-def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int) -> Lists:
+def screen_below(
+    queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int, *, least_slots: int = 0
+) -> Lists:
     """List the groups whose certified minimum is at or below the row's threshold.
 
     Parameters
@@ -92,6 +94,8 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     capacity : int
         Most entries that a row is expected to have; its list is somewhat longer, because segments fill unevenly. With
         as many as there are groups of LISTED points, no entry is missing.
+    least_slots : int
+        Slots of a row that its list has at least.
 
     Returns
     -------
@@ -99,14 +103,11 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     """
     import torch
 
-    m, device = len(thresholds), thresholds.device
-    hopper = _is_for_hopper(queries, m)
-    split = _split_for_hopper(points, m, device) if hopper else _split_of(queries, points, m)
+    m, device, width = len(thresholds), thresholds.device, queries.values.shape[1]
+    hopper = _is_for_hopper(m, width, device)
+    split = _split_for_hopper(m, points.n, device) if hopper else _split_of(m, points.n, width, device)
     segments = 4 * split.parts
-    share = capacity / segments
-    room = math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
-    if capacity >= group_count(points.n, LISTED):
-        room = split.each * split.columns // POINT_TILE  # one entry per tile
+    room = max(_room_of(split, points.n, capacity), -(-least_slots // segments))
     lists = Lists(
         torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
         torch.empty((m, segments * room), dtype=torch.int32, device=device),
@@ -117,6 +118,21 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     else:
         _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
     return lists
+
+
+def slots_of(m: int, n: int, width: int, capacity: int, device: Any) -> int:
+    """Return the slots of a row's list of groups among n points, for m queries packed in `width` columns."""
+    hopper = _is_for_hopper(m, width, device)
+    split = _split_for_hopper(m, n, device) if hopper else _split_of(m, n, width, device)
+    return 4 * split.parts * _room_of(split, n, capacity)
+
+
+def _room_of(split: _Split, n: int, capacity: int) -> int:
+    """Return the slots of a segment."""
+    if capacity >= group_count(n, LISTED):
+        return split.each * split.columns // POINT_TILE  # one entry per tile
+    share = capacity / (4 * split.parts)
+    return math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
 
 
 @dataclass(frozen=True)
@@ -131,15 +147,14 @@ class _Split:
     parts: int
 
 
-def _split_of(queries: Any, points: Any, m: int) -> _Split:
-    width = queries.values.shape[1]
+def _split_of(m: int, n: int, width: int, device: Any) -> _Split:
     if width <= RESIDENT_WIDTH:
         rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
     else:
         rows, columns = (128, 256) if m > 64 else (64, 128)
-    row_tiles, blocks = -(-m // rows), -(-points.n // columns)
+    row_tiles, blocks = -(-m // rows), -(-n // columns)
     # The fewest programs that keep the multiprocessors busy until the end: the last round should be a full one.
-    slots = RESIDENT_PROGRAMS * multiprocessors(queries.values.device)
+    slots = RESIDENT_PROGRAMS * multiprocessors(device)
     most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
     parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
     each = -(-blocks // parts)
@@ -160,7 +175,7 @@ def _launch(
     m, width = q.shape
     if m == 0:
         return
-    split = _split_of(queries, points, m)
+    split = _split_of(m, points.n, width, q.device)
     common = {
         "low_ptr": points.low,
         "e1_ptr": points.e1,
@@ -220,12 +235,12 @@ def _launch(
         )
 
 
-def _is_for_hopper(queries: Any, m: int) -> bool:
-    return m > HOPPER_ROWS and queries.values.shape[1] == HOPPER_WIDTH and is_hopper(queries.values.device)
+def _is_for_hopper(m: int, width: int, device: Any) -> bool:
+    return m > HOPPER_ROWS and width == HOPPER_WIDTH and is_hopper(device)
 
 
-def _split_for_hopper(points: Any, m: int, device: Any) -> _Split:
-    row_tiles, tiles = -(-m // HOPPER_ROWS), -(-points.n // POINT_TILE)
+def _split_for_hopper(m: int, n: int, device: Any) -> _Split:
+    row_tiles, tiles = -(-m // HOPPER_ROWS), -(-n // POINT_TILE)
     slots = multiprocessors(device)
     most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), tiles // (2 * HOPPER_TILES)))
     rounds = {count: -(-row_tiles * count // slots) * -(-tiles // count) for count in range(1, most + 1)}

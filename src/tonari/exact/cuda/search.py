@@ -3,11 +3,16 @@
 The batches of all queries (batches.py) are launched before the host waits for any results. Then rows that were not
 proved are searched again:
 
-    nearby      among the points near to them (neighbourhoods.py), where that saves much
+    nearby      among the points near to them (neighbourhoods.py), where that saves much, or the levels prove nothing
     levels      with all minima and more groups, and with products of higher precision
     copies      among first copies of points (copies.py), if the first level leaves many rows
     nearby      where it saves less
     compare     by exact values of all points
+
+Before the levels, a search nearby costs 2 to 3 ms of the host for each neighbourhood and some ms for the distances of
+all points to the centres of a round; a level costs tens of ms where 10,000 rows are left of a search among a million
+points. So it pays at once if it saves the screen of each neighbourhood more than it takes. In shorter searches the
+levels are cheaper, but where a sample shows that they cannot prove most rows, nearby is where these end in any case.
 
 As soon as so few rows are left that this takes no longer than another attempt, the last is done at once.
 """
@@ -24,12 +29,21 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.ahead import expecting
 from tonari.cuda.rehearsal import without_data
-from tonari.exact.cuda.batches import Again, DevicePoints, Search, Searchable
+from tonari.exact.cuda.batches import Again, DevicePoints, Search, Searchable, SomePoints
 from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_copies
-from tonari.exact.cuda.neighbourhoods import OF_SCREEN, OF_VALUES, neighbourhoods, reach_of, rehearse_distances
+from tonari.exact.cuda.form import DeviceForm
+from tonari.exact.cuda.neighbourhoods import (
+    OF_SCREEN,
+    OF_VALUES,
+    are_inseparable,
+    is_worth_a_round,
+    neighbourhoods,
+    reach_of,
+)
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.partition import plan_for_part
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.sampling import FirstAttempt
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 
@@ -195,24 +209,28 @@ class Retries:
     def run(self) -> None:
         """Search until all rows are proved."""
         self._nearby(OF_SCREEN)
-        rehearse = functools.partial(self._rehearse, len(self._left()))
+        if self._are_inseparable():
+            self._nearby(OF_VALUES)
+        if not (rows := len(self._left())):
+            return
+        rehearse = functools.partial(self._rehearse, rows)
         with expecting(rehearse), contextlib.closing(self.search.levels()) as levels:
             first = True
-            while not self.search.are_few(len(rows := self._left())):
+            while not self.search.are_few(len(left := self._left())):
                 if (following := next(levels, None)) is None:
                     break
                 level, search_again = following
-                self._attempt(rows, search_again)
-                certified = int((self.proved[rows] != 0).sum())
+                self._attempt(left, search_again)
+                certified = int((self.proved[left] != 0).sum())
                 self.report.certify(level, certified)
-                may_be_copies = first and self.plan.subsets and len(rows) - certified >= LEAST_LEFT
+                may_be_copies = first and self.plan.subsets and len(left) - certified >= LEAST_LEFT
                 if may_be_copies and self._without_copies():
                     return
                 first = False
             self._nearby(OF_VALUES)
-            rows = self._left()
-            self._attempt(rows, lambda queries, own: (self.search.compare(queries, own), 1))
-            self.report.certify(self.plan.precisions[-1], len(rows))
+            last = self._left()
+            self._attempt(last, lambda queries, own: (self.search.compare(queries, own), 1))
+            self.report.certify(self.plan.precisions[-1], len(last))
 
     def _left(self) -> Any:
         """Return the numbers of the rows that are not proved."""
@@ -233,35 +251,71 @@ class Retries:
         """Search the rows among the points without copies that they cannot find; False if there are none."""
         kept = numbers_of_first_copies(self.points, self.plan.k + 1)
         if kept is not None:
-            self.among(kept, self._left())
+            rows = self._left()
+            with self._expecting_among([(len(rows), len(kept))]):
+                self.among(kept, rows)
         return kept is not None
 
     def _nearby(self, least: int) -> None:
         """Search rows among the points near to them, where that saves `least` values and more."""
-        if not (self.plan.subsets and get_metric(self.plan.metric).squares):
+        rows = self._rows_with_neighbourhoods(least)
+        if rows is None:
             return
-        rows, form = self._left(), self.search.prepared.form
-        reach = reach_of(self.found.distances[rows, -1], form)
-        for some, numbers in neighbourhoods(self.search.queries[rows], self.points, form, reach, least):
-            self.among(numbers, rows[some])
+        for found in neighbourhoods(*self._places_of(rows), least):
+            with self._expecting_among(found.sizes):
+                for some, numbers in found:
+                    self.among(numbers, rows[some])
+
+    def _are_inseparable(self) -> bool:
+        """Whether most rows are left, and the levels can prove few of them, but a search nearby most."""
+        rows = self._rows_with_neighbourhoods(OF_VALUES)
+        if rows is None or 2 * len(rows) < len(self.proved):
+            return False
+        return are_inseparable(*self._places_of(rows), self.search.most_refined)
+
+    def _rows_with_neighbourhoods(self, least: int) -> Any:
+        """Return the numbers of the rows that are not proved; None if a search nearby cannot save `least` values."""
+        if not (self.plan.subsets and get_metric(self.plan.metric).squares):
+            return None
+        rows = self._left()
+        return rows if is_worth_a_round(len(rows), self.points, least) else None
+
+    def _places_of(self, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
+        """Return some queries, the points, their form, and how far the k-th known neighbours of the queries are."""
+        form = self.search.prepared.form
+        return self.search.queries[rows], self.points, form, reach_of(self.found.distances[rows, -1], form)
 
     def among(self, numbers: Any, rows: Any) -> None:
-        """Search some rows among the points of these numbers, expecting kernels for as many."""
-        plan, some, queries = self.plan, Subset(self.points, numbers), self.search.queries[rows]
-        part = plan_for_part(plan, len(numbers), len(rows), plan.devices[0])
+        """Search some rows among the points of these numbers."""
+        some, queries = Subset(self.points, numbers), self.search.queries[rows]
         ids = None if self.own is None else some.places(self.own[rows])
-
-        def rehearse() -> None:
-            twin = DevicePoints(without_data(some.rows), plan.metric, plan.precisions[0])
-            begun = twin.begin(without_data(queries), part)
-            begun.first_batch(begun.queries, without_data(ids))
-
-        with expecting(rehearse):
-            fewer = DevicePoints(some.rows, plan.metric, plan.precisions[0])
-            again, done = search_on_device(queries, fewer, part, own=ids)
+        fewer, part = self._part(some.rows, len(rows))
+        again, done = search_on_device(queries, fewer, part, own=ids)
         self.found.distances[rows], self.found.indices[rows] = some.of_all(again)
         self.proved[rows] = 1
         self.report.include(done)
+
+    @functools.cached_property
+    def _first_attempt(self) -> FirstAttempt | None:
+        return self.search.first_attempt()
+
+    def _part(self, points: Any, rows: int) -> tuple[SomePoints, CudaPlan]:
+        """Prepare some of the points, on the device or as a rehearsal, and plan for as many queries."""
+        plan = self.plan
+        made = SomePoints(points, plan.metric, plan.precisions[0], self._first_attempt)
+        return made, plan_for_part(plan, len(points), rows, plan.devices[0])
+
+    def _expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
+        """Return the context of searches among some of the points: of each, the number of rows and that of points."""
+
+        def rehearse() -> None:
+            queries, points, own = map(without_data, (self.search.queries, self.points, self.own))
+            for rows, count in sizes:
+                fewer, part = self._part(points.new_empty((count, points.shape[1])), rows)
+                begun = fewer.begin(queries.new_empty((rows, queries.shape[1])), part)
+                begun.first_batch(begun.queries, None if own is None else own.new_empty(rows))
+
+        return expecting(rehearse)
 
     def _rehearse(self, rows: int) -> None:
         twin = self.search.prepared.without_data().begin(without_data(self.search.queries), self.plan)
@@ -279,7 +333,6 @@ def rehearse_retries(search: Search, rows: int, own: Any) -> None:
     if not search.are_few(rows):
         if search.plan.subsets and rows >= LEAST_LEFT:
             runs_of_copies(search.prepared.points)
-            rehearse_distances(queries, search.prepared.form)
         for _, search_again in search.levels():
             search_again(queries, ids)
     elif not search.plan.few:

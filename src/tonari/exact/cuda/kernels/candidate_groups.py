@@ -15,7 +15,7 @@ import triton.language as tl
 from tonari.exact.cuda.kernels.groups import part_number
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["width", "capacity", "segments", "segment_room", "room"])
 def chosen_kernel(
     values_ptr, indices_ptr, entries_ptr, counts_ptr, thresholds_ptr, groups_ptr, following_ptr,
     width, capacity, segments, segment_room, room,

@@ -17,7 +17,18 @@ import triton.language as tl
 from tonari.exact.cuda.kernels.record import append_below, lowest_scores, write_all
 
 
-@triton.jit(do_not_specialize=["m", "tiles", "segments", "room", "row_tiles", "tiles_per_program"])
+@triton.jit(
+    do_not_specialize=[
+        "m",
+        "tiles",
+        "groups",
+        "minima_stride",
+        "segments",
+        "room",
+        "row_tiles",
+        "tiles_per_program",
+    ]
+)
 def screen_kernel(
     queries, queries_more, points, points_more, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     minima_ptr, values_ptr, entries_ptr, counts_ptr,

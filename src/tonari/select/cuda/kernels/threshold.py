@@ -22,7 +22,7 @@ from tonari.select.cuda.kernels.radix import collect, kth_pair_streamed
 from tonari.select.cuda.kernels.tiles import greatest, per_thread, places, row_length, tile_offsets
 
 
-@triton.jit(do_not_specialize=["first_row", "n", "k"])
+@triton.jit(do_not_specialize=["first_row", "stride", "n", "k"])
 def resident_kernel(
     # inputs
     values_ptr,
