@@ -115,7 +115,7 @@ def test_parameter(form):
 LATE = """
 import atexit, threading
 def late():
-    print(sorted(t.name for t in threading.enumerate() if type(t).__name__ == "Helper" and t.daemon))
+    print(sorted(t.name for t in threading.enumerate() if isinstance(t, tonari.core.leaving.Helper) and t.daemon))
     {more}
 atexit.register(late)
 """
@@ -126,7 +126,7 @@ atexit.register(late)
 def test_our_threads_are_gone_before_the_interpreter_is(verb: str, tmp_path: Path) -> None:
     code = f"""{LATE.format(more="")}{PREPARE}{again(verb)}
 def helpers():
-    return [t for t in threading.enumerate() if type(t).__name__ == "Helper" and t.daemon]
+    return [t for t in threading.enumerate() if isinstance(t, tonari.core.leaving.Helper) and t.daemon]
 threading.Thread(target=work, daemon=True).start()
 while not helpers():
     time.sleep(0.001)
