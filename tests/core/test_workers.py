@@ -212,6 +212,23 @@ def test_an_interrupt_of_the_waiting_thread_stops_the_others(kept: bool) -> None
     assert sorted(stopped) == [0, 1]
 
 
+@pytest.mark.usefixtures("_interrupts_are_heard")
+def test_an_interrupt_waits_until_a_thread_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside Thread.start it would be raised with a lock taken that the new thread waits for."""
+    usual, started = threading.Event.wait, []
+
+    def interrupted(self: threading.Event, timeout: float | None = None) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        started.append(usual(self, timeout))
+        return started[-1]
+
+    monkeypatch.setattr(threading.Event, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2).map(abs, range(2))
+    assert started == [True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 # ---------------------------------------------------------------- threads that are kept
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures.thread  # noqa: F401  registers itself, for pools in other modules
+import signal
 import sys
 import threading
 import time
@@ -47,9 +48,23 @@ class Helper(threading.Thread):
         self.stop = stop
 
     def start(self) -> None:
-        """Start the thread. During exit, a daemon thread of the caller is held here first."""
+        """Start the thread. During exit, a daemon thread of the caller is held here first.
+
+        Ctrl-C takes effect afterwards: within Thread.start it may leave a lock taken that the new thread waits for.
+        """
         hold()
-        super().start()
+        usual = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(usual):
+            super().start()
+            return
+        heard: list[object] = []
+        signal.signal(signal.SIGINT, lambda *given: heard.append(given))
+        try:
+            super().start()
+        finally:
+            signal.signal(signal.SIGINT, usual)
+            if heard:
+                signal.raise_signal(signal.SIGINT)
 
 
 def hold() -> None:
