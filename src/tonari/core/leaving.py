@@ -48,20 +48,25 @@ class Helper(threading.Thread):
         self.stop = stop
 
     def start(self) -> None:
-        """Start the thread. During exit, a daemon thread of the caller is held here first.
+        """Start the thread; see :func:`start`."""
+        start(self)
 
-        Ctrl-C takes effect afterwards: within Thread.start it may leave a lock taken that the new thread waits for.
-        """
-        hold()
-        usual = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or not callable(usual):
-            super().start()
-            return
-        heard: list[object] = []
+
+def start(*helpers: Helper) -> None:
+    """Start threads. During exit, a daemon thread of the caller is held here first.
+
+    Ctrl-C takes effect afterwards: inside Thread.start it may leave a lock taken for which the new thread waits.
+    """
+    hold()
+    usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    heard: list[object] = []
+    if callable(usual):
         signal.signal(signal.SIGINT, lambda *given: heard.append(given))
-        try:
-            super().start()
-        finally:
+    try:
+        for helper in helpers:
+            threading.Thread.start(helper)
+    finally:
+        if callable(usual):
             signal.signal(signal.SIGINT, usual)
             if heard:
                 signal.raise_signal(signal.SIGINT)

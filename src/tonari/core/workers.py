@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
-from tonari.core.leaving import Helper, hold
+from tonari.core.leaving import Helper, hold, start
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -100,7 +100,7 @@ class Workers:
         self._kept: list[_Thread] = []
 
     def __enter__(self) -> Self:
-        self._keeper, self._kept = threading.get_ident(), []
+        self._keeper = threading.get_ident()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -167,8 +167,7 @@ class Workers:
             threads += new
             for thread in new:
                 thread.give(work, ended)
-            for thread in new:
-                thread.start()
+            start(*new)
             for _ in range(count):
                 _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
             if not keep:

@@ -119,7 +119,7 @@ class HostSearch:
         Parameters
         ----------
         rows : array of shape (rows, d)
-        members : int32 array of shape (rows, any)
+        members : int32 array of shape (rows, at least 1)
             Points, ascending in each row, and padded with NO_MEMBER.
         """
         there = members != NO_MEMBER
