@@ -225,7 +225,7 @@ def test_an_interrupt_waits_until_a_thread_has_started(monkeypatch: pytest.Monke
     monkeypatch.setattr(threading.Event, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Workers(2).map(abs, range(2))
-    assert started == [True]
+    assert started == [True, True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
