@@ -205,10 +205,10 @@ def test_an_interrupt_of_the_waiting_thread_stops_the_others(kept: bool) -> None
             stopped.append(item)
             raise
 
-    with pytest.raises(KeyboardInterrupt), workers if kept else contextlib.nullcontext():
-        if kept:
-            workers.map(abs, range(2))
-        workers.map(work, range(2))
+    with workers if kept else contextlib.nullcontext():
+        workers.map(abs, range(2))
+        with pytest.raises(KeyboardInterrupt):
+            workers.map(work, range(2))
     assert sorted(stopped) == [0, 1]
 
 
@@ -306,10 +306,7 @@ def test_nothing_of_a_map_stays() -> None:
         pass
 
     with Workers(2) as workers:
-        items = [Item(), Item()]
-        left = [weakref.ref(item) for item in items]
-        workers.map(lambda item: items.index(item), items)
-        del items
+        left = workers.map(weakref.ref, [Item(), Item()])
         gc.collect()
         assert [item() for item in left] == [None, None]
 
