@@ -205,8 +205,8 @@ def test_batches_keep_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps == [*first, "_list 3", "write 2", "write 3"]
 
 
-@pytest.mark.parametrize("form_dim", [None, 4])
-def test_batches_share_their_threads(form_dim: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("choices", [{"form_dim": 4}, {}], ids=["contracted", "all dimensions"])
+def test_batches_share_their_threads(choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     monkeypatch.setattr(host_search, "LEAST_MEMBERS", 1)
     monkeypatch.setattr("tonari.core.workers._IDLE_SECONDS", 60.0)  # the interpreter is slow
@@ -218,7 +218,7 @@ def test_batches_share_their_threads(form_dim: int | None, monkeypatch: pytest.M
 
     monkeypatch.setattr(_native, "search_listed", noted)
     points = near_a_plane(N, D)
-    check(points[:6], points, K, width=16, form_dim=form_dim, query_batch=2, **HERE)
+    check(points[:6], points, K, width=16, query_batch=2, **choices, **HERE)
     assert len(at_work) >= 6
     assert len(set(at_work)) <= 2
     assert not set(at_work).intersection(threading.enumerate())
