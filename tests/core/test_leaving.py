@@ -115,7 +115,7 @@ def test_parameter(form):
 LATE = """
 import atexit, threading
 def late():
-    print(sorted(t.name for t in threading.enumerate() if type(t).__name__ == "Helper" and t.daemon))
+    print(sorted(t.name for t in threading.enumerate() if isinstance(t, tonari.core.leaving.Helper) and t.daemon))
     {more}
 atexit.register(late)
 """
@@ -126,7 +126,7 @@ atexit.register(late)
 def test_our_threads_are_gone_before_the_interpreter_is(verb: str, tmp_path: Path) -> None:
     code = f"""{LATE.format(more="")}{PREPARE}{again(verb)}
 def helpers():
-    return [t for t in threading.enumerate() if type(t).__name__ == "Helper" and t.daemon]
+    return [t for t in threading.enumerate() if isinstance(t, tonari.core.leaving.Helper) and t.daemon]
 threading.Thread(target=work, daemon=True).start()
 while not helpers():
     time.sleep(0.001)
@@ -215,3 +215,28 @@ found = tonari.io.read_ground_truth("found.ibin")
 print(seen[0] >= 1000, found.indices[:, 0].tolist() == list(range(30_000)))
 """
     assert leave(again, tmp_path) == (0, "True True\n", "")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("then", ["time.sleep(60)", "workers.map(task, range(1))", "workers.map(task, range(3))"])
+def test_threads_that_are_kept_are_gone_before_the_interpreter_is(then: str, tmp_path: Path) -> None:
+    """Whatever a daemon thread of the caller does between maps, it does not see that they were stopped."""
+    code = f"""{LATE.format(more="")}{PREPARE}
+from tonari.core.workers import Workers
+kept = threading.Event()
+def work():
+    with Workers(2) as workers:
+        def task(item):
+            workers.check()
+            time.sleep(0.001)
+        workers.map(task, range(3))
+        kept.set()
+        while True:
+            {then}
+threading.Thread(target=work, daemon=True).start()
+kept.wait()
+sys.exit(3)
+"""
+    started = time.monotonic()
+    assert leave(code, tmp_path) == (3, "[]\n", "")
+    assert time.monotonic() - started < 20

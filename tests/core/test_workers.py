@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
 import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tonari.core import workers as module
 from tonari.core.workers import Stopped, Workers, _cgroup_processors, default_threads
 
 
@@ -130,8 +134,8 @@ def test_an_interrupt_raised_in_a_task_comes_out() -> None:
         Workers(2).map(work, range(4))
 
 
-@pytest.mark.parametrize("moment", ["start", "join"])
-def test_no_thread_outlives_an_interrupt(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("moment", "kept"), [("start", False), ("join", False), ("start", True)])
+def test_no_thread_outlives_an_interrupt(moment: str, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = getattr(threading.Thread, moment)
     calls: list[threading.Thread] = []
 
@@ -147,8 +151,9 @@ def test_no_thread_outlives_an_interrupt(moment: str, monkeypatch: pytest.Monkey
         time.sleep(0.05)
 
     monkeypatch.setattr(threading.Thread, moment, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        Workers(3).map(work, range(6))
+    workers = Workers(3)
+    with pytest.raises(KeyboardInterrupt), workers if kept else contextlib.nullcontext():
+        workers.map(work, range(6))
     assert len(calls) == 2
     assert not set(calls).intersection(threading.enumerate())
 
@@ -183,7 +188,8 @@ def _interrupts_are_heard() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_interrupts_are_heard")
-def test_an_interrupt_of_the_waiting_thread_stops_the_others() -> None:
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_interrupt_of_the_waiting_thread_stops_the_others(kept: bool) -> None:
     workers = Workers(2)
     meeting = threading.Barrier(2, timeout=10)
     stopped: list[int] = []
@@ -199,9 +205,139 @@ def test_an_interrupt_of_the_waiting_thread_stops_the_others() -> None:
             stopped.append(item)
             raise
 
-    with pytest.raises(KeyboardInterrupt):
-        workers.map(work, range(2))
+    with workers if kept else contextlib.nullcontext():
+        workers.map(abs, range(2))
+        with pytest.raises(KeyboardInterrupt):
+            workers.map(work, range(2))
     assert sorted(stopped) == [0, 1]
+
+
+@pytest.mark.usefixtures("_interrupts_are_heard")
+def test_an_interrupt_waits_until_a_thread_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside Thread.start it would be raised with a lock taken that the new thread waits for."""
+    usual, started = threading.Event.wait, []
+
+    def interrupted(self: threading.Event, timeout: float | None = None) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        started.append(usual(self, timeout))
+        return started[-1]
+
+    monkeypatch.setattr(threading.Event, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2).map(abs, range(2))
+    assert started == [True, True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+# ---------------------------------------------------------------- threads that are kept
+
+
+def who(workers: Workers, count: int) -> set[threading.Thread]:
+    """The threads that share `count` tasks, of which each takes one."""
+    meeting = threading.Barrier(count, timeout=10)
+    return set(workers.map(lambda _: meeting.wait() >= 0 and threading.current_thread(), range(count)))
+
+
+def ended(threads: set[threading.Thread]) -> bool:
+    """Whether threads end by themselves."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not threads.intersection(threading.enumerate()):
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def test_a_context_keeps_its_threads() -> None:
+    with Workers(3) as workers:
+        first = who(workers, 2)
+        second = who(workers, 3)
+        assert first < second
+        assert who(workers, 3) == second
+        assert who(workers, 2) < second
+        assert len(second) == 3
+        assert second < set(threading.enumerate())
+    assert not second.intersection(threading.enumerate())
+    with workers:
+        assert not who(workers, 3) & second
+    assert len(who(workers, 3)) == 3  # without a context
+
+
+def test_results_of_maps_do_not_mix() -> None:
+    with Workers(4) as workers:
+        for size in range(60):
+            assert workers.map(lambda item, size=size: (size, item), range(size)) == [(size, i) for i in range(size)]
+
+
+def test_an_error_ends_a_context() -> None:
+    workers = Workers(3)
+    with pytest.raises(ZeroDivisionError), workers:
+        workers.map(lambda item: 1 // item, [3, 2, 1, 0])
+    with workers, pytest.raises(Stopped):
+        workers.map(abs, range(3))
+
+
+def test_an_error_between_maps_ends_a_context() -> None:
+    with pytest.raises(KeyError), Workers(2) as workers:  # noqa: PT012
+        workers.map(abs, range(3))
+        raise KeyError
+
+
+def test_a_map_in_a_task_has_threads_of_its_own() -> None:
+    with Workers(2) as workers:
+        inner = workers.map(lambda _: who(workers, 2), range(2))
+        assert len(inner[0] | inner[1] | who(workers, 2)) == 6
+
+
+def test_a_map_of_another_thread_has_threads_of_its_own() -> None:
+    found: list[set[threading.Thread]] = []
+    with Workers(2) as workers:
+        kept = who(workers, 2)
+        other = threading.Thread(target=lambda: found.append(who(workers, 2)))
+        other.start()
+        other.join()
+        assert not kept & found[0]
+        assert not found[0].intersection(threading.enumerate())
+        assert who(workers, 2) == kept
+
+
+def test_nothing_of_a_map_stays() -> None:
+    class Item:
+        pass
+
+    with Workers(2) as workers:
+        left = workers.map(weakref.ref, [Item(), Item()])
+        gc.collect()
+        assert [item() for item in left] == [None, None]
+
+
+def test_idle_threads_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may fall into what would end them."""
+    monkeypatch.setattr(module, "_IDLE_SECONDS", 0.01)
+    workers = Workers(3)
+    workers.__enter__()
+    assert ended(who(workers, 3))
+    for round_ in range(200):  # as threads are about to leave
+        time.sleep(0.01 + 1e-5 * (round_ % 50 - 25))
+        assert workers.map(abs, [-1, -2, -3]) == [1, 2, 3]
+    assert len(workers._kept) <= 3  # no list of all that have left
+    assert ended(set(workers._kept))
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_an_interrupt_of_the_end_of_a_context(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, calls = module._Thread.end, [0]
+
+    def interrupted(self: module._Thread) -> None:
+        calls[0] += 1
+        if calls[0] == at + 1:
+            raise KeyboardInterrupt
+        usual(self)
+
+    monkeypatch.setattr(module._Thread, "end", interrupted)
+    with pytest.raises(KeyboardInterrupt), Workers(3) as workers:
+        threads = who(workers, 3)
+    assert not threads.intersection(threading.enumerate())
 
 
 def test_threads_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

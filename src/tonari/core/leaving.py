@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures.thread  # noqa: F401  registers itself, for pools in other modules
+import signal
 import sys
 import threading
 import time
@@ -47,9 +48,28 @@ class Helper(threading.Thread):
         self.stop = stop
 
     def start(self) -> None:
-        """Start the thread. During exit, a daemon thread of the caller is held here first."""
-        hold()
-        super().start()
+        """Start the thread; see :func:`start`."""
+        start(self)
+
+
+def start(*helpers: Helper) -> None:
+    """Start threads. During exit, a daemon thread of the caller is held here first.
+
+    Ctrl-C takes effect afterwards: inside Thread.start it may leave a lock taken for which the new thread waits.
+    """
+    hold()
+    usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    heard: list[object] = []
+    if callable(usual):
+        signal.signal(signal.SIGINT, lambda *given: heard.append(given))
+    try:
+        for helper in helpers:
+            threading.Thread.start(helper)
+    finally:
+        if callable(usual):
+            signal.signal(signal.SIGINT, usual)
+            if heard:
+                signal.raise_signal(signal.SIGINT)
 
 
 def hold() -> None:

@@ -14,15 +14,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tonari.core.leaving import Helper, hold
+from tonari.core.leaving import Helper, hold, start
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _WAKE_SECONDS = 0.1  # how often the waiting thread checks for Ctrl-C
-_LEAVE_SECONDS = 0.001  # how often a stopped map checks whether its threads have ended
+_LEAVE_SECONDS = 2e-4  # how often the caller's thread checks whether the others have ended
+_IDLE_SECONDS = 0.2  # how long a kept thread waits for the next map
 _BEGIN_SECONDS = 0.5  # how long it waits for a thread that may never start
 _WORTH_SHARING = 2e-3  # seconds of work; less than this is finished before other threads have started and taken over
 _WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting
@@ -78,19 +82,39 @@ def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
 class Workers:
     """Run tasks on `threads` threads; with one thread, on the caller's own.
 
+    A context manager keeps the threads until it ends, so that many short maps do not each start their own.
+
     Examples
     --------
     >>> Workers(2).map(lambda x: x * x, [1, 2, 3])
     [1, 4, 9]
+    >>> with Workers(2) as workers:
+    ...     print(workers.map(abs, [-1, 2]), workers.map(abs, [3, -4]))
+    [1, 2] [3, 4]
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._stopped = False  # set by any thread, and never reset
+        self._keeper: int | None = None  # the thread in the context; maps that others call have threads of their own
+        self._kept: list[_Thread] = []
+
+    def __enter__(self) -> Self:
+        self._keeper = threading.get_ident()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeper = None
+        try:
+            _end(self._kept)
+        except BaseException:  # Ctrl-C
+            _end(self._kept)
+            raise
 
     def check(self) -> None:
         """Raise Stopped if the work should end; tasks call this between native calls."""
         if self._stopped:
+            hold()
             raise Stopped
 
     def stop(self) -> None:
@@ -106,7 +130,6 @@ class Workers:
         lock = threading.Lock()
         results: dict[int, R] = {}
         errors: list[BaseException] = []  # in the order in which they were raised
-        ended: SimpleQueue[None] = SimpleQueue()
 
         def work() -> None:
             try:
@@ -116,29 +139,92 @@ class Workers:
             except BaseException as error:  # raised again below, on the caller's thread
                 errors.append(error)
                 self._stopped = True
-            finally:
-                ended.put(None)
 
-        # The caller's thread only waits: Ctrl-C would end its task anywhere, with a lock that others wait for, say.
-        threads = [Helper(work, self.stop) for _ in range(min(self.threads, len(tasks)))]
-        try:
-            for thread in threads:
-                thread.start()
-            for _ in threads:
-                _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
-            for thread in threads:
-                thread.join()
-        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
-            self._stopped = True
-            _wait_until_ended(threads)
-            raise
+        self._run(work, min(self.threads, len(tasks)))
         for error in errors:
             if not isinstance(error, Stopped):
                 raise error
         if errors:  # stopped from outside
-            hold()
-            raise errors[0]
+            self.check()
         return [results[at] for at in range(len(tasks))]
+
+    def _run(self, work: Callable[[], None], count: int) -> None:
+        """Run `work` on each of `count` threads, and wait for them.
+
+        The caller's thread only waits: Ctrl-C would end its task anywhere, with a lock that others wait for, say.
+        """
+        keep = self._keeper == threading.get_ident()
+        threads = self._kept if keep else []
+        ended: SimpleQueue[None] = SimpleQueue()
+        try:
+            at = 0
+            while at < min(count, len(threads)):
+                if threads[at].give(work, ended):
+                    at += 1
+                else:
+                    threads.pop(at).join()  # it has left
+            new = [_Thread(self.stop, _IDLE_SECONDS if keep else 0.0) for _ in range(at, count)]
+            threads += new
+            for thread in new:
+                thread.give(work, ended)
+            start(*new)
+            for _ in range(count):
+                _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
+            if not keep:
+                for thread in threads:
+                    thread.join()
+        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
+            self._stopped = True
+            _end(threads)
+            raise
+
+
+class _Thread(Helper):
+    """A thread that runs what it is given, one after another, and leaves when it is given nothing for `idle` seconds.
+
+    So a kept thread ends even if Ctrl-C interrupts what would end it.
+    """
+
+    def __init__(self, stop: Callable[[], None], idle: float) -> None:
+        super().__init__(self._serve, stop)
+        self._idle = idle
+        self._given: SimpleQueue[tuple[Callable[[], None], SimpleQueue[None]] | None] = SimpleQueue()
+        self._lock = threading.Lock()  # while it is decided whether the thread leaves
+        self._left = False
+
+    def give(self, work: Callable[[], None], ended: SimpleQueue[None]) -> bool:
+        """Let the thread run `work` and then write to `ended`; return False if it has left."""
+        with self._lock:
+            if not self._left:
+                self._given.put((work, ended))
+            return not self._left
+
+    def end(self) -> None:
+        """Let the thread leave after what it has been given."""
+        with self._lock:
+            self._left = True
+            self._given.put(None)
+
+    def _serve(self) -> None:
+        given = self._given.get()
+        while given is not None:
+            work, ended = given
+            try:
+                work()
+            finally:
+                del given, work  # or what they refer to would stay in memory while the thread waits
+                ended.put(None)
+            given = self._next() if self._idle else None
+
+    def _next(self) -> tuple[Callable[[], None], SimpleQueue[None]] | None:
+        try:
+            return self._given.get(timeout=self._idle)
+        except Empty:
+            with self._lock:
+                if self._given.empty():
+                    self._left = True
+                    return None
+            return self._given.get()
 
 
 def _take(ended: SimpleQueue[None]) -> None:
@@ -150,12 +236,14 @@ def _take(ended: SimpleQueue[None]) -> None:
             continue
 
 
-def _wait_until_ended(threads: list[Helper]) -> None:
-    """Wait until no thread is left.
+def _end(threads: list[_Thread]) -> None:
+    """Let threads leave, and wait until none is left.
 
     The interpreter's own list is right even if an interrupt fell into Thread.start or Thread.join. A thread without an
     identity was interrupted while it started; it may still begin, or never.
     """
+    for thread in threads:
+        thread.end()
     patience = time.monotonic() + _BEGIN_SECONDS
     while left := set(threads).intersection(threading.enumerate()):
         if time.monotonic() > patience and all(thread.ident is None for thread in left):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tests.helpers.gpu_checks import (
     search,
     tensors,
 )
+from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute
@@ -201,6 +203,25 @@ def test_batches_keep_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.rows_by_precision == {"float16 in 4 dimensions": 4}
     first = ["_look 0", "_look 1", "_list 0", "_look 2", "_list 1", "write 0", "_look 3", "_list 2", "write 1"]
     assert steps == [*first, "_list 3", "write 2", "write 3"]
+
+
+@pytest.mark.parametrize("choices", [{"form_dim": 4}, {}], ids=["contracted", "all dimensions"])
+def test_batches_share_their_threads(choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
+    monkeypatch.setattr(host_search, "LEAST_MEMBERS", 1)
+    monkeypatch.setattr("tonari.core.workers._IDLE_SECONDS", 60.0)  # the interpreter is slow
+    refine, at_work = _native.search_listed, []
+
+    def noted(*given: Any) -> None:
+        at_work.append(threading.current_thread())
+        refine(*given)
+
+    monkeypatch.setattr(_native, "search_listed", noted)
+    points = near_a_plane(N, D)
+    check(points[:6], points, K, width=16, query_batch=2, **choices, **HERE)
+    assert len(at_work) >= 6
+    assert len(set(at_work)) <= 2
+    assert not set(at_work).intersection(threading.enumerate())
 
 
 def test_short_memory_makes_shorter_batches(monkeypatch: pytest.MonkeyPatch) -> None:

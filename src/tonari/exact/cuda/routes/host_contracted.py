@@ -171,15 +171,16 @@ class _Search(HostSearch):
         """Answer all queries."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         left = np.arange(len(self.queries))
-        width, unproved = self._fitted()
-        worth = unproved <= HOPELESS
-        if worth:
-            left = self._certified(left, first, width, first_pass=True)
-            self.check_queries()
-            for precision, times in retries(self.plan, unproved):
-                left = self._certified(left, precision, times * width)
-            if first != last:
-                self.prepared.forget(last)
+        with self.workers:
+            width, unproved = self._fitted()
+            worth = unproved <= HOPELESS
+            if worth:
+                left = self._certified(left, first, width, first_pass=True)
+                self.check_queries()
+                for precision, times in retries(self.plan, unproved):
+                    left = self._certified(left, precision, times * width)
+        if worth and first != last:
+            self.prepared.forget(last)
         if len(left):
             self.rest(left, seen=worth)
 

@@ -120,10 +120,11 @@ def search_part(
         return search_contracted(queries, prepared, plan, place, bar)
     search = _Search(queries, prepared, plan, place, bar)
     everything = np.arange(len(queries))
-    left = search.screen(everything, plan.width, sampled=True)
-    search.check_queries()
-    if len(left):
-        left = search.screen(left, wider(plan.d) * plan.width, sampled=False)
+    with search.workers:
+        left = search.screen(everything, plan.width, sampled=True)
+        search.check_queries()
+        if len(left):
+            left = search.screen(left, wider(plan.d) * plan.width, sampled=False)
     if len(left):
         search.rest(left)
     return search.found, search.report

@@ -94,6 +94,8 @@ class HostSearch:
         Of the queries; see ``inputs.check_flags``.
     double : bool
         Whether values are returned as float64.
+    workers : Workers
+        The threads of :meth:`nearest`; a context manager, inside which batches share them.
     """
 
     def __init__(self, queries: Any, prepared: HostPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -105,6 +107,7 @@ class HostSearch:
         self.double = "float64" in (inputs.name_of_dtype(queries), prepared.points.dtype.name)
         self.found = self._lists(m, index_dtype(n))
         self.report = Report(rows=m)
+        self.workers = Workers(default_threads())
 
     def check_queries(self) -> None:
         """Refuse queries with values that were flagged; waits for the device."""
@@ -116,26 +119,26 @@ class HostSearch:
         Parameters
         ----------
         rows : array of shape (rows, d)
-        members : int32 array of shape (rows, any)
+        members : int32 array of shape (rows, at least 1)
             Points, ascending in each row, and padded with NO_MEMBER.
         """
         there = members != NO_MEMBER
-        listed, counts = members[there].astype(np.int64), there.sum(1)
+        listed, counts = members[there].astype(np.int64), np.where(there[:, -1], members.shape[1], there.argmin(1))
         ends = np.cumsum(counts)
         begins = ends - counts
         best = self._lists(len(rows), index_dtype(len(self.points)))
         total = len(listed)
-        workers = Workers(default_threads(total * (CARD.cpu_member + CARD.cpu_value * self.plan.d)))
-        most = min(MEMBERS, max(LEAST_MEMBERS, -(-total // workers.threads)))
+        threads = default_threads(total * (CARD.cpu_member + CARD.cpu_value * self.plan.d))
+        slices = min(threads * -(-total // (threads * MEMBERS)), total // LEAST_MEMBERS)  # as many for each thread
         isa = chosen_isa()
 
         def compare(some: slice) -> None:
-            workers.check()
+            self.workers.check()
             part = best.distances[some], best.indices[some]
             given = rows[some], self.points, self.plan.k, None, listed, begins[some], ends[some]
             _native.search_listed(self.plan.metric, isa, *given, *part)
 
-        workers.map(compare, cut(len(rows), max(1, most * len(rows) // max(1, total))))
+        self.workers.map(compare, cut(len(rows), -(-len(rows) // max(1, slices))))
         self.report.refined += total
         return best
 
