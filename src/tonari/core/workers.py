@@ -26,8 +26,8 @@ R = TypeVar("R")
 
 _WAKE_SECONDS = 0.1  # how often the waiting thread checks for Ctrl-C
 _LEAVE_SECONDS = 2e-4  # how often the caller's thread checks whether the others have ended
-_IDLE_SECONDS = 0.2  # how long a kept thread waits for the next map
 _BEGIN_SECONDS = 0.5  # how long it waits for a thread that may never start
+_IDLE_SECONDS = 0.2  # how long a kept thread waits for the next map
 _WORTH_SHARING = 2e-3  # seconds of work; less than this is finished before other threads have started and taken over
 _WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting
 
