@@ -238,13 +238,15 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
     ran = run(
         """
 import sys
-from tonari.exact.cuda.search import DevicePoints, rehearse_retries
+from tonari.exact.cuda.search import DevicePoints, rehearse_comparison, rehearse_level
 plan = plans.exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=10**11)
 with rehearsing(card):
     rehearse_search(plan, "float32", self_join=False)
     points, queries = (torch.empty((rows, 128), device="meta") for rows in (10**6, 10**4))
     search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
-    rehearse_retries(search, 10**4, None)
+    for number in range(len(plan.precisions) - 1):
+        rehearse_level(number, search, 10**4, None)
+    rehearse_comparison(search, 10**4, None)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """,
         tmp_path,

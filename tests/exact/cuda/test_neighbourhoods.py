@@ -234,7 +234,7 @@ def test_retries_are_rehearsed_with_what_finds_copies() -> None:
         with rehearsing(Card((9, 0), 132)) as rehearsal:
             prepared = engine.DevicePoints(points, metric, plan.precisions[0])
             begun = prepared.begin(queries, dataclasses.replace(plan, subsets=subsets))
-            engine.rehearse_retries(begun, rows, None)
+            engine.rehearse_level(0, begun, rows, None)
         return {call.name for call in rehearsal.calls.values()}
 
     finders = {"hash_rows_kernel", "same_rows_kernel"}
@@ -263,7 +263,8 @@ def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.M
     plan = dataclasses.replace(plan, subsets=True)
     with dispatch.on(plan.devices[0]):
         search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
-    searches = [names for names in expected if "pack_kernel" in names and "dense_kernel" not in names]
+    others = {"hash_rows_kernel", "dense_kernel"}  # of the first level and of the last
+    searches = [names for names in expected if "pack_kernel" in names and not others & names]
     assert searches
     assert all({"screen_kernel", "refine_kernel", "certify_kernel"} <= names for names in searches)
 

@@ -11,11 +11,13 @@ Nothing here waits for the device but the choice of a width.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
@@ -146,13 +148,21 @@ def fitted_width(least: int, unproved_at: Callable[[int], float]) -> Fitted:
     unproved_at : callable(int)
         Searches the first rows with a width, and returns the share of them that is not proved.
     """
-    tried = [Fitted(least, unproved_at(least))]
-    while tried[-1].unproved > PILOT_UNPROVED:
-        if tried[-1].width >= WIDEST * least:
-            return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
-        width = 2 * tried[-1].width
+    tried: list[Fitted] = []
+    for width in widths_from(least, least):
         tried.append(Fitted(width, unproved_at(width)))
-    return tried[-1]
+        if tried[-1].unproved <= PILOT_UNPROVED:
+            return tried[-1]
+    return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
+
+
+def widths_from(width: int, least: int) -> list[int]:
+    """Return the widths that are tried from one of them on.
+
+    >>> widths_from(34, 17)
+    [34, 68, 136]
+    """
+    return [width << times for times in range(WIDEST.bit_length()) if width << times <= WIDEST * least]
 
 
 # Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
@@ -192,8 +202,15 @@ class Search:
 
         def unproved(width: int) -> float:
             self.width = width
-            proved = self.pilot(own)
+            with contextlib.nullcontext() if width == self.least_width else expecting(rehearse):
+                proved = self.pilot(own)
             return int((proved == 0).sum()) / len(proved)
+
+        def rehearse() -> None:
+            twin = self.prepared.without_data().begin(without_data(self.queries), self.plan)
+            for width in widths_from(self.width, self.least_width):
+                twin.width = width
+                twin.pilot(without_data(own))
 
         self.width, self.unproved = fitted_width(self.least_width, unproved)
         return self

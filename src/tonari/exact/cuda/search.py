@@ -21,12 +21,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.core.slices import cut
 from tonari.cuda.ahead import expecting
 from tonari.cuda.rehearsal import without_data
 from tonari.exact.cuda.batches import Again, DevicePoints, Search, Searchable, SomePoints
@@ -211,26 +214,28 @@ class Retries:
         self._nearby(OF_SCREEN)
         if self._are_inseparable():
             self._nearby(OF_VALUES)
-        if not (rows := len(self._left())):
+        if not len(self._left()):
             return
-        rehearse = functools.partial(self._rehearse, rows)
-        with expecting(rehearse), contextlib.closing(self.search.levels()) as levels:
-            first = True
+        with contextlib.closing(self.search.levels()) as levels:
+            number = 0
             while not self.search.are_few(len(left := self._left())):
                 if (following := next(levels, None)) is None:
                     break
                 level, search_again = following
-                self._attempt(left, search_again)
+                with self._expecting(functools.partial(rehearse_level, number), len(left)):
+                    self._attempt(left, search_again)
                 certified = int((self.proved[left] != 0).sum())
                 self.report.certify(level, certified)
-                may_be_copies = first and self.plan.subsets and len(left) - certified >= LEAST_LEFT
+                may_be_copies = number == 0 and self.plan.subsets and len(left) - certified >= LEAST_LEFT
                 if may_be_copies and self._without_copies():
                     return
-                first = False
+                number += 1
             self._nearby(OF_VALUES)
-            last = self._left()
-            self._attempt(last, lambda queries, own: (self.search.compare(queries, own), 1))
-            self.report.certify(self.plan.precisions[-1], len(last))
+            if not (rows := len(last := self._left())):
+                return
+            with self._expecting(rehearse_comparison, rows):
+                self._attempt(last, lambda queries, own: (self.search.compare(queries, own), 1))
+            self.report.certify(self.plan.precisions[-1], rows)
 
     def _left(self) -> Any:
         """Return the numbers of the rows that are not proved."""
@@ -317,24 +322,32 @@ class Retries:
 
         return expecting(rehearse)
 
-    def _rehearse(self, rows: int) -> None:
-        twin = self.search.prepared.without_data().begin(without_data(self.search.queries), self.plan)
-        twin.width = self.search.width
-        rehearse_retries(twin, min(rows, self.plan.query_batch), without_data(self.own))
+    def _expecting(
+        self, stage: Callable[[Search, int, Any], None], rows: int
+    ) -> contextlib.AbstractContextManager[None]:
+        """Return the context in which so many rows are searched again, as `stage` rehearses it."""
+
+        def rehearse() -> None:
+            twin = self.search.prepared.without_data().begin(without_data(self.search.queries), self.plan)
+            twin.width = self.search.width
+            for length in {some.stop - some.start for some in cut(rows, self.plan.query_batch)}:
+                stage(twin, length, without_data(self.own))
+
+        return expecting(rehearse)
 
 
-def rehearse_retries(search: Search, rows: int, own: Any) -> None:
-    """Search as many rows again as :class:`Retries` may, as a rehearsal: queries and points are on the device "meta".
+def rehearse_level(number: int, search: Search, rows: int, own: Any) -> None:
+    """Search so many rows again on one of the levels: queries and points are on the device "meta".
 
-    Searches among some of the points are rehearsed when it is known how many these are. Few rows take the kernels of a
-    first attempt, unless that takes two launches of its own.
+    What comes after it is rehearsed when it is known how many rows are left: few are selected from in another way.
     """
-    queries, ids = search.queries[:rows], None if own is None else own[:rows]
-    if not search.are_few(rows):
-        if search.plan.subsets and rows >= LEAST_LEFT:
-            runs_of_copies(search.prepared.points)
-        for _, search_again in search.levels():
-            search_again(queries, ids)
-    elif not search.plan.few:
-        return
-    search.compare(queries, ids)
+    if number == 0 and search.plan.subsets and rows >= LEAST_LEFT:
+        runs_of_copies(search.prepared.points)
+    with contextlib.closing(search.levels()) as levels:
+        for _, search_again in itertools.islice(levels, number, number + 1):
+            search_again(search.queries[:rows], None if own is None else own[:rows])
+
+
+def rehearse_comparison(search: Search, rows: int, own: Any) -> None:
+    """Compare so many rows with all points: queries and points are on the device "meta"."""
+    search.compare(search.queries[:rows], None if own is None else own[:rows])
