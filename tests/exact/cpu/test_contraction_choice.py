@@ -103,7 +103,7 @@ def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
 
 def test_contracting_the_points_has_its_cost() -> None:
     plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
-    seen = contraction.Seen(9.0, {LOOKED: 9.0}, 0.0, 0.0)
+    seen = contraction.Seen(9.0, {LOOKED: 9.0}, 0.0, {LOOKED: 0.0}, {LOOKED: 0.0})
     seconds = [contraction._contracted_seconds(plan, asked, seen, LOOKED) for asked in (0, 6_000)]
     assert 0 < 2 * seconds[0] < seconds[1]
 
