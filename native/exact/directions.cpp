@@ -83,7 +83,7 @@ class Sample {
   const RowsView& rows_;
   std::int64_t step_;
   const PackLoops& loops_;
-  std::vector<double> batch_;
+  AlignedVector<double> batch_;
 };
 
 }  // namespace
@@ -94,8 +94,8 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
   Sample sample(form, rows, step, loops);
   const std::int64_t d = form.d, apart = padded(count);
   // In panels, as the loops read them.
-  std::vector<double> basis(static_cast<std::size_t>(padded(d) * apart), 0.0), moments(basis.size());
-  std::vector<double> products(static_cast<std::size_t>(kBatch * apart));
+  AlignedVector<double> basis(static_cast<std::size_t>(padded(d) * apart), 0.0), moments(basis.size());
+  AlignedVector<double> products(static_cast<std::size_t>(kBatch * apart));
   std::int64_t seen = 0;
   sample.each([&](const double* batch, std::int64_t held) {
     for (std::int64_t r = 0; r < held; ++r, ++seen) {
@@ -125,8 +125,8 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
 void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa) {
   const PackLoops& loops = pack_loops(isa);
   const std::int64_t columns = form.columns(), apart = padded(columns);
-  std::vector<double> read(static_cast<std::size_t>(kBatch * padded(form.d)));
-  std::vector<double> contracted(form.contracts() ? static_cast<std::size_t>(kBatch * apart) : 0);
+  AlignedVector<double> read(static_cast<std::size_t>(kBatch * padded(form.d)));
+  AlignedVector<double> contracted(form.contracts() ? static_cast<std::size_t>(kBatch * apart) : 0);
   std::vector<RowTerms> terms(static_cast<std::size_t>(kBatch));
   const double* seen = form.contracts() ? contracted.data() : read.data();
   for (std::int64_t i = 0; i < rows.n;) {

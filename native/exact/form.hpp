@@ -18,6 +18,7 @@
 
 #include <vector>
 
+#include "core/aligned_bytes.hpp"
 #include "core/metrics.hpp"
 #include "core/rows.hpp"
 
@@ -38,7 +39,7 @@ constexpr std::int64_t panel_place(std::int64_t d, std::int64_t i, std::int64_t 
 // The matrix V in panels, with zeros behind the first `count` columns; no directions: no contraction.
 struct Directions {
   std::int64_t count = 0, d = 0;
-  std::vector<double> panels;
+  AlignedVector<double> panels;
 
   Directions() = default;
   // `values`: V of shape (d, count), by rows.

@@ -17,8 +17,8 @@ constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
 
-// Survivors of a contracted screen that are resolved at a time, or half of k if that is more: for a lower threshold, and
-// in the end, when fewer at a time would be prefetched too late.
+// Survivors that are resolved at a time, or half of k if that is more: of a contracted screen for a lower threshold, and
+// of any in the end, when fewer at a time would be prefetched too late.
 constexpr std::int64_t kProbed = 8, kResolved = 16;
 
 // For a first threshold: points around a place that are compared in the sketch, at least, and exact values for each
