@@ -28,10 +28,11 @@ double dot(const double* a, const double* b, std::int64_t d) {
 
 // Makes the columns orthonormal, by Gram and Schmidt, twice; those that depend on others become zeros.
 void make_orthonormal(double* basis, std::int64_t d, std::int64_t count) {
-  const std::int64_t apart = padded(count);
   std::vector<double> columns(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < d; ++i) {
-    for (std::int64_t a = 0; a < count; ++a) columns[static_cast<std::size_t>(a * d + i)] = basis[i * apart + a];
+    for (std::int64_t a = 0; a < count; ++a) {
+      columns[static_cast<std::size_t>(a * d + i)] = basis[panel_place(d, i, a)];
+    }
   }
   for (std::int64_t a = 0; a < count; ++a) {
     double* column = columns.data() + a * d;
@@ -49,7 +50,9 @@ void make_orthonormal(double* basis, std::int64_t d, std::int64_t count) {
     for (std::int64_t i = 0; i < d; ++i) column[i] = length > 0 ? column[i] / length : 0;
   }
   for (std::int64_t i = 0; i < d; ++i) {
-    for (std::int64_t a = 0; a < count; ++a) basis[i * apart + a] = columns[static_cast<std::size_t>(a * d + i)];
+    for (std::int64_t a = 0; a < count; ++a) {
+      basis[panel_place(d, i, a)] = columns[static_cast<std::size_t>(a * d + i)];
+    }
   }
 }
 
@@ -80,7 +83,7 @@ class Sample {
   const RowsView& rows_;
   std::int64_t step_;
   const PackLoops& loops_;
-  std::vector<double> batch_;
+  AlignedVector<double> batch_;
 };
 
 }  // namespace
@@ -90,14 +93,14 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
   const PackLoops& loops = pack_loops(isa);
   Sample sample(form, rows, step, loops);
   const std::int64_t d = form.d, apart = padded(count);
-  // padded(d) rows, as the loops read them; those behind the first d stay zero.
-  std::vector<double> basis(static_cast<std::size_t>(padded(d) * apart), 0.0), moments(basis.size());
-  std::vector<double> products(static_cast<std::size_t>(kBatch * apart));
+  // In panels, as the loops read them.
+  AlignedVector<double> basis(static_cast<std::size_t>(padded(d) * apart), 0.0), moments(basis.size());
+  AlignedVector<double> products(static_cast<std::size_t>(kBatch * apart));
   std::int64_t seen = 0;
   sample.each([&](const double* batch, std::int64_t held) {
     for (std::int64_t r = 0; r < held; ++r, ++seen) {
-      double* column = basis.data() + seen % count;  // sums of several rows, with signs, where there are more
-      for (std::int64_t i = 0; i < d; ++i) column[i * apart] += (seen / count % 2 ? -1 : 1) * batch[r * padded(d) + i];
+      double* column = basis.data() + panel_place(d, 0, seen % count);  // sums of several rows, with signs
+      for (std::int64_t i = 0; i < d; ++i) column[i * kLanes] += (seen / count % 2 ? -1 : 1) * batch[r * padded(d) + i];
     }
   });
   make_orthonormal(basis.data(), d, count);
@@ -113,7 +116,7 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
   std::vector<double> found(static_cast<std::size_t>(d * count));
   for (std::int64_t i = 0; i < d; ++i) {
     for (std::int64_t a = 0; a < count; ++a) {
-      found[static_cast<std::size_t>(i * count + a)] = basis[static_cast<std::size_t>(i * apart + a)] * kShorter;
+      found[static_cast<std::size_t>(i * count + a)] = basis[static_cast<std::size_t>(panel_place(d, i, a))] * kShorter;
     }
   }
   return Directions(found.data(), d, count);
@@ -122,8 +125,8 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
 void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa) {
   const PackLoops& loops = pack_loops(isa);
   const std::int64_t columns = form.columns(), apart = padded(columns);
-  std::vector<double> read(static_cast<std::size_t>(kBatch * padded(form.d)));
-  std::vector<double> contracted(form.contracts() ? static_cast<std::size_t>(kBatch * apart) : 0);
+  AlignedVector<double> read(static_cast<std::size_t>(kBatch * padded(form.d)));
+  AlignedVector<double> contracted(form.contracts() ? static_cast<std::size_t>(kBatch * apart) : 0);
   std::vector<RowTerms> terms(static_cast<std::size_t>(kBatch));
   const double* seen = form.contracts() ? contracted.data() : read.data();
   for (std::int64_t i = 0; i < rows.n;) {

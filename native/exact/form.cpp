@@ -6,30 +6,37 @@
 
 namespace tonari {
 
-Directions::Directions(const double* values, std::int64_t d, std::int64_t of)
-    : count(of), rows(static_cast<std::size_t>(d * padded(of)), 0.0) {
-  for (std::int64_t i = 0; i < d; ++i) std::copy_n(values + i * count, count, rows.data() + i * padded(count));
+Directions::Directions(const double* values, std::int64_t rows, std::int64_t of)
+    : count(of), d(rows), panels(static_cast<std::size_t>(padded(rows) * padded(of)), 0.0) {
+  for (std::int64_t i = 0; i < d; ++i) {
+    for (std::int64_t a = 0; a < count; ++a) {
+      panels[static_cast<std::size_t>(panel_place(d, i, a))] = values[i * count + a];
+    }
+  }
 }
 
 Directions Directions::first(std::int64_t of) const {
-  const std::int64_t d = std::ssize(rows) / padded(count);
   Directions made;
-  made.count = of;
-  made.rows.assign(static_cast<std::size_t>(d * padded(of)), 0.0);
-  for (std::int64_t i = 0; i < d; ++i)
-    std::copy_n(rows.data() + i * padded(count), of, made.rows.data() + i * padded(of));
+  made.count = of, made.d = d;
+  made.panels.assign(panels.begin(), panels.begin() + padded(d) * padded(of));
+  for (std::int64_t i = 0; i < d; ++i) {
+    for (std::int64_t a = of; a < padded(of); ++a) made.panels[static_cast<std::size_t>(panel_place(d, i, a))] = 0;
+  }
   return made;
 }
 
 double Directions::stretch() const {
-  const std::int64_t width = padded(count), d = std::ssize(rows) / std::max<std::int64_t>(1, width);
+  const std::int64_t width = padded(count);
   std::vector<double> products(static_cast<std::size_t>(width * width), 0.0);  // V^T V
+  std::vector<double> row(static_cast<std::size_t>(width));
   for (std::int64_t i = 0; i < d; ++i) {
-    const double* row = rows.data() + i * width;
+    for (std::int64_t a = 0; a < width; a += kLanes) {
+      std::copy_n(panels.data() + panel_place(d, i, a), kLanes, row.data() + a);
+    }
     for (std::int64_t a = 0; a < count; ++a) {
       double* sums = products.data() + a * width;
-      const double value = row[a];
-      for (std::int64_t b = 0; b < width; ++b) sums[b] += value * row[b];
+      const double value = row[static_cast<std::size_t>(a)];
+      for (std::int64_t b = 0; b < width; ++b) sums[b] += value * row[static_cast<std::size_t>(b)];
     }
   }
   // The largest sum of magnitudes in a row, which no eigenvalue exceeds, and more than its rounding.

@@ -18,6 +18,7 @@
 
 #include <vector>
 
+#include "core/aligned_bytes.hpp"
 #include "core/metrics.hpp"
 #include "core/rows.hpp"
 
@@ -29,10 +30,16 @@ constexpr float kHuge = 1e30f;
 // Columns of rows in memory for whole vectors: zeros follow the first d values.
 constexpr std::int64_t padded(std::int64_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
 
-// The matrix V, by rows, each of padded(count) values with zeros behind the first `count`; no directions: no contraction.
+// A matrix of d rows lies in panels of kLanes columns, each of padded(d) rows with zeros behind the first d, so that a
+// product reads memory in order. This is the place of the element in row i and column a.
+constexpr std::int64_t panel_place(std::int64_t d, std::int64_t i, std::int64_t a) {
+  return (a / kLanes * padded(d) + i) * kLanes + a % kLanes;
+}
+
+// The matrix V in panels, with zeros behind the first `count` columns; no directions: no contraction.
 struct Directions {
-  std::int64_t count = 0;
-  std::vector<double> rows;
+  std::int64_t count = 0, d = 0;
+  AlignedVector<double> panels;
 
   Directions() = default;
   // `values`: V of shape (d, count), by rows.

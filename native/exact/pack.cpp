@@ -110,7 +110,7 @@ class ScreenRows {
   const Form& form_;
   const PackLoops& loops_;
   std::int64_t width_;
-  std::vector<double> rows_, contracted_;
+  AlignedVector<double> rows_, contracted_;
   std::vector<RowTerms> terms_;
 };
 
@@ -146,7 +146,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
   const PackLoops& loops = pack_loops(kernel.isa);
   const std::int64_t columns = form.columns();
   ScreenRows rows(form, loops, kernel.layout.point_group);
-  std::vector<double> rounded(static_cast<std::size_t>(padded(columns)));
+  AlignedVector<double> rounded(static_cast<std::size_t>(padded(columns)));
   RowWriter writer(kernel, columns, false);
   const double gamma = accumulation_error(kernel, columns);
   for (std::int64_t group = 0; group < groups_; ++group) {
@@ -244,7 +244,7 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
   const double factor = is_elementwise(form.metric) ? 1.0 : -2.0;
   const double limit = kernel.layout.query_limit;
   ScreenRows rows(form, loops, at_once);
-  std::vector<double> rounded(static_cast<std::size_t>(padded(columns)));
+  AlignedVector<double> rounded(static_cast<std::size_t>(padded(columns)));
   RowWriter writer(kernel, columns, true);
 
   for (std::int64_t q = 0; q < count; ++q) {

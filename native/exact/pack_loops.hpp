@@ -29,11 +29,11 @@ struct PackLoops {
   // Reads row i of an array and converts it to the form; NaN where the form cannot represent it.
   RowTerms (*read)(const Form& form, const RowsView& rows, std::int64_t i, double* row);
 
-  // products = rows matrix, for rows of padded(d) values and a matrix of d rows of `width` values, whole vectors.
+  // products = rows matrix, for rows of padded(d) values and a matrix of `width` columns in panels (exact/form.hpp).
   void (*multiply)(const double* rows, std::int64_t count, std::int64_t d, const double* matrix, std::int64_t width,
                    double* products);
 
-  // moments += rows^T products, of padded(d) rows of `width` values.
+  // moments += rows^T products, in panels as well.
   void (*add_moments)(const double* rows, std::int64_t count, std::int64_t d, const double* products,
                       std::int64_t width, double* moments);
 

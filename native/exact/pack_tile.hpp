@@ -116,15 +116,16 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
 
 constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 4 : 2;  // half of the registers hold sums
 
-// products[r] = S(rows[r][i] matrix[i]) for ROWS rows; `width` columns of the matrix, whole vectors.
+// products[r] = S(rows[r][i] matrix[i]) for ROWS rows, panel by panel of the matrix.
 template <int ROWS>
 inline void multiply_rows(const double* rows, std::int64_t d, const double* matrix, std::int64_t width,
                           double* products, std::int64_t apart) {
   for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
     Lanes sums[ROWS];
     for (int r = 0; r < ROWS; ++r) sums[r] = 0.0;
+    const double* const panel = matrix + first * padded(d);
     for (std::int64_t i = 0; i < d; ++i) {
-      const Lanes v = Lanes::load(matrix + i * width + first);
+      const Lanes v = Lanes::load(panel + i * Lanes::lanes);
       for (int r = 0; r < ROWS; ++r) sums[r] = fma(Lanes(rows[r * padded(d) + i]), v, sums[r]);
     }
     for (int r = 0; r < ROWS; ++r) sums[r].store(products + r * apart + first);
@@ -150,14 +151,15 @@ inline void multiply(const double* rows, std::int64_t count, std::int64_t d, con
 inline void add_moments(const double* rows, std::int64_t count, std::int64_t d, const double* products,
                         std::int64_t width, double* moments) {
   for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
+    double* const panel = moments + first * padded(d);
     for (std::int64_t i = 0; i < padded(d); i += kRowsAtOnce) {
       Lanes sums[kRowsAtOnce];
-      for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = Lanes::load(moments + (i + j) * width + first);
+      for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = Lanes::load(panel + (i + j) * Lanes::lanes);
       for (std::int64_t r = 0; r < count; ++r) {
         const Lanes y = Lanes::load(products + r * width + first);
         for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = fma(Lanes(rows[r * padded(d) + i + j]), y, sums[j]);
       }
-      for (int j = 0; j < kRowsAtOnce; ++j) sums[j].store(moments + (i + j) * width + first);
+      for (int j = 0; j < kRowsAtOnce; ++j) sums[j].store(panel + (i + j) * Lanes::lanes);
     }
   }
 }
@@ -184,7 +186,7 @@ inline void complete(const Form& form, RowTerms& terms, double* row) {
 
 inline void contract(const Form& form, const double* rows, std::int64_t count, RowTerms* terms, double* contracted) {
   const std::int64_t apart = padded(form.columns());
-  multiply_all(rows, count, form.d, form.directions.rows.data(), padded(form.directions.count), contracted, apart);
+  multiply_all(rows, count, form.d, form.directions.panels.data(), padded(form.directions.count), contracted, apart);
   for (std::int64_t r = 0; r < count; ++r) complete(form, terms[r], contracted + r * apart);
 }
 

@@ -17,8 +17,8 @@ constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
 
-// Survivors of a contracted screen that are resolved at a time, or half of k if that is more: for a lower threshold, and
-// in the end, when fewer at a time would be prefetched too late.
+// Survivors that are resolved at a time, or half of k if that is more: of a contracted screen for a lower threshold, and
+// of any in the end, when fewer at a time would be prefetched too late.
 constexpr std::int64_t kProbed = 8, kResolved = 16;
 
 // For a first threshold: points around a place that are compared in the sketch, at least, and exact values for each
@@ -310,7 +310,7 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     condense(r, wanted_, scratch);
     // Lower bounds in ascending order: where they exceed the k-th value, the rest needs none.
     const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
-    while (form_.contracts() && std::ssize(survivors(r)) > at_once) resolve_lowest(r, at_once, scratch);
+    while (std::ssize(survivors(r)) > at_once) resolve_lowest(r, at_once, scratch);
     refined += row.resolved + std::ssize(survivors(r));
     refine(r, scratch);
     std::vector<Ranked>& ranked = scratch.ranked;

@@ -62,14 +62,36 @@ def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
     assert chosen(points, 100) == "all columns"
 
 
-@pytest.mark.skipif(
-    "avx512" not in _native.supported_isas(), reason="by the costs of AVX-512, whose kernels it asks for"
-)
-def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first() -> None:
-    rng, d = np.random.default_rng(0), 3 * D
+def apart(n: int, d: int) -> Array:
+    """Make rows of 100 clusters that are far apart, each spread evenly."""
+    rng = np.random.default_rng(0)
     centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
-    points = (centres[rng.integers(0, 100, 6_000)] + rng.standard_normal((6_000, d))).astype(np.float32)
-    assert chosen(points, 100_000, "avx512") == "look"
+    return (centres[rng.integers(0, 100, n)] + rng.standard_normal((n, d))).astype(np.float32)
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first(isa: str) -> None:
+    if isa not in _native.supported_isas():
+        pytest.skip(f"by the costs of {isa}, whose kernels it asks for")
+    points = apart(6_000, 3 * D)
+    plan = plan_on_cpu(make_problem(6_000, 1, 3 * D, K, dtype="float32", metric="euclidean", threads=1))
+    plan = dataclasses.replace(plan, n=100_000, isa=isa, precisions=("int8", "float32"))
+    form = _native.Form("euclidean", [0.0] * (3 * D), 1.0)
+    made = contraction.arrange_points(points, form, plan, 100_000)
+    assert (made.columns, made.look is not None) == (3 * D, True)
+
+
+def alone(points: Array) -> float:
+    """Return the share of candidates in LOOKED columns of which the nearest point is none."""
+    d = points.shape[1]
+    plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
+    form = _native.Form("euclidean", [0.0] * d, 1.0)
+    return contraction._pilot(points, form, contraction._contracted(points, form, LOOKED), plan).alone[LOOKED]
+
+
+def test_candidates_of_clusters_that_are_apart_lie_side_by_side() -> None:
+    assert alone(apart(6_000, D)) < 0.1
+    assert 0.5 < alone(few_directions(6_000)) <= 1
 
 
 @pytest.mark.parametrize("maker", [lambda n: checks.gaussian(n, D), spectrum], ids=["isotropic", "no clusters"])
@@ -103,7 +125,7 @@ def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
 
 def test_contracting_the_points_has_its_cost() -> None:
     plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
-    seen = contraction.Seen(9.0, {LOOKED: 9.0}, 0.0, 0.0)
+    seen = contraction.Seen(9.0, {LOOKED: 9.0}, 0.0, {LOOKED: 0.0}, {LOOKED: 0.0})
     seconds = [contraction._contracted_seconds(plan, asked, seen, LOOKED) for asked in (0, 6_000)]
     assert 0 < 2 * seconds[0] < seconds[1]
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
 
 Numbers = npt.NDArray[np.int64]
 Sketch = npt.NDArray[np.float32]
@@ -52,7 +51,7 @@ class Clusters:
     ----------
     points : array of shape (n, d), checked
     form : Form
-        Of all columns.
+        Contracted to the few columns by which clusters are found.
     workers : Workers
 
     Attributes
@@ -67,8 +66,7 @@ class Clusters:
 
     def __init__(self, points: npt.NDArray[Any], form: _native.Form, workers: Workers) -> None:
         n = len(points)
-        self._columns = min(CLUSTER_COLUMNS, points.shape[1])
-        self._form = form.contracted(points, -(-n // SAMPLE_ROWS), self._columns)
+        self._form = form
         self._workers = workers
         count = min(n, max(1, round(math.sqrt(n))))
         rows = self._rows(points)
@@ -90,11 +88,11 @@ class Clusters:
 
     def _rows(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """Return rows in few columns; zeros for those beyond the screen's range."""
-        out = np.empty((len(rows), self._columns), np.float32)
+        out = np.empty((len(rows), self._form.columns), np.float32)
 
         def work(part: slice) -> None:
             self._workers.check()
-            seen = np.empty((part.stop - part.start, self._columns))
+            seen = np.empty((part.stop - part.start, self._form.columns))
             self._form.screened_rows(rows[part], 1, seen)
             out[part] = np.nan_to_num(seen)
 

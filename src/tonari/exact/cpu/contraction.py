@@ -20,7 +20,7 @@ from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.clusters import Clusters
-from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
+from tonari.exact.memory import CLUSTER_COLUMNS, DIRECTION_ROWS, SAMPLE_ROWS
 from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
@@ -34,8 +34,9 @@ _BETTER = 0.9  # the share of the time with all columns that a contraction may t
 _SCATTERED = 1.8  # times as long as usual for a candidate: long rows far apart in memory
 _MOST_LEFT = 0.02  # share of the points that a look's contracted rows may leave over
 # Where points are in order, a look that leaves a share s of the points marks about 3 s of the tiles and groups for what
-# they have in common, and up to a quarter for what they have not.
+# they have in common, and up to a quarter for what they have not: candidates whose nearest point is none.
 _COMMON, _SINGLE, _PAIRS = 3, 0.25, 384
+_SIDE_BY_SIDE = 4  # one of so many rows of the sample is asked for its nearest
 _EPILOGUE = 32  # columns that take as long as judging a tile's scores
 # Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
@@ -80,7 +81,10 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
         if not plan.look_dim:
             return Arrangement(screened, plan.form_dim)
         looked = _contracted(points, form, plan.look_dim) if screened is form else screened.narrowed(plan.look_dim)
-        return Arrangement(screened, plan.form_dim, looked, Clusters(points, form, Workers(plan.threads)))
+        made = looked if screened is form else screened
+        if made.columns < CLUSTER_COLUMNS <= d:
+            made = _contracted(points, form, CLUSTER_COLUMNS)
+        return Arrangement(screened, plan.form_dim, looked, _clusters(points, made, plan))
     if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
         return Arrangement(form, d)
     step = -(-n // _FEW_ROWS)
@@ -97,9 +101,9 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
     if min(alone[columns, look], first) >= _BETTER * _whole_seconds(plan, asked, seen):
         return Arrangement(form, d)
     if first < alone[columns, look]:
-        return Arrangement(form, d, made.narrowed(LOOKED), Clusters(points, form, Workers(plan.threads)))
+        return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan))
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
-    clusters = Clusters(points, form, Workers(plan.threads)) if look or plan.active_rows else None
+    clusters = _clusters(points, made, plan) if look or plan.active_rows else None
     return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
 
 
@@ -111,7 +115,12 @@ def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: int, marke
 
 def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
     """Return the form, contracted by the principal directions of a sample of the points."""
-    return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
+    return form.contracted(points, -(-len(points) // DIRECTION_ROWS), columns)
+
+
+def _clusters(points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan) -> Clusters:
+    """Return clusters of the points in the first columns of a contracted form: the same directions serve both."""
+    return Clusters(points, made.narrowed(min(CLUSTER_COLUMNS, made.columns)), Workers(plan.threads))
 
 
 class Seen(NamedTuple):
@@ -127,17 +136,20 @@ class Seen(NamedTuple):
         Share of rows with too many candidates in the first screen of all columns.
     left : dict of float
         Share of all points that are candidates of contracted screens, by their columns.
+    alone : dict of float
+        Share of these candidates of which the nearest point is none, by their columns: in clusters that are apart few.
     """
 
     whole: float
     few: dict[int, float]
     retried: float
     left: dict[int, float]
+    alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
         """Return the share of tiles and groups that a look at so many columns marks."""
         left = self.left[columns]
-        return min(1.0, _COMMON * left + _SINGLE * min(1.0, _PAIRS * left))
+        return min(1.0, _COMMON * left + _SINGLE * min(1.0, _PAIRS * left * self.alone[columns]))
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
@@ -157,7 +169,8 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
     size = len(whole)
     rank = -(-plan.k * size // n)
     if size <= rank:
-        return Seen(n, dict.fromkeys(widths, n), 1.0, dict.fromkeys(widths, 1.0))
+        every = dict.fromkeys(widths, 1.0)
+        return Seen(n, dict.fromkeys(widths, n), 1.0, every, every)
     squares, pilot = np.einsum("ij,ij->i", whole, whole), slice(0, None, -(-size // _QUERIES))
     own = np.arange(size)[pilot]
 
@@ -171,14 +184,33 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
     norms, rounding = np.sqrt(squares), _rounding(whole, squares, plan)
     errors = 2 * (norms[pilot, None] * rounding + rounding[pilot, None] * norms)
     in_whole = np.count_nonzero(scores <= kth + 2 * errors, axis=1) * (n / size)
-    left = {columns: float(np.mean(scores_of(_narrowed(wide, columns)) <= kth)) for columns in widths}
+    some, nearest = _nearest(_narrowed(wide, min(CLUSTER_COLUMNS, widths[0])), squares)
+    left, alone = {}, {}
+    for columns in widths:
+        candidates = scores_of(_narrowed(wide, columns)) <= kth
+        left[columns] = float(np.mean(candidates))
+        beside_them = candidates[:, nearest][candidates[:, some]]
+        alone[columns] = 1 - float(np.mean(beside_them)) if beside_them.size else 1.0
     beside = plan.k - rank * (n / size)
     return Seen(
         float(np.minimum(in_whole, plan.capacity).mean() + max(0.0, beside)),
         {columns: n * share + beside for columns, share in left.items()},
         float(np.mean(in_whole > plan.capacity)),
         left,
+        alone,
     )
+
+
+def _nearest(
+    rows: npt.NDArray[np.float32], squares: npt.NDArray[np.float32]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the numbers of some rows, and of the row nearest to each."""
+    some = np.arange(0, len(rows), _SIDE_BY_SIDE)
+    scores = rows[some] @ rows.T
+    scores *= -2
+    scores += squares
+    scores[np.arange(len(some)), some] = np.inf
+    return some, scores.argmin(axis=1)
 
 
 def _narrowed(rows: npt.NDArray[np.float32], columns: int) -> npt.NDArray[np.float32]:
@@ -233,7 +265,8 @@ def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     if seen.left[LOOKED] > _MOST_LEFT:
         return float("inf")
     part = (LOOKED + _EPILOGUE) / plan.d + seen.marked(LOOKED)
-    products = asked * plan.n * 2.0 * plan.d / PRODUCTS[plan.isa, plan.precisions[0]]
+    # By the rate that the search of all columns is expected to have, of which this is a part.
+    products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 
 
