@@ -459,8 +459,8 @@ _CUDA = (
     Fault(
         "exact-cuda-rehearsed-level",
         "src/tonari/exact/cuda/search.py",
-        "    search.compare(queries, ids)\n",
-        "",
+        "            with self._expecting(rehearse_comparison, rows):\n",
+        "            with contextlib.nullcontext():\n",
         "the last resort is not rehearsed: its kernels are compiled one by one",
         ("tests/exact/cuda/test_rehearse.py::test_retries_are_rehearsed_for_the_rows_that_are_left",),
     ),

@@ -21,7 +21,7 @@ if HAS_TORCH:
     from tests.helpers.launches import launched
     from tonari.cuda import ahead
     from tonari.cuda.rehearsal import Card, rehearsing
-    from tonari.exact.cuda import dispatch
+    from tonari.exact.cuda import batches, dispatch
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.rehearse import rehearse_preparation, rehearse_search
 
@@ -124,6 +124,30 @@ def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable
     assert len(retried) == len(plan.precisions)
     assert ["dense_kernel" in names(one) for one in retried] == [False] * (len(retried) - 1) + [True]
     assert names(set(seen) - at_once.union(*retried)) == set()
+
+
+@pytest.mark.parametrize("form_dim", ["full", 4])
+def test_wider_attempts_at_the_first_rows_are_rehearsed_together(
+    form_dim: int | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points that are nearer to each other than their bounds: no width proves a row."""
+    given: list[Callable[[], None]] = []
+    usual = batches.expecting
+    monkeypatch.setattr(batches, "expecting", lambda stage: (given.append(stage), usual(stage))[1])
+    points, queries = rows_of(2000, 19) * np.float32(1e-6) + 1, rows_of(20, 19, seed=1)
+    points[0] = 1e3
+    plan = plan_of(queries, points, 3, **HERE, width=2, form_dim=form_dim)
+    here, there = (torch.from_numpy(rows).to(DEVICE) for rows in (queries, points))
+    search = dispatch.prepare(there, plan).begin(here, plan)
+    with launched() as first:
+        search.pilot(None)
+    with launched() as seen:
+        batches.Search.fit_width(search, None)
+    assert search.unproved == 1
+    assert len(given) == 3
+    wider = rehearsed(given[0])
+    assert names(set(seen) - set(first))
+    assert names(set(seen) - set(first) - wider) == set()
 
 
 @pytest.mark.parametrize("form_dim", [4, None])
