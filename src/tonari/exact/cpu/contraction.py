@@ -20,7 +20,7 @@ from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.clusters import Clusters
-from tonari.exact.memory import CLUSTER_COLUMNS, DIRECTION_ROWS, SAMPLE_ROWS
+from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
 from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
@@ -115,7 +115,7 @@ def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: int, marke
 
 def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
     """Return the form, contracted by the principal directions of a sample of the points."""
-    return form.contracted(points, -(-len(points) // DIRECTION_ROWS), columns)
+    return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
 
 
 def _clusters(points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan) -> Clusters:
