@@ -465,6 +465,22 @@ _CUDA = (
         ("tests/exact/cuda/test_rehearse.py::test_retries_are_rehearsed_for_the_rows_that_are_left",),
     ),
     Fault(
+        "exact-cuda-rehearsed-widths",
+        "src/tonari/exact/cuda/batches.py",
+        "contextlib.nullcontext() if width == self.least_width else expecting(rehearse)",
+        "contextlib.nullcontext()",
+        "wider attempts at the first rows are not rehearsed: their kernels are compiled one by one",
+        ("tests/exact/cuda/test_rehearse.py::test_wider_attempts_at_the_first_rows_are_rehearsed_together",),
+    ),
+    Fault(
+        "exact-cuda-inseparable-rows",
+        "src/tonari/exact/cuda/search.py",
+        "        if self._are_inseparable():\n            self._nearby(OF_VALUES)\n",
+        "",
+        "rows of tight clusters climb through levels that prove none of them",
+        ("tests/exact/cuda/test_neighbourhoods.py::test_tight_clusters_take_one_round_and_no_level",),
+    ),
+    Fault(
         "cuda-prepared-for-always",
         "src/tonari/cuda/launch.py",
         "    compiled = _compiled.get(key)\n",

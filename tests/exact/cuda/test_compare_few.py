@@ -52,8 +52,10 @@ def test_every_metric(device: str, metric: str, double: bool) -> None:
 
 
 @on_device
-@pytest.mark.parametrize("n", [1, 7, 127, 128, 129, 260])
-@pytest.mark.parametrize(("group", "columns"), [(8, 1), (8, 7), (32, 2), (32, 500)])
+@pytest.mark.parametrize(
+    ("n", "group", "columns"),
+    [(1, 8, 7), (7, 32, 2), (127, 8, 1), (128, 8, 7), (128, 32, 500), (129, 32, 2), (260, 8, 7), (260, 32, 500)],
+)
 def test_every_part(device: str, n: int, group: int, columns: int) -> None:
     """All points, none twice: also where a part has fewer than k, and where the last one has padding."""
     points = gaussian(n, 5)
