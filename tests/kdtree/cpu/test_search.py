@@ -260,10 +260,10 @@ def test_leaves_of_any_size_and_empty_ones(height: int, scale: float) -> None:
 
 @cache
 def visit_case(maker: str, dtype: str, metric: str) -> tuple[Array, Tree, list[tuple[list[int], int]]]:
-    points = made(maker, 3000, 4).astype(dtype)
+    points = made(maker, 900, 4).astype(dtype)
     tree = tree_of(points, leaf=3)
     assert len(tree.boxes) == 3
-    queries = np.concatenate([points[:12], made(maker, 12, 4, 1).astype(dtype)])
+    queries = np.concatenate([points[:8], made(maker, 8, 4, 1).astype(dtype)])
     return queries, tree, [visits_reference(tree, query, 5, metric) for query in queries]
 
 
