@@ -19,7 +19,7 @@ BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' nin
 PYTEST_OPTIONS = $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
-.PHONY: help demo quick test test-all exhaustive interop kills mutants lint clang tidy sanitize docs bench report wheel develop clean
+.PHONY: help demo quick test test-all test-rest exhaustive interop kills mutants lint clang tidy sanitize docs bench report wheel develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -34,7 +34,9 @@ test: $(VENV)/.tests ## the tests: each value of each parameter meets each value
 	$(PYTEST_RUN) -m 'not (full or bench or interop)' $(TESTS)
 	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
-test-all: test $(VENV)/.tests ## the tests, then those in which every three values meet, and those of the benchmarks
+test-all: test test-rest ## the tests, then the rest of them
+
+test-rest: $(VENV)/.tests ## the tests in which every three values meet, and those of the benchmarks
 	$(PYTEST_RUN) -m '(full or bench) and not (exhaustive or interop)' $(TESTS)
 
 exhaustive: $(VENV)/.tests ## all combinations of compiled code that test-all leaves out
