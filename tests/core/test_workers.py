@@ -278,9 +278,17 @@ def test_an_error_ends_a_context() -> None:
 
 
 def test_an_error_between_maps_ends_a_context() -> None:
-    with pytest.raises(KeyError), Workers(2) as workers:  # noqa: PT012
-        workers.map(abs, range(3))
-        raise KeyError
+    kept: set[threading.Thread] = set()
+
+    def fail() -> None:
+        with Workers(2) as workers:
+            kept.update(who(workers, 2))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert len(kept) == 2
+    assert not kept.intersection(threading.enumerate())
 
 
 def test_a_map_in_a_task_has_threads_of_its_own() -> None:

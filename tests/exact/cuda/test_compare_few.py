@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.checks import Array, all_equal, assert_same_neighbors, duplicates, gaussian
-from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cuda import compare_few as module
@@ -61,6 +61,14 @@ def test_every_part(device: str, n: int, group: int, columns: int) -> None:
     points = gaussian(n, 5)
     for k in {1, n // 2 + 1, n}:
         check(device, points[: min(n, 3)] + np.float32(0.25), points, k, group=group, columns=columns)
+
+
+@on_gpu
+@pytest.mark.parametrize("n", [1, 7, 127, 128, 129, 260])
+@pytest.mark.parametrize(("group", "columns"), [(8, 1), (8, 7), (32, 2), (32, 500)])
+def test_every_part_of_every_size(n: int, group: int, columns: int) -> None:
+    """What takes the interpreter long."""
+    test_every_part("cuda", n, group, columns)
 
 
 @on_device

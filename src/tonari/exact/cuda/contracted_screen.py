@@ -1,7 +1,7 @@
 """The screen of contracted rows in two steps, between which and after which others refine original rows.
 
     look       screen; of the members of the lowest groups, the nearest in p coordinates
-               -> whoever refines returns the k-th value of these by their original rows
+               -> the caller refines these by their original rows, and has their k-th value
     within     how far apart contracted rows of an answer no worse than that may be; all groups at or below that limit,
                and of their members those within it                               -> what is refined, and is it all?
 

@@ -39,7 +39,7 @@ _LARGEST_SHARE = 0.25  # of the points in a neighbourhood
 # compared, and where the points would be screened.
 OF_VALUES, OF_SCREEN = 1 << 32, 1 << 40
 _OF_ROUND = 8  # times as many have to be saved by a round
-_SAMPLE = 4096  # points that tell of how many a row cannot be separated
+_SAMPLE = 4096  # points by which are_inseparable decides
 _SLACK = 1 + 2.0**-20  # more than the roundings of bounds
 _TINY = 2.0**-70  # more than a distance loses by underflow
 _LARGEST = 1e30  # square of the length of a form row that has distances: keeps all sums finite
