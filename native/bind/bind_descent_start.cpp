@@ -125,7 +125,7 @@ void bind_descent_start(Module& module) {
       nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("begin"), nb::arg("end"),
       nb::arg("packed"), nb::arg("places").noconvert(),
       "The points of least score for queries [begin, end), written to their rows of `places`; see "
-      "nn_descent/score_block.hpp.");
+      "exact/score_block.hpp.");
 
   Class<BoundPieces>(module, "Pieces", "Rows in pieces, by cluster; see nn_descent/cluster_search.hpp.")
       .def(

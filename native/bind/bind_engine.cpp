@@ -1,5 +1,4 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -69,6 +68,8 @@ void check_look(const Form* look, const Form& form) {
   require(look->columns() < form.columns(), "look: expected fewer columns than the screen compares");
 }
 
+nb::tuple counts(const Looked& looked) { return nb::make_tuple(looked.pairs, looked.looked, looked.marked); }
+
 RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
   if (!order) return points;
   check_shape("order", *order, {points.n});
@@ -77,15 +78,9 @@ RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
   return points;
 }
 
-// The contracted copy of a run of points, or null; `screen`: the kernel of the screen after the look.
-const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& screen,
-                                    const Form* look) {
-  if (copy == nullptr) return nullptr;
-  require(look != nullptr, "contracted: the search has no look");
-  check_packed(*copy, look_kernel(screen), *look, Errors::measured);
-  require(copy->packed.base() == run.packed.base() && copy->packed.count() == run.packed.count(),
-          "contracted: expected the same points");
-  return &copy->packed;
+void check_looked(const BoundPoints& run, const Form* look) {
+  require(look != nullptr, "looks: the search has none");
+  require(run.look == look, "points are packed for another look, or none; expected that of the search");
 }
 
 namespace {
@@ -205,15 +200,15 @@ struct BoundBlock {
   }
 
   void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
-              bool take_stride, const BoundPoints* contracted) {
+              bool take_stride, bool looks) {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
-    const PackedPoints* const copy = contracted_copy(contracted, run, kernel, look);
+    if (looks) check_looked(run, look);
     check_run(run, points);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
     check_at_least("stride", stride, 0);
     if (stride > 0 && take_stride) check_at_least("sample_rank", spec.sample_rank, 1);
-    block.screen(run.packed, copy, group_begin, group_end, stride, take_stride);
+    block.screen(run.packed, looks, group_begin, group_end, stride, take_stride);
   }
 
   void end_sample() {
@@ -290,13 +285,12 @@ struct BoundJoin {
     check_run(run, points);
   }
 
-  void prepare(std::int64_t begin, std::int64_t end, const BoundPoints& run, const BoundPoints* contracted) {
+  void prepare(std::int64_t begin, std::int64_t end, const BoundPoints& run) {
     check_active(begin, end);
     check_points(run);
     check_range("rows", begin, end, run.packed.base(), run.packed.base() + run.packed.count());
-    const PackedPoints* const copy = contracted_copy(contracted, run, kernel, look);
-    require((copy == nullptr) == (look == nullptr), "contracted: expected the points in the form of the look");
-    join.prepare(begin, end, run.packed, copy);
+    if (look != nullptr) check_looked(run, look);
+    join.prepare(begin, end, run.packed);
   }
 
   void know(std::int64_t begin, std::int64_t end, const Known& values) {
@@ -332,8 +326,7 @@ struct BoundWorker {
     });
   }
 
-  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool both,
-              const BoundPoints* contracted) {
+  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool both, bool looks) {
     rows.check();
     require(active_begin == join.active.begin && rows.end <= join.active.end,
             "the join has opened other rows; call open() of the worker again");
@@ -345,7 +338,8 @@ struct BoundWorker {
       check_range("both: points", base + group_begin * size, base + std::min(group_end * size, run.packed.count()),
                   rows.end, join.active.end);
     }
-    worker.screen(run.packed, contracted_copy(contracted, run, join.kernel, join.look), group_begin, group_end, both);
+    if (looks) check_looked(run, join.look);
+    worker.screen(run.packed, looks, group_begin, group_end, both);
   }
 };
 
@@ -442,14 +436,28 @@ void bind_engine(Module& module) {
           "Writes every step-th row as the screen sees it, before rounding; NaN where it is beyond the screen's "
           "range.");
 
+  module.def(
+      "products",
+      [](const Matrix& rows, const Matrix& others, const Values& found) {
+        const auto count = static_cast<std::int64_t>(rows.shape(0)), d = static_cast<std::int64_t>(rows.shape(1));
+        const auto of = static_cast<std::int64_t>(others.shape(0));
+        check_shape("others", others, {of, d});
+        check_shape("found", found, {count, of});
+        Unlocked unlocked;
+        products(rows.data(), count, others.data(), of, d, found.data(), supported_isas().back());
+      },
+      nb::arg("rows").noconvert(), nb::arg("others").noconvert(), nb::arg("found").noconvert(),
+      "Writes the products of rows with others, on this thread alone: a BLAS would leave threads of its own spinning.");
+
   Class<BoundPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
       .def(
           "__init__",
           [](BoundPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
-             std::int64_t end, bool errors, const std::optional<RowOrder>& order) {
+             std::int64_t end, bool errors, const std::optional<RowOrder>& order, const Form* look) {
             const Kernel& chosen = kernel_named(kernel);
             RowsView rows = view_of(points, "points");
             check_form(form, chosen, "points", rows);
+            check_look(look, form);
             check_range("points", begin, end, 0, rows.n);
             if (order) {
               check_shape("order", *order, {rows.n});
@@ -458,14 +466,16 @@ void bind_engine(Module& module) {
             }
             const Errors kept = errors ? Errors::measured : Errors::ignored;
             Unlocked unlocked;
-            new (self) BoundPoints{PackedPoints(chosen, form, rows, begin, end, kept), &form, kept};
+            new (self) BoundPoints{PackedPoints(chosen, form, look, rows, begin, end, kept), &form, look, kept};
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
           nb::arg("errors") = true, nb::arg("order").noconvert().none() = nb::none(),
-          nb::keep_alive<1, 3>())  // the form, so that no other form takes its address
+          nb::arg("look").none() = nb::none(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 9>())  // the forms, so that no others take their addresses
       .def_prop_ro("group", [](const BoundPoints& points) { return points.packed.kernel().layout.point_group; })
       .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
       .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })
+      .def_prop_ro("looks", [](const BoundPoints& points) { return points.look != nullptr; })
       .def_prop_ro("nbytes", [](const BoundPoints& points) { return points.packed.bytes(); });
 
   Class<BoundJoin> join(module, "SelfJoin", "The points as their own queries; see exact/self_join.hpp.");
@@ -489,16 +499,15 @@ void bind_engine(Module& module) {
           nb::arg("sketch").noconvert().none() = nb::none(), nb::keep_alive<1, 3>(),
           nb::keep_alive<1, 12>())  // the forms
       .def_unlocked("open", &BoundJoin::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"),
-                    nb::arg("contracted").none() = nb::none())
+      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"))
       .def_unlocked("know", &BoundJoin::know, nb::arg("begin"), nb::arg("end"), nb::arg("values").noconvert());
 
   Class<BoundWorker>(module, "JoinWorker", "One thread's hand in a join; see exact/self_join.hpp.")
       .def(nb::init<BoundJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())
       .def_unlocked("open", &BoundWorker::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("screen", &BoundWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-                    nb::arg("both"), nb::arg("contracted").none() = nb::none())
-      .def_prop_ro("looked", [](const BoundWorker& self) { return self.worker.look().looked(); });
+                    nb::arg("both"), nb::arg("looks") = false)
+      .def_prop_ro("looked", [](const BoundWorker& self) { return counts(self.worker.look().looked()); });
 
   Class<BoundBlock> block(module, "RowBlock",
                           "A block of queries on its way through the engine; see exact/row_block.hpp.");
@@ -526,8 +535,8 @@ void bind_engine(Module& module) {
       .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"),
                     nb::arg("places").noconvert().none() = nb::none(), nb::arg("asked").noconvert().none() = nb::none())
       .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-                    nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::arg("contracted").none() = nb::none())
-      .def_prop_ro("looked", [](const BoundBlock& self) { return self.block.look().looked(); })
+                    nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::arg("looks") = false)
+      .def_prop_ro("looked", [](const BoundBlock& self) { return counts(self.block.look().looked()); })
       .def_unlocked("end_sample", &BoundBlock::end_sample)
       .def_unlocked("absorb", &BoundBlock::absorb, nb::arg("other"));
 

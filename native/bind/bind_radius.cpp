@@ -1,5 +1,4 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <cmath>
@@ -78,12 +77,13 @@ struct BoundRadius {
                 [this](std::int64_t first, std::int64_t last) { block.open(first, last); });
   }
 
-  bool screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, const BoundPoints* contracted) {
+  bool screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool looks) {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
     check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.n);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
-    block.screen(run.packed, contracted_copy(contracted, run, kernel, look), group_begin, group_end);
+    if (looks) check_looked(run, look);
+    block.screen(run.packed, looks, group_begin, group_end);
     return !block.full();
   }
 
@@ -150,11 +150,11 @@ void bind_radius(Module& module) {
           nb::keep_alive<1, 13>())  // the forms
       .def_unlocked("open", &BoundRadius::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("screen", &BoundRadius::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-                    nb::arg("contracted").none() = nb::none())
+                    nb::arg("looks") = false)
       .def_unlocked("absorb", &BoundRadius::absorb, nb::arg("other"))
       .def("count", &BoundRadius::count, nb::arg("counts").noconvert(),
            "Points found by each row, once all are screened; returns how many exact values were computed in vain.")
-      .def_prop_ro("looked", [](const BoundRadius& self) { return self.block.look().looked(); })
+      .def_prop_ro("looked", [](const BoundRadius& self) { return counts(self.block.look().looked()); })
       .def_prop_ro("full", [](const BoundRadius& self) { return self.block.full(); })
       .def_prop_ro("found", [](const BoundRadius& self) { return self.block.found(); });
   bind_write<float, std::int32_t>(block);

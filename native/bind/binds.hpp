@@ -14,6 +14,7 @@
 #include "core/metrics.hpp"
 #include "core/rows.hpp"
 #include "exact/kernels.hpp"
+#include "exact/look.hpp"
 #include "exact/pack.hpp"
 
 namespace tonari {
@@ -98,20 +99,22 @@ struct Rows {
 // Throws TypeError for other element types, and ValueError for rows without columns. `name` appears in messages.
 RowsView view_of(const Rows& rows, const char* name);
 
-// A packed run of points, and the form that it was packed in, kept alive with it.
+// A packed run of points, and the forms that it was packed in, kept alive with it.
 struct BoundPoints {
   PackedPoints packed;
   const Form* form;
+  const Form* look;  // or null
   Errors errors;
 };
 
 // Checks that the run was packed for the kernel and in this very form, with measured errors if they are needed.
 void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed);
-// Of a search that looks at contracted rows first: the form of the look, or null, and the contracted copy of a run of
-// points, or null.
+// Of a search that looks at contracted rows first: the form of the look, or null.
 void check_look(const Form* look, const Form& form);
-const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& screen,
-                                    const Form* look);
+// Checks that the run was packed for the look of the search, and that there is one.
+void check_looked(const BoundPoints& run, const Form* look);
+// How many pairs of a tile and a group there were, how many were looked at, and how many of those were marked.
+nanobind::tuple counts(const Looked& looked);
 // Which point is at each place.
 using RowOrder = nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 RowsView ordered(RowsView points, const std::optional<RowOrder>& order);

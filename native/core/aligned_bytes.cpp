@@ -2,8 +2,10 @@
 
 #if defined(__unix__)
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -35,6 +37,27 @@ AlignedBytes allocate(std::int64_t bytes, bool zeroed) {
   if (memory == nullptr) throw std::bad_alloc();
   if (zeroed) std::memset(memory, 0, rounded);
   return AlignedBytes(static_cast<std::byte*>(memory));
+}
+
+AlignedBytes allocate_whole(std::int64_t bytes) {
+#if defined(__linux__)
+  constexpr std::size_t page = std::size_t{1} << 21, least = page - page / 16;
+  if (const auto size = static_cast<std::size_t>(bytes); size >= least) {
+    // What is mapped before and behind the memory is returned. A last page of which nearly all is used is a large one.
+    const std::size_t in_pages = (size + page - 1) / page * page,
+                      small = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t kept = in_pages - size <= page / 16 ? in_pages : (size + small - 1) / small * small;
+    void* const mapped = mmap(nullptr, kept + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(mapped) % page) % page;
+    auto* const begin = static_cast<std::byte*>(mapped) + before;
+    if (before > 0) munmap(mapped, before);
+    if (before < page) munmap(begin + kept, page - before);
+    madvise(begin, kept, MADV_HUGEPAGE);  // a hint: small pages serve as well
+    return AlignedBytes(begin, FreeBytes{kept});
+  }
+#endif
+  return allocate(bytes);
 }
 
 }  // namespace tonari

@@ -26,8 +26,8 @@ double dot(const double* a, const double* b, std::int64_t d) {
   return sum;
 }
 
-// Makes the columns orthonormal, by Gram and Schmidt, twice; those that depend on others become zeros.
-void make_orthonormal(double* basis, std::int64_t d, std::int64_t count) {
+// Makes the columns orthonormal, by Gram and Schmidt; those that depend on others become zeros. Two passes leave rounding.
+void make_orthonormal(double* basis, std::int64_t d, std::int64_t count, int passes) {
   std::vector<double> columns(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < d; ++i) {
     for (std::int64_t a = 0; a < count; ++a) {
@@ -37,7 +37,7 @@ void make_orthonormal(double* basis, std::int64_t d, std::int64_t count) {
   for (std::int64_t a = 0; a < count; ++a) {
     double* column = columns.data() + a * d;
     double length = std::sqrt(dot(column, column, d));
-    for (int pass = 0; pass < 2 && length > 0; ++pass) {
+    for (int pass = 0; pass < passes && length > 0; ++pass) {
       for (std::int64_t i = 0; i < d; ++i) column[i] /= length;
       for (std::int64_t b = 0; b < a; ++b) {
         const double* other = columns.data() + b * d;
@@ -103,7 +103,7 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
       for (std::int64_t i = 0; i < d; ++i) column[i * kLanes] += (seen / count % 2 ? -1 : 1) * batch[r * padded(d) + i];
     }
   });
-  make_orthonormal(basis.data(), d, count);
+  make_orthonormal(basis.data(), d, count, 1);
   for (int round = 0; round < kRounds; ++round) {
     std::fill(moments.begin(), moments.end(), 0.0);
     sample.each([&](const double* batch, std::int64_t held) {
@@ -111,7 +111,7 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
       loops.add_moments(batch, held, d, products.data(), apart, moments.data());
     });
     basis.swap(moments);
-    make_orthonormal(basis.data(), d, count);
+    make_orthonormal(basis.data(), d, count, round + 1 < kRounds ? 1 : 2);
   }
   std::vector<double> found(static_cast<std::size_t>(d * count));
   for (std::int64_t i = 0; i < d; ++i) {
@@ -140,6 +140,24 @@ void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, do
       if (beyond) std::fill_n(out, columns, std::numeric_limits<double>::quiet_NaN());
       else std::copy_n(seen + r * apart, columns, out);
     }
+  }
+}
+
+void products(const double* rows, std::int64_t count, const double* others, std::int64_t of, std::int64_t d,
+              double* found, Isa isa) {
+  const PackLoops& loops = pack_loops(isa);
+  const std::int64_t width = padded(of);
+  AlignedVector<double> panels(static_cast<std::size_t>(padded(d) * width), 0.0);
+  for (std::int64_t j = 0; j < of; ++j) {
+    for (std::int64_t i = 0; i < d; ++i) panels[static_cast<std::size_t>(panel_place(d, i, j))] = others[j * d + i];
+  }
+  AlignedVector<double> batch(static_cast<std::size_t>(kBatch * padded(d)), 0.0);
+  AlignedVector<double> of_batch(static_cast<std::size_t>(kBatch * width));
+  for (std::int64_t first = 0; first < count; first += kBatch) {
+    const std::int64_t held = std::min(kBatch, count - first);
+    for (std::int64_t r = 0; r < held; ++r) std::copy_n(rows + (first + r) * d, d, batch.data() + r * padded(d));
+    loops.multiply(batch.data(), held, d, panels.data(), width, of_batch.data());
+    for (std::int64_t r = 0; r < held; ++r) std::copy_n(of_batch.data() + r * width, of, found + (first + r) * of);
   }
 }
 

@@ -17,4 +17,8 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
 // Every step-th row as the screen sees it, before rounding: form.columns() values each, NaN where it is beyond range.
 void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa);
 
+// found[i][j] = <rows[i], others[j]> for `count` rows and `of` others of d values, summed in float64.
+void products(const double* rows, std::int64_t count, const double* others, std::int64_t of, std::int64_t d,
+              double* found, Isa isa);
+
 }  // namespace tonari

@@ -89,6 +89,14 @@ struct Task {
   }
 };
 
+// Loads a threshold, which another thread may lower at the same time (RowStates::set_threshold): an old one lets more
+// through.
+inline float load_threshold(const float* p) {
+  float threshold;
+  __atomic_load(p, &threshold, __ATOMIC_RELAXED);
+  return threshold;
+}
+
 struct Kernel {
   const char* name = nullptr;  // operation/precision/instruction set: "inner/int8/avx2", "l1/float32/generic"
   Precision precision;

@@ -30,8 +30,9 @@ ReverseView QueriesAsPoints::view(const float* threshold) const {
           .tile_rest = tile_rest.data()};
 }
 
-void Look::open(const RowsView& queries, std::int64_t begin, std::int64_t end) {
-  if (form_ != nullptr) queries_ = PackedQueries(kernel_, *form_, queries, begin, end);
+PackedQueries Look::open(const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end) {
+  if (form_ == nullptr) return PackedQueries(screen_, form, queries, begin, end);
+  return PackedQueries(screen_, form, *form_, queries, begin, end, queries_);
 }
 
 void Look::mark(const PackedPoints* points, Task& task) {
@@ -43,11 +44,15 @@ void Look::mark(const PackedPoints* points, Task& task) {
   look.queries.threshold = task.queries.threshold;
   if (task.reverse.threshold != nullptr) look.reverse = reverse_.view(task.reverse.threshold);
   look.depth = packed_depth(kernel_, form_->columns());
+  points->balls().mark(look, queries_, reached_);
+  look.marked = reached_.groups.data();
   look.marks = marks_.data();
   kernel_.screen(look);
   task.marked = marks_.data();
-  looked_ += std::ssize(marks_);
-  marked_ += std::accumulate(marks_.begin(), marks_.end(), std::int64_t{0});
+  const auto count = [](const std::vector<std::uint8_t>& marks) {
+    return std::accumulate(marks.begin(), marks.end(), std::int64_t{0});
+  };
+  looked_.pairs += std::ssize(marks_), looked_.looked += count(reached_.groups), looked_.marked += count(marks_);
 }
 
 }  // namespace tonari

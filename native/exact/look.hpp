@@ -1,6 +1,7 @@
 // A look at contracted rows before all columns are compared: which groups of points may hold a survivor.
 //
 //   for tile of queries, for group of points:
+//     the ball around the group                passed over if no query reaches it (exact/balls.hpp)
 //     contracted scores, of p columns          each at most the score (exact/form.hpp)
 //     mark the group for the tile              if its least lower bound reaches a threshold
 //   the screen of all d columns visits what is marked
@@ -9,8 +10,7 @@
 // thresholds serve both, and what is not marked holds no survivor (docs/exactness.md, "A look at contracted rows").
 #pragma once
 
-#include <utility>
-
+#include "exact/balls.hpp"
 #include "exact/pack.hpp"
 
 namespace tonari {
@@ -25,31 +25,37 @@ struct QueriesAsPoints {
   ReverseView view(const float* threshold) const;
 };
 
+// Pairs of a tile and a group: all, those that were looked at, and of those the marked ones.
+struct Looked {
+  std::int64_t pairs = 0, looked = 0, marked = 0;
+};
+
 class Look {
  public:
-  // A look before a screen. Null: there is none, and open() and mark() do nothing.
-  Look(const Kernel& screen, const Form* form) : kernel_(form == nullptr ? screen : look_kernel(screen)), form_(form) {}
+  // A look before a screen. Null: there is none, and mark() does nothing.
+  Look(const Kernel& screen, const Form* form)
+      : screen_(screen), kernel_(form == nullptr ? screen : look_kernel(screen)), form_(form) {}
 
-  // Starts on queries [begin, end).
-  void open(const RowsView& queries, std::int64_t begin, std::int64_t end);
-  // Marks the groups that `task` has to visit. `points`: the contracted copy of the task's points, in the same groups;
-  // null: all groups are visited.
+  // Starts on queries [begin, end), and returns them packed for the screen, in its form.
+  PackedQueries open(const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end);
+  // Marks the groups that `task` has to visit. `points`: the contracted copy of the task's points; null: it visits all.
   void mark(const PackedPoints* points, Task& task);
 
   const Kernel& kernel() const { return kernel_; }
   const Form* form() const { return form_; }
   const PackedQueries& queries() const { return queries_; }
   QueriesAsPoints& reverse() { return reverse_; }
-  // Pairs of a tile and a group that were looked at, and of those the marked ones.
-  std::pair<std::int64_t, std::int64_t> looked() const { return {looked_, marked_}; }
+  const Looked& looked() const { return looked_; }
 
  private:
+  const Kernel& screen_;
   const Kernel& kernel_;
   const Form* form_;
   PackedQueries queries_;
   QueriesAsPoints reverse_;
+  Balls::Marks reached_;
   std::vector<std::uint8_t> marks_;
-  std::int64_t looked_ = 0, marked_ = 0;
+  Looked looked_;
 };
 
 }  // namespace tonari

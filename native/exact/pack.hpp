@@ -4,39 +4,65 @@
 // about the data: |x|, |x - x^| and |x^| are computed in float64 and rounded up.
 #pragma once
 
+#include <memory>
+
 #include "core/aligned_bytes.hpp"
 #include "exact/form.hpp"
 #include "exact/kernels.hpp"
 
 namespace tonari {
 
-struct Norms;
+class Balls;
 
 // Whether errors are measured, or taken as zero where no certificate is needed.
 enum class Errors { measured, ignored };
 
-// The packed copy of a run of points. Rows beyond `count` pad the last group and never survive.
+// Groups of rows in a kernel's layout, and what bounds their scores. Rows beyond `count` pad the last group and never
+// survive.
+struct PackedGroups {
+  PackedGroups(const Kernel& kernel, std::int64_t columns, std::int64_t count);
+
+  PointsView view(std::int64_t base) const;
+  std::int64_t bytes() const;
+  // Bounds of the row at a place, rounded so that they stay bounds; its score starts at `term` - `own`.
+  void bound(std::int64_t place, double term, double own, double query, double rest);
+  // A row beyond the screen's range always survives, so that only its exact value judges it.
+  void let_pass(std::int64_t place);
+
+  std::int64_t group, count, groups, data_bytes;
+  AlignedBytes data;
+  std::vector<float> low, error_query, error_rest, error_own, group_error_query, group_error_rest, group_scale;
+  std::vector<std::int32_t> correction;
+};
+
+// The packed copy of a run of points, and the contracted copy of the same points if there is a look.
 class PackedPoints {
  public:
-  PackedPoints(const Kernel& kernel, const Form& form, const RowsView& points, std::int64_t begin, std::int64_t end,
-               Errors errors = Errors::measured);
+  // `look`: the form of a look before the screen, or null.
+  PackedPoints(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, std::int64_t begin,
+               std::int64_t end, Errors errors = Errors::measured);
+  PackedPoints(PackedPoints&& other) noexcept;
+  ~PackedPoints();
 
-  PointsView view() const;
+  PointsView view() const { return packed_.view(base_); }
   std::int64_t base() const { return base_; }
-  std::int64_t count() const { return count_; }
-  std::int64_t groups() const { return groups_; }
+  std::int64_t count() const { return packed_.count; }
+  std::int64_t groups() const { return packed_.groups; }
   std::int64_t bytes() const;
   const Kernel& kernel() const { return *kernel_; }
+  // The same points, in the same groups, in the form of the look; null without one.
+  const PackedPoints* contracted() const { return contracted_.get(); }
+  // Of a contracted copy: the balls around its groups.
+  const Balls& balls() const { return *balls_; }
 
  private:
-  void keep_errors(const Form& form, std::int64_t point, double gamma, double term, const Norms& norms);
+  PackedPoints(const Kernel& kernel, std::int64_t columns, std::int64_t begin, std::int64_t end);
 
   const Kernel* kernel_;
-  std::int64_t base_, count_, groups_;
-  AlignedBytes data_;
-  std::int64_t data_bytes_;
-  std::vector<float> low_, error_query_, error_rest_, error_own_, group_error_query_, group_error_rest_, group_scale_;
-  std::vector<std::int32_t> correction_;
+  std::int64_t base_;
+  PackedGroups packed_;
+  std::unique_ptr<PackedPoints> contracted_;
+  std::unique_ptr<Balls> balls_;
 };
 
 // A block of packed queries, padded to whole tiles.
@@ -44,6 +70,9 @@ struct PackedQueries {
   PackedQueries() = default;
   PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end,
                 Errors errors = Errors::measured);
+  // The same, and `contracted`: the same queries in the form of the look before that screen.
+  PackedQueries(const Kernel& kernel, const Form& form, const Form& look, const RowsView& queries, std::int64_t begin,
+                std::int64_t end, PackedQueries& contracted);
 
   QueriesView view() const;
 
@@ -53,6 +82,9 @@ struct PackedQueries {
   std::vector<float> norm, rest, step;
   std::vector<double> shift;  // what the score leaves out (query_term)
   std::vector<char> beyond;   // rows too large for the screen
+
+ private:
+  PackedQueries(const Kernel& kernel, const Form& form, std::int64_t count);
 };
 
 int packed_depth(const Kernel& kernel, std::int64_t d);

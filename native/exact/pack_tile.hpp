@@ -88,33 +88,59 @@ inline void to_elementwise_form(const Form& form, double* row) {
   });
 }
 
-inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, double* row) {
-  with_type(rows.dtype,
-            [&](auto zero) { load_padded(static_cast<const decltype(zero)*>(row_pointer(rows, i)), rows.d, row); });
-  const double* centre = form.centre.data();
+// row = scale (from - centre), and its squared norm.
+template <class T>
+inline double read_centred(const Form& form, const T* from, double* row) {
+  const double* const centre = form.centre.data();
   const double scale = form.scale;
-  switch (family_of(form.metric)) {
-    case Family::squares:
-    case Family::products:
-      replace(row, form.d, [=](Lanes x, std::int64_t at) { return (x - Lanes::load(centre + at)) * scale; });
-      break;
-    case Family::angles: to_angular_form(form, row); break;
-    case Family::terms: to_elementwise_form(form, row); break;
-  }
-  Half square = 0.0, product = 0.0;
+  Half square = 0.0;
+  const auto take = [&](Half x, std::int64_t at) {
+    const Half y = (x - Half::load(centre + at)) * scale;
+    y.store(row + at);
+    square = square + y * y;
+  };
+  std::int64_t i = 0;
+  for (; i + Half::lanes <= form.d; i += Half::lanes) take(Half::load(from + i), i);
+  T end[kLanes] = {};
+  std::memcpy(end, from + i, static_cast<std::size_t>(form.d - i) * sizeof(T));
+  for (std::int64_t at = 0; i + at < padded(form.d); at += Half::lanes) take(Half::load(end + at), i + at);
+  return total(square);
+}
+
+inline double square_of(const Form& form, const double* row) {
+  Half square = 0.0;
   for (std::int64_t at = 0; at < form.d; at += Half::lanes) {
     const Half x = Half::load(row + at);
     square = square + x * x;
   }
-  if (form.centre_square > 0) {
-    for (std::int64_t at = 0; at < form.d; at += Half::lanes) {
-      product = product + Half::load(centre + at) * scale * Half::load(row + at);
-    }
-  }
-  return {.square = total(square), .centre = total(product)};
+  return total(square);
 }
 
-constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 4 : 2;  // half of the registers hold sums
+inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, double* row) {
+  RowTerms terms;
+  const Family family = family_of(form.metric);
+  with_type(rows.dtype, [&](auto zero) {
+    const auto* from = static_cast<const decltype(zero)*>(row_pointer(rows, i));
+    if (family == Family::squares || family == Family::products) terms.square = read_centred(form, from, row);
+    else load_padded(from, rows.d, row);
+  });
+  if (family == Family::angles || family == Family::terms) {
+    if (family == Family::angles) to_angular_form(form, row);
+    else to_elementwise_form(form, row);
+    terms.square = square_of(form, row);
+  }
+  if (form.centre_square > 0) {
+    Half product = 0.0;
+    for (std::int64_t at = 0; at < form.d; at += Half::lanes) {
+      product = product + Half::load(form.centre.data() + at) * form.scale * Half::load(row + at);
+    }
+    terms.centre = total(product);
+  }
+  return terms;
+}
+
+// Half of the registers hold sums, or all of AVX-512's that broadcasts leave: a panel is read once for so many rows.
+constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 8 : 2;
 
 // products[r] = S(rows[r][i] matrix[i]) for ROWS rows, panel by panel of the matrix.
 template <int ROWS>
@@ -132,14 +158,17 @@ inline void multiply_rows(const double* rows, std::int64_t d, const double* matr
   }
 }
 
-// The same for any number of rows, whose products lie `apart` values apart.
+// The same for any number of rows, whose products lie `apart` values apart: so many at once as are left, ROWS at most.
+template <int ROWS = kRowsAtOnce>
 inline void multiply_all(const double* rows, std::int64_t count, std::int64_t d, const double* matrix,
                          std::int64_t width, double* products, std::int64_t apart) {
   std::int64_t r = 0;
-  for (; r + kRowsAtOnce <= count; r += kRowsAtOnce) {
-    multiply_rows<kRowsAtOnce>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
+  for (; r + ROWS <= count; r += ROWS) {
+    multiply_rows<ROWS>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
   }
-  for (; r < count; ++r) multiply_rows<1>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
+  if constexpr (ROWS > 1) {
+    multiply_all<ROWS / 2>(rows + r * padded(d), count - r, d, matrix, width, products + r * apart, apart);
+  }
 }
 
 inline void multiply(const double* rows, std::int64_t count, std::int64_t d, const double* matrix, std::int64_t width,

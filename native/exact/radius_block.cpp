@@ -25,8 +25,7 @@ RadiusBlock::RadiusBlock(const Kernel& kernel, const Form& form, const Form* loo
       look_(kernel, look) {}
 
 void RadiusBlock::open(std::int64_t begin, std::int64_t end) {
-  packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
-  look_.open(queries_, begin, end);
+  packed_ = look_.open(form_, queries_, begin, end);
   begin_ = begin, count_ = end - begin;
   found_ = vain_ = 0;
   full_ = false;
@@ -59,8 +58,7 @@ void RadiusBlock::start(std::int64_t r) {
   if (!spec_.lists && !form_.contracts()) row.within = bounds_.score_within(limit, shift);
 }
 
-void RadiusBlock::screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
-                         std::int64_t group_end) {
+void RadiusBlock::screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end) {
   if (full_) return;
   const std::int64_t size = kernel_.layout.point_group, base = points.base();
   if (spec_.later && points_.order == nullptr) {
@@ -87,7 +85,7 @@ void RadiusBlock::screen(const PackedPoints& points, const PackedPoints* contrac
                 },
             .keep_reverse = nullptr,
             .context = &keeper};
-  look_.mark(contracted, task);
+  look_.mark(looks ? points.contracted() : nullptr, task);
   kernel_.screen(task);
   const std::int64_t begin = base + group_begin * size, end = base + std::min(group_end * size, points.count());
   for (std::int64_t r = 0; r < count_ && begin < end; ++r) {

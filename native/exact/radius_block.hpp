@@ -32,10 +32,8 @@ class RadiusBlock {
 
   // Starts on queries [begin, end).
   void open(std::int64_t begin, std::int64_t end);
-  // Screens groups [group_begin, group_end) of `points`, unless the block is full. `contracted`: the same points in the
-  // form of the look; null: without one.
-  void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
-              std::int64_t group_end);
+  // Screens groups [group_begin, group_end) of `points`, unless the block is full; after a look, if wanted and there is one.
+  void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end);
   // Adds what `other` found for the same queries among other points.
   void absorb(RadiusBlock& other);
   // Evaluates what is pending and writes how many points each row found; returns how many exact values were computed

@@ -19,8 +19,7 @@ RowBlock::RowBlock(const Kernel& kernel, const Form& form, const Form* look, con
       states_(form, queries, points, spec, isa) {}
 
 void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked) {
-  packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
-  look_.open(queries_, begin, end);
+  packed_ = look_.open(form_, queries_, begin, end);
   states_.open(begin, end - begin, kFirstRoom);
   for (std::int64_t row = 0; row < end - begin; ++row) {
     const auto at = static_cast<std::size_t>(row);
@@ -30,8 +29,8 @@ void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* pl
   }
 }
 
-void RowBlock::screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
-                      std::int64_t group_end, std::int64_t stride, bool take_stride) {
+void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end,
+                      std::int64_t stride, bool take_stride) {
   const bool sampling = stride != 0 && take_stride;
   struct Keeper {
     RowStates& states;
@@ -56,7 +55,7 @@ void RowBlock::screen(const PackedPoints& points, const PackedPoints* contracted
                 },
             .keep_reverse = nullptr,
             .context = &keeper};
-  if (!sampling) look_.mark(contracted, task);
+  if (!sampling) look_.mark(looks ? points.contracted() : nullptr, task);
   kernel_.screen(task);
   if (sampling) return;  // rows beyond the screen meet every point once, in the second pass
   const std::int64_t size = kernel_.layout.point_group;

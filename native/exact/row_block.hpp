@@ -16,10 +16,10 @@ class RowBlock {
   // Starts on queries [begin, end). `places`: of every query, where in the order of the points those near it are; or null.
   // `asked`: the queries as the points are in the sketch; element c of query i is asked[i * spec.sketch.count + c].
   void open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked);
-  // Screens groups [group_begin, group_end) of `points`; stride and take_stride as in Task. `contracted`: the same points
-  // in the form of the look; null: without one.
-  void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
-              std::int64_t group_end, std::int64_t stride, bool take_stride);
+  // Screens groups [group_begin, group_end) of `points`, after a look if wanted and there is one; stride and take_stride as
+  // in Task.
+  void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end,
+              std::int64_t stride, bool take_stride);
   const Look& look() const { return look_; }
   void end_sample() { states_.end_sample(scratch_); }
   void absorb(RowBlock& other) { states_.absorb(other.states_, scratch_); }

@@ -12,14 +12,8 @@ namespace {
 using Floats = Register<float>;
 using Int32s = Register<std::int32_t>;
 
-// Loads thresholds, which another thread may lower at the same time (RowStates::set_threshold): an old one lets more
-// through. Each lane of a register is as atomic as a float32, which C++ cannot express, so under ThreadSanitizer they
-// are loaded one by one.
-inline float load_threshold(const float* p) {
-  float threshold;
-  __atomic_load(p, &threshold, __ATOMIC_RELAXED);
-  return threshold;
-}
+// Loads thresholds as load_threshold does. Each lane of a register is as atomic as a float32, which C++ cannot express, so
+// under ThreadSanitizer they are loaded one by one.
 inline Floats load_thresholds(const float* p) {
 #if defined(__SANITIZE_THREAD__)
   alignas(64) float lanes[Floats::lanes];

@@ -66,8 +66,7 @@ void SelfJoin::open(std::int64_t begin, std::int64_t end) {
   }
 }
 
-void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed,
-                       const PackedPoints* contracted) {
+void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed) {
   const PackLoops& loops = pack_loops(kernel_.isa);
   std::vector<double> row(static_cast<std::size_t>(padded(form_.d)));
   Scratch scratch;
@@ -83,7 +82,7 @@ void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints&
     std::copy(view.error_own + first, view.error_own + last, to.own.data() + place);
   };
   copy(packed, whole_);
-  if (look_ != nullptr) copy(*contracted, contracted_);
+  if (look_ != nullptr) copy(*packed.contracted(), contracted_);
 }
 
 void SelfJoin::know(std::int64_t begin, std::int64_t end, const double* values) {
@@ -113,17 +112,16 @@ template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std:
 void JoinWorker::open(std::int64_t begin, std::int64_t end) {
   begin_ = begin - join_.states_.begin();
   count_ = end - begin;
-  packed_ = PackedQueries(join_.kernel_, join_.form_, join_.points_, begin, end);
+  packed_ = look_.open(join_.form_, join_.points_, begin, end);
   reverse_.set(join_.kernel_, packed_, join_.whole_.low.data() + begin_, join_.whole_.own.data() + begin_, count_);
-  look_.open(join_.points_, begin, end);
   if (look_.form() == nullptr) return;
   const SelfJoin::AsPoints& contracted = join_.contracted_;
   look_.reverse().set(look_.kernel(), look_.queries(), contracted.low.data() + begin_, contracted.own.data() + begin_,
                       count_);
 }
 
-void JoinWorker::screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
-                        std::int64_t group_end, bool both) {
+void JoinWorker::screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end,
+                        bool both) {
   RowStates& states = join_.states_;
   struct Keeper {
     RowStates& states;
@@ -162,7 +160,7 @@ void JoinWorker::screen(const PackedPoints& points, const PackedPoints* contract
                   self.keep(self.points + point, {lower, upper, self.begin + self.queries + row});
                 },
             .context = &keeper};
-  look_.mark(contracted, task);
+  look_.mark(looks ? points.contracted() : nullptr, task);
   join_.kernel_.screen(task);
 }
 

@@ -23,8 +23,7 @@ class SelfJoin {
 
   // Makes rows [begin, end) active; prepare() must then be called for all of them, in any order and on any threads.
   void open(std::int64_t begin, std::int64_t end);
-  // `contracted`: the same points in the form of the look, if there is one.
-  void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed, const PackedPoints* contracted);
+  void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
   // Prepared rows from `begin` on have k neighbours already, the last at these returned values (not finite: they do not).
   // They may then find fewer than k, and keep nothing that is farther.
   void know(std::int64_t begin, std::int64_t end, const double* values);
@@ -56,8 +55,7 @@ class JoinWorker {
 
   void open(std::int64_t begin, std::int64_t end);
   // `both`: the groups are active rows after the block, so that their points get survivors too.
-  void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
-              std::int64_t group_end, bool both);
+  void screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end, bool both);
   const Look& look() const { return look_; }
 
  private:

@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "nn_descent/score_block.hpp"
+#include "exact/score_block.hpp"
 
 namespace tonari {
 

@@ -279,7 +279,7 @@ _NATIVE = (
     ),
     Fault(
         "descent-self-listed",
-        "native/nn_descent/score_block.cpp",
+        "native/exact/score_block.cpp",
         "written += places[written] != own;",
         "++written;",
         "a point is in its own list at the start",

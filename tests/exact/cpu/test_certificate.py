@@ -20,7 +20,6 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints, search_prepared
-from tonari.exact.cpu.prepared import Packed
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
@@ -43,8 +42,8 @@ class SeenAs(PreparedPoints):
 
     def pack(
         self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None, *, looks: bool = True
-    ) -> list[Packed]:
-        return [Packed(_native.PackedPoints(kernel, self.form, self.seen, *bounds), None) for bounds in slices]
+    ) -> list[_native.PackedPoints]:
+        return [_native.PackedPoints(kernel, self.form, self.seen, *bounds) for bounds in slices]
 
 
 def search_seen_as(queries: Array, points: Array, seen: Array, isa: str, precision: str) -> Neighbors:

@@ -22,7 +22,7 @@ Sketch = npt.NDArray[np.float32]
 _PER_CENTRE = 16  # rows of the sample for each centre
 _ROUNDS = 3
 _AT_ONCE = 4096  # rows of a thread's task
-_PRODUCTS = 1 << 18  # of a multiplication that OpenBLAS does on one thread
+_BLOCK = 256  # rows that meet the centres together
 
 
 class Near(NamedTuple):
@@ -31,7 +31,7 @@ class Near(NamedTuple):
     Attributes
     ----------
     places : int64 array of shape (m,)
-        Where the points near each query begin.
+        Of each query, a place that points near it are around.
     asked : float32 array of shape (m, columns)
         The queries as the points are in the sketch.
     """
@@ -52,39 +52,52 @@ class Clusters:
     points : array of shape (n, d), checked
     form : Form
         Contracted to the few columns by which clusters are found.
+    kernel : str
+        Compares rows in those few columns.
     workers : Workers
 
     Attributes
     ----------
     order : int64 array of shape (n,)
         The points, by clusters.
-    begins : int64 array
-        Where the points of each cluster begin in that order.
+    middles : int64 array
+        The place in that order that is in the middle of each cluster.
     sketch : float32 array of shape (columns, n)
         The points in few columns, by their place in that order.
     """
 
-    def __init__(self, points: npt.NDArray[Any], form: _native.Form, workers: Workers) -> None:
+    def __init__(self, points: npt.NDArray[Any], form: _native.Form, kernel: str, workers: Workers) -> None:
         n = len(points)
-        self._form = form
+        self._form, self._kernel = form, kernel
         self._workers = workers
         count = min(n, max(1, round(math.sqrt(n))))
         rows = self._rows(points)
-        sample = rows[:: max(1, n // (_PER_CENTRE * count))]
-        self._centres = _chain(_centres(sample, count))
-        found = self._nearest(rows)
+        sample = np.ascontiguousarray(rows[:: max(1, n // (_PER_CENTRE * count))])
+        self._centres = _chain(self._lloyd(sample, count))
+        found = self._nearest(rows, self._centres)
         self.order: Numbers = np.argsort(found, kind="stable")
-        self.begins: Numbers = np.searchsorted(found[self.order], np.arange(count))
-        self.sketch: Sketch = np.ascontiguousarray(rows[self.order].T)
+        sizes = np.bincount(found, minlength=count)
+        self.middles: Numbers = np.cumsum(sizes) - (sizes + 1) // 2
+        self.sketch = self._by_place(rows)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:
         """Return where queries are in the order."""
         rows = self._rows(queries)
-        return Near(self.begins[self._nearest(rows)], rows)
+        return Near(self.middles[self._nearest(rows, self._centres)], rows)
 
     def of_points(self) -> Near:
         """Return where the points are, in their order."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
+
+    def _by_place(self, rows: Sketch) -> Sketch:
+        sketch = np.empty(rows.shape[::-1], np.float32)
+
+        def work(part: slice) -> None:
+            self._workers.check()
+            sketch[:, part] = rows[self.order[part]].T
+
+        self._workers.map(work, cut(len(rows), _AT_ONCE))
+        return sketch
 
     def _rows(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """Return rows in few columns; zeros for those beyond the screen's range."""
@@ -99,41 +112,33 @@ class Clusters:
         self._workers.map(work, cut(len(rows), _AT_ONCE))
         return out
 
-    def _nearest(self, rows: npt.NDArray[np.float32]) -> Numbers:
-        out = np.empty(len(rows), np.int64)
+    def _nearest(self, rows: Sketch, centres: Sketch) -> npt.NDArray[Any]:
+        """Return the number of the centre nearest to each row, in the least type, which is sorted soonest."""
+        form = _native.Form("sqeuclidean", [0.0] * centres.shape[1], 1.0)
+        packed = [_native.PackedPoints(self._kernel, form, centres, 0, len(centres), errors=False)]
+        places = np.empty((len(rows), 1), np.int32)
 
         def work(part: slice) -> None:
             self._workers.check()
-            out[part] = _nearest(rows[part], self._centres)
+            for begin in range(part.start, part.stop, _BLOCK):
+                end = min(begin + _BLOCK, part.stop)
+                _native.best_scores(self._kernel, form, rows, begin, end, packed, places)
 
         self._workers.map(work, cut(len(rows), _AT_ONCE))
-        return out
+        return places[:, 0].astype(np.min_scalar_type(len(centres)))
+
+    def _lloyd(self, sample: Sketch, count: int) -> Sketch:
+        """Return the means of Lloyd's clusters of a sample; those that lose all rows stay where they are."""
+        centres = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)].copy()
+        for _ in range(_ROUNDS):
+            nearest = self._nearest(sample, centres)
+            order = np.argsort(nearest, kind="stable")
+            kept, begins, sizes = np.unique(nearest[order], return_index=True, return_counts=True)
+            centres[kept] = np.add.reduceat(sample[order], begins) / sizes[:, None].astype(np.float32)
+        return centres
 
 
-def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Numbers:
-    found = np.empty(len(rows), np.int64)
-    # |c|^2 - 2 <r, c>, by products so small that BLAS leaves them to this thread: threads of its own would spin while
-    # those of the caller work.
-    factors = np.vstack([-2 * centres.T, np.einsum("ij,ij->i", centres, centres)])
-    at_once = max(1, _PRODUCTS // factors.size)
-    for part in cut(len(rows), at_once):
-        scores = np.column_stack([rows[part], np.ones(part.stop - part.start, np.float32)]) @ factors
-        scores.argmin(axis=1, out=found[part])
-    return found
-
-
-def _centres(sample: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
-    """Return the means of Lloyd's clusters of a sample; those that lose all rows stay where they are."""
-    centres = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)].copy()
-    for _ in range(_ROUNDS):
-        nearest = _nearest(sample, centres)
-        order = np.argsort(nearest, kind="stable")
-        kept, begins, sizes = np.unique(nearest[order], return_index=True, return_counts=True)
-        centres[kept] = np.add.reduceat(sample[order], begins) / sizes[:, None].astype(np.float32)
-    return centres
-
-
-def _chain(centres: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _chain(centres: Sketch) -> Sketch:
     """Return the centres so that each is followed by the nearest one that is left."""
     left = centres.copy()
     at = 0

@@ -37,6 +37,7 @@ _MOST_LEFT = 0.02  # share of the points that a look's contracted rows may leave
 # they have in common, and up to a quarter for what they have not: candidates whose nearest point is none.
 _COMMON, _SINGLE, _PAIRS = 3, 0.25, 384
 _SIDE_BY_SIDE = 4  # one of so many rows of the sample is asked for its nearest
+_BALLS = 1 / 8  # of the time of a look at all points: comparing the balls around their groups, of 4 to 16 points
 _EPILOGUE = 32  # columns that take as long as judging a tile's scores
 # Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
@@ -107,10 +108,12 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
     return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
 
 
-def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: int, marked: int) -> bool:
-    """Return whether a look takes less time than it saves, given the tiles and groups that it marked."""
+def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
+    """Return whether a look takes less time than it saves, given pairs: all, looked at, and marked."""
+    pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
-    return marked * screen + looked * _pair_seconds(plan, _look_precision(plan, precision), look_dim) < looked * screen
+    look = (seen + pairs * _BALLS) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
+    return marked * screen + look < pairs * screen
 
 
 def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
@@ -120,7 +123,8 @@ def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _
 
 def _clusters(points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan) -> Clusters:
     """Return clusters of the points in the first columns of a contracted form: the same directions serve both."""
-    return Clusters(points, made.narrowed(min(CLUSTER_COLUMNS, made.columns)), Workers(plan.threads))
+    narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
+    return Clusters(points, narrow, plan.kernel("float32"), Workers(plan.threads))
 
 
 class Seen(NamedTuple):
@@ -163,31 +167,24 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
     """Return about how many candidates a row will have once its k-th distance is known."""
     n, d, widths = plan.n, plan.d, [LOOKED_FIRST, *contracted_widths(plan.d)]
     step = -(-len(points) // SAMPLE_ROWS)
-    whole, wide = (
-        _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, widths[-1]))
-    )
+    whole, wide = (_rows(seen, points, step, columns) for seen, columns in ((form, d), (made, widths[-1])))
     size = len(whole)
     rank = -(-plan.k * size // n)
     if size <= rank:
         every = dict.fromkeys(widths, 1.0)
         return Seen(n, dict.fromkeys(widths, n), 1.0, every, every)
-    squares, pilot = np.einsum("ij,ij->i", whole, whole), slice(0, None, -(-size // _QUERIES))
-    own = np.arange(size)[pilot]
+    squares = np.einsum("ij,ij->i", whole, whole)
+    own = np.arange(0, size, -(-size // _QUERIES))
 
-    def scores_of(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        found: npt.NDArray[np.float32] = squares - 2 * rows[pilot] @ rows.T
-        found[np.arange(len(own)), own] = np.inf
-        return found
-
-    scores = scores_of(whole)
+    scores = _scores(whole, own, squares)
     kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
     norms, rounding = np.sqrt(squares), _rounding(whole, squares, plan)
-    errors = 2 * (norms[pilot, None] * rounding + rounding[pilot, None] * norms)
+    errors = 2 * (norms[own, None] * rounding + rounding[own, None] * norms)
     in_whole = np.count_nonzero(scores <= kth + 2 * errors, axis=1) * (n / size)
     some, nearest = _nearest(_narrowed(wide, min(CLUSTER_COLUMNS, widths[0])), squares)
     left, alone = {}, {}
     for columns in widths:
-        candidates = scores_of(_narrowed(wide, columns)) <= kth
+        candidates = _scores(_narrowed(wide, columns), own, squares) <= kth
         left[columns] = float(np.mean(candidates))
         beside_them = candidates[:, nearest][candidates[:, some]]
         alone[columns] = 1 - float(np.mean(beside_them)) if beside_them.size else 1.0
@@ -201,25 +198,29 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
     )
 
 
-def _nearest(
-    rows: npt.NDArray[np.float32], squares: npt.NDArray[np.float32]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
+    """Return the scores of all rows for those that are asked for, infinity for themselves."""
+    found = np.empty((len(rows), len(asked)))
+    _native.products(rows, rows[asked], found)
+    found *= -2
+    found += squares[:, None]
+    found[asked, np.arange(len(asked))] = np.inf
+    return np.ascontiguousarray(found.T)
+
+
+def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the numbers of some rows, and of the row nearest to each."""
     some = np.arange(0, len(rows), _SIDE_BY_SIDE)
-    scores = rows[some] @ rows.T
-    scores *= -2
-    scores += squares
-    scores[np.arange(len(some)), some] = np.inf
-    return some, scores.argmin(axis=1)
+    return some, _scores(rows, some, squares).argmin(axis=1)
 
 
-def _narrowed(rows: npt.NDArray[np.float32], columns: int) -> npt.NDArray[np.float32]:
+def _narrowed(rows: Floats, columns: int) -> Floats:
     """Return contracted rows with fewer directions: what is left of them joins the rest."""
     rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
     return np.column_stack([rows[:, : columns - 1], rest])
 
 
-def _rounding(rows: npt.NDArray[np.float32], squares: npt.NDArray[np.float32], plan: ExactPlan) -> Any:
+def _rounding(rows: Floats, squares: Floats, plan: ExactPlan) -> Any:
     """Return about how far the rows are from the rounded ones of the first screen."""
     first = plan.precisions[0]
     if first == "int8":

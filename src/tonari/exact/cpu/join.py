@@ -19,7 +19,7 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.core.workers import Workers
-from tonari.exact.cpu.prepared import Packed, PreparedPoints
+from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.memory import JOIN_BLOCK, JOIN_GROWTH
 from tonari.exact.plan import ExactPlan
 
@@ -56,7 +56,7 @@ class Join:
     plan: ExactPlan
     workers: Workers
     bar: Progress
-    packed: list[Packed]
+    packed: list[_native.PackedPoints]
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
@@ -113,9 +113,8 @@ class Join:
                     low, high = max(begin, span[0]), min(end, span[1])
                     if low < high:
                         self.workers.check()
-                        group = part.whole.group
-                        groups = ((low - begin) // group, -(-(high - begin) // group))
-                        own.worker.screen(part.whole, *groups, both, part.contracted)
+                        groups = ((low - begin) // part.group, -(-(high - begin) // part.group))
+                        own.worker.screen(part, *groups, both, self.prepared.look is not None)
                         self.bar.add((block[1] - block[0]) * (high - low) * (1 + both))
 
         self.workers.map(work, blocks)
@@ -126,7 +125,7 @@ class Join:
         at = bisect.bisect_right([bounds[0] for bounds in slices], begin) - 1
         while begin < block[1]:
             end = min(block[1], slices[at][1])
-            self.native.prepare(begin, end, *self.packed[at])
+            self.native.prepare(begin, end, self.packed[at])
             at, begin = at + 1, end
 
     def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:

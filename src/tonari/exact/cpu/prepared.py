@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +18,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
-_SAMPLE_ROWS = 8_192
-
-
-class Packed(NamedTuple):
-    """A packed run of points, and its contracted copy if there is a look."""
-
-    whole: _native.PackedPoints
-    contracted: _native.PackedPoints | None
-
-    @property
-    def nbytes(self) -> int:
-        return self.whole.nbytes + (0 if self.contracted is None else self.contracted.nbytes)
+_SAMPLE_ROWS, _SAMPLE_VALUES = 8_192, 1 << 21
 
 
 class PreparedPoints:
@@ -80,7 +69,7 @@ class PreparedPoints:
         plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
-        self._held: tuple[str, list[Packed]] = ("", [])  # a kernel, and the first slices packed for it
+        self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # for the one search that changes what is held
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
@@ -114,7 +103,7 @@ class PreparedPoints:
                 self._whole = PreparedPoints(self.points, self._whole_plan, False)
             return self._whole
 
-    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[Packed]:
+    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[_native.PackedPoints]:
         """Hold exactly the first `count` points packed for `kernel`; pack missing slices, and release others.
 
         If several searches call this at once, one packs and the others wait. Returns the held slices; a search may keep
@@ -145,19 +134,16 @@ class PreparedPoints:
         bar: Progress | None = None,
         *,
         looks: bool = True,
-    ) -> list[Packed]:
+    ) -> list[_native.PackedPoints]:
         """Return packed copies of slices of the points for one kernel, with those for looks if there are any."""
 
-        def work(bounds: tuple[int, int]) -> Packed:
+        def work(bounds: tuple[int, int]) -> _native.PackedPoints:
             workers.check()
-            look, order = self.look if looks else None, self.order
-            whole = _native.PackedPoints(kernel, self.form, self.points, *bounds, order=order)
-            packed = None
-            if look is not None:
-                packed = _native.PackedPoints(_native.look_kernel(kernel), look, self.points, *bounds, order=order)
+            look = self.look if looks else None
+            packed = _native.PackedPoints(kernel, self.form, self.points, *bounds, order=self.order, look=look)
             if bar is not None:
-                bar.add(whole.count)
-            return Packed(whole, packed)
+                bar.add(packed.count)
+            return packed
 
         return workers.map(work, slices)
 
@@ -167,7 +153,7 @@ class PreparedPoints:
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
-    def resident(self, kernel: str) -> list[Packed]:
+    def resident(self, kernel: str) -> list[_native.PackedPoints]:
         """Return the first slices, as far as they are held packed for `kernel`."""
         held = self._held
         return held[1] if kernel == held[0] else []
@@ -190,7 +176,7 @@ class PreparedPoints:
 
 def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
     n, d = points.shape
-    step = -(-n // _SAMPLE_ROWS)
+    step = -(-n // min(_SAMPLE_ROWS, max(1, _SAMPLE_VALUES // d)))
     zeros = [0.0] * d
     record = get_metric(metric)
     if record.angular:

@@ -234,7 +234,7 @@ class _Block:
         self.met = 0
 
     @property
-    def looked(self) -> tuple[int, int]:
+    def looked(self) -> tuple[int, int, int]:
         return self.native.looked
 
     def screen(
@@ -244,9 +244,9 @@ class _Block:
         group_end: int,
         stride: int,
         take_stride: bool,
-        contracted: _native.PackedPoints | None,
+        looks: bool,
     ) -> None:
-        if self.native.screen(points, group_begin, group_end, contracted):
+        if self.native.screen(points, group_begin, group_end, looks):
             self.met += points.count
 
     def end_sample(self) -> None:

@@ -25,7 +25,7 @@ from tonari.core.workers import Workers
 from tonari.exact.cpu.clusters import Near, Sketch
 from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of
-from tonari.exact.cpu.prepared import Packed, PreparedPoints
+from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
@@ -48,13 +48,13 @@ class Block(Protocol):
         group_end: int,
         stride: int,
         take_stride: bool,
-        contracted: _native.PackedPoints | None,
+        looks: bool,
     ) -> None:
-        """Screen groups of points: of a range all, every stride-th, or all others; after a look, if contracted."""
+        """Screen groups of points: of a range all, every stride-th, or all others; after a look if it looks."""
 
     @property
-    def looked(self) -> tuple[int, int]:
-        """Pairs of a tile and a group that this block looked at since it was made, and those that it marked."""
+    def looked(self) -> tuple[int, int, int]:
+        """Pairs of a tile and a group since the block was made: all, those that it looked at, those that it marked."""
 
     def end_sample(self) -> None:
         """Take thresholds from the groups that were screened."""
@@ -191,7 +191,7 @@ class Search:
     bar: Progress
     report: Report
     # Packed points of this search, which no other search changes.
-    held: tuple[str, list[Packed]] = field(default_factory=lambda: ("", []))
+    held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
     near: Near | None = None  # where the queries are, if points are in an order of their own
     looks: bool = True  # as long as looks pay
 
@@ -206,7 +206,7 @@ class Search:
         self.held = "", []  # release slices before packing new ones
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
-    def resident(self, kernel: str) -> list[Packed]:
+    def resident(self, kernel: str) -> list[_native.PackedPoints]:
         """Return the first slices, as far as they are held packed for `kernel`."""
         return self.held[1] if kernel == self.held[0] else []
 
@@ -336,36 +336,36 @@ class Search:
         block: Block,
         kernel: str,
         bounds: Bounds,
-        packed: list[Packed],
+        packed: list[_native.PackedPoints],
         sampled: bool,
     ) -> None:
         stride = self.plan.sample_stride if sampled else 0
         if sampled:
             for part in packed:
                 self.workers.check()
-                block.screen(part.whole, 0, part.whole.groups, stride, True, None)
+                block.screen(part, 0, part.groups, stride, True, False)
             block.end_sample()
         for part in packed:
             self.workers.check()
-            block.screen(part.whole, 0, part.whole.groups, stride, False, self.contracted(part))
-            self.bar.add((bounds[1] - bounds[0]) * part.whole.count)
+            block.screen(part, 0, part.groups, stride, False, self.looks_at(part))
+            self.bar.add((bounds[1] - bounds[0]) * part.count)
         self.judge(kernel, block.looked)
 
-    def contracted(self, part: Packed) -> _native.PackedPoints | None:
-        """Return the contracted copy of a run of points if a look at it is likely to pay."""
-        return part.contracted if self.looks else None
+    def looks_at(self, part: _native.PackedPoints) -> bool:
+        """Whether to look at a run of points before they are screened."""
+        return self.looks and part.looks
 
-    def judge(self, kernel: str, looked: tuple[int, int]) -> None:
+    def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
         """Stop looking where looks do not pay; see :attr:`Block.looked`."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
-            self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, *looked)
+            self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
 
     def _stream(
         self,
         blocks: list[Bounds],
         kernel: str,
-        packed: list[Packed],
+        packed: list[_native.PackedPoints],
         new_block: Callable[[], AnyBlock],
         close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
@@ -396,7 +396,7 @@ class Search:
             refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))
         return refined
 
-    def _all_points(self, kernel: str, packed: list[Packed]) -> Iterator[list[Packed]]:
+    def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
         """Yield the points that are packed already, then the others, in slices that are packed when needed."""
         if packed:
             yield packed
@@ -408,18 +408,17 @@ class Search:
     def _pass_over(
         self,
         tasks: Sequence[tuple[Bounds, Sequence[Block]]],
-        packed: list[Packed],
+        packed: list[_native.PackedPoints],
         stride: int,
         take_sample: bool,
     ) -> None:
-        def work(task: tuple[Bounds, Block, list[Packed]]) -> None:
+        def work(task: tuple[Bounds, Block, list[_native.PackedPoints]]) -> None:
             (begin, end), block, share = task
             for part in share:
                 self.workers.check()
-                contracted = None if take_sample else self.contracted(part)
-                block.screen(part.whole, 0, part.whole.groups, stride, take_sample, contracted)
+                block.screen(part, 0, part.groups, stride, take_sample, not take_sample and self.looks_at(part))
                 if not take_sample:
-                    self.bar.add((end - begin) * part.whole.count)
+                    self.bar.add((end - begin) * part.count)
 
         self.workers.map(
             work,

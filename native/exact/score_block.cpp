@@ -1,4 +1,4 @@
-#include "nn_descent/score_block.hpp"
+#include "exact/score_block.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -34,8 +34,13 @@ void ScoreBlock::open(const RowsView& queries, std::int64_t begin, std::int64_t 
 
 void ScoreBlock::keep(std::int64_t row, float score, std::int64_t place) {
   std::int64_t& held = held_[static_cast<std::size_t>(row)];
-  words_[static_cast<std::size_t>(row * room_ + held)] =
-      pack_word<Key>(float_key(score), static_cast<std::int32_t>(place));
+  const Word<Key> word = pack_word<Key>(float_key(score), static_cast<std::int32_t>(place));
+  if (count_ == 1) {  // the best alone is its own threshold
+    Word<Key>& best = words_[static_cast<std::size_t>(row * room_)];
+    if (held == 0 || word < best) best = word, held = 1, thresholds_[static_cast<std::size_t>(row)] = score;
+    return;
+  }
+  words_[static_cast<std::size_t>(row * room_ + held)] = word;
   if (++held == room_) condense(row);
 }
 
