@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core._native import PackedPoints
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
 from tonari.exact.cpu.contraction import arrange_points
@@ -69,7 +70,7 @@ class PreparedPoints:
         plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
-        self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
+        self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # for the one search that changes what is held
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
@@ -103,7 +104,7 @@ class PreparedPoints:
                 self._whole = PreparedPoints(self.points, self._whole_plan, False)
             return self._whole
 
-    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[_native.PackedPoints]:
+    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[PackedPoints]:
         """Hold exactly the first `count` points packed for `kernel`; pack missing slices, and release others.
 
         If several searches call this at once, one packs and the others wait. Returns the held slices; a search may keep
@@ -134,13 +135,13 @@ class PreparedPoints:
         bar: Progress | None = None,
         *,
         looks: bool = True,
-    ) -> list[_native.PackedPoints]:
+    ) -> list[PackedPoints]:
         """Return packed copies of slices of the points for one kernel, with those for looks if there are any."""
 
-        def work(bounds: tuple[int, int]) -> _native.PackedPoints:
+        def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()
             look = self.look if looks else None
-            packed = _native.PackedPoints(kernel, self.form, self.points, *bounds, order=self.order, look=look)
+            packed = PackedPoints(kernel, self.form, self.points, *bounds, order=self.order, look=look)
             if bar is not None:
                 bar.add(packed.count)
             return packed
@@ -153,7 +154,7 @@ class PreparedPoints:
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
-    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+    def resident(self, kernel: str) -> list[PackedPoints]:
         """Return the first slices, as far as they are held packed for `kernel`."""
         held = self._held
         return held[1] if kernel == held[0] else []
