@@ -441,6 +441,7 @@ void bind_engine(Module& module) {
       [](const Matrix& rows, const Matrix& others, const Values& found) {
         const auto count = static_cast<std::int64_t>(rows.shape(0)), d = static_cast<std::int64_t>(rows.shape(1));
         const auto of = static_cast<std::int64_t>(others.shape(0));
+        check_shape("rows", rows, {count, d});
         check_shape("others", others, {of, d});
         check_shape("found", found, {count, of});
         Unlocked unlocked;

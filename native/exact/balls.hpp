@@ -3,7 +3,7 @@
 //   c = the mean of a group's rows f(x), rounded as the kernel rounds;  r = the largest |f(x) - c|
 //
 // A point survives a query whose threshold is t only if its score is at most t, that is, if |q' - x'| is at most s, and
-// then |f(q) - c| <= s + r (docs/exactness.md, "Balls before a look"). With the squares written out, this is
+// then |f(q) - c| <= s + r (docs/exactness.md, "A look at contracted rows"). With the squares written out, this is
 //
 //   squares    |c|^2 - r^2     - 2 <f(q), c> - 2 r s <= t      s^2 = t + |q'|^2
 //   angles     |c|^2 - r^2 - 1 - 2 <f(q), c> - 2 r s <= t      s^2 = t + 2

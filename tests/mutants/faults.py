@@ -77,8 +77,8 @@ _NATIVE = (
     Fault(
         "exact-padding-passes",
         "native/exact/pack.cpp",
-        "low_.assign(places, kInfinity);",
-        "low_.assign(places, 0.0f);",
+        "low.assign(places, kInfinity);",
+        "low.assign(places, 0.0f);",
         "points of the last group that do not exist pass the screen",
         ("tests/exact/cpu/test_values.py::test_numbers_of_points_around_every_tile",),
     ),
@@ -132,6 +132,22 @@ _NATIVE = (
         "task.marks[task.mark(tile, group)] = lanes != 0;",
         "a look before products that serve both sides marks only what queries may keep",
         ("tests/exact/cpu/test_look.py::test_graphs",),
+    ),
+    Fault(
+        "exact-ball-too-small",
+        "native/exact/balls.cpp",
+        "centres_.bound(first + g, term, own, 2 * radius,",
+        "centres_.bound(first + g, term, own, radius,",
+        "a tile passes over groups of which it reaches the far side only",
+        ("tests/exact/cpu/test_balls.py::test_most_groups_of_clusters_are_passed_over",),
+    ),
+    Fault(
+        "exact-ball-one-side",
+        "native/exact/balls.cpp",
+        "const double reach = std::sqrt(most) + radius_[at]",
+        "const double reach = std::sqrt(most)",
+        "in a self-join, points away from the middle of their group miss rows that they need",
+        ("tests/exact/cpu/test_balls.py::test_points_that_need_a_row_which_does_not_need_them",),
     ),
     Fault(
         "exact-order-of-points",

@@ -396,7 +396,19 @@ CASES: dict[str, Case] = {
     "PackedPoints": Case(
         _native.PackedPoints,
         lambda: {"kernel": KERNEL, "form": FORM, "points": rows_of(N), "begin": 0, "end": N},
-        [*ranges(N), REFUSED_FORM, REFUSED_KERNEL],
+        [
+            *ranges(N),
+            REFUSED_FORM,
+            REFUSED_KERNEL,
+            ({"look": FORM}, "look: expected the form, contracted"),
+            ({"look": form_of("cosine").contracted(POINTS, 1, 2)}, "look: expected the form, contracted"),
+        ],
+    ),
+    "products": Case(
+        _native.products,
+        lambda: {"rows": rows_of(M).astype(np.float64), "others": rows_of(N).astype(np.float64), "found": np.zeros((M, N))},
+        [({"others": np.zeros((N, D + 1))}, rf"others has shape \({N}, {D + 1}\), expected \({N}, {D}\)")],
+        outputs=("found",),
     ),
     "RowBlock": Case(
         _native.RowBlock,
@@ -445,6 +457,7 @@ CASES: dict[str, Case] = {
             ({"group_end": PACKED.groups + 1}, "groups"),
             ({"stride": -1}, "stride=-1"),
             ({"stride": 2, "take_stride": True}, "sample_rank=0: expected at least 1"),
+            ({"looks": True}, "looks: the search has none"),
         ],
     ),
     "RowBlock.end_sample": Case(
@@ -502,6 +515,7 @@ CASES: dict[str, Case] = {
             ({"group_begin": -1}, "groups"),
             ({"group_begin": 2, "group_end": 1}, "groups"),
             ({"group_end": PACKED.groups + 1}, "groups"),
+            ({"looks": True}, "looks: the search has none"),
         ],
     ),
     "RadiusBlock.absorb": Case(
@@ -732,6 +746,7 @@ CASES: dict[str, Case] = {
             ({"group_end": PACKED.groups + 1}, "groups"),
             ({"group_begin": 0}, "both: points"),  # of the block itself
             ({"worker": lambda: worker_of(join_of(0, N - 1))}, "both: points"),  # not all active
+            ({"looks": True}, "looks: the search has none"),
         ],
     ),
     "select_rows": Case(

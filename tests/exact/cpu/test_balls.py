@@ -63,8 +63,8 @@ def test_most_groups_of_clusters_are_passed_over(isa: str, metric: str) -> None:
 def test_points_that_need_a_row_which_does_not_need_them(
     isa: str, metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Beside each cluster one row lies alone. Its neighbours are the cluster's rows, which have nearer ones, so that only
-    # the lonely side has any use for the products that both share. Groups are of lonely rows of many clusters.
+    # Beside each cluster one row lies alone. Its neighbours are the cluster's rows, which have nearer ones: of products
+    # that both sides share, only the lonely side has any use. Groups are of lonely rows of many clusters.
     from tonari.exact.cpu.clusters import Clusters
 
     monkeypatch.setattr(Clusters, "_nearest", lambda self, rows, centres: np.zeros(len(rows), np.uint8))

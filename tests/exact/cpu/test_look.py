@@ -180,6 +180,24 @@ def test_a_sketch_and_what_is_asked_belong_together() -> None:
         _native.RowBlock(*given, order).open(0, 20, order, asked)
 
 
+def test_points_are_packed_for_the_look_of_their_search() -> None:
+    points, form = checks.gaussian(40, 6), _native.Form("euclidean", [0.0] * 6, 1.0)
+    look, kernel = form.contracted(points, 1, 3), "inner/float32/generic"
+    without, other = (
+        _native.PackedPoints(kernel, form, points, 0, 40, look=chosen)
+        for chosen in (None, form.contracted(points, 1, 3))
+    )
+    block = _native.RowBlock(kernel, form, points, points, 4, "generic", None, False, False, 64, 0, look, np.arange(40))
+    block.open(0, 40)
+    join = _native.SelfJoin(kernel, form, points, 4, "generic", np.arange(40), False, False, 64, 1 << 20, look)
+    join.open(0, 40)
+    for packed in (without, other):
+        with pytest.raises(ValueError, match="packed for another look, or none"):
+            block.screen(packed, 0, packed.groups, looks=True)
+        with pytest.raises(ValueError, match="packed for another look, or none"):
+            join.prepare(0, 40, packed)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 @pytest.mark.parametrize("maker", ["gaussian", "tight_far_clusters", "duplicates", "huge"])
 def test_a_sketch_decides_nothing(metric: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
