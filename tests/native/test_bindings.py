@@ -406,7 +406,11 @@ CASES: dict[str, Case] = {
     ),
     "products": Case(
         _native.products,
-        lambda: {"rows": rows_of(M).astype(np.float64), "others": rows_of(N).astype(np.float64), "found": np.zeros((M, N))},
+        lambda: {
+            "rows": rows_of(M).astype(np.float64),
+            "others": rows_of(N).astype(np.float64),
+            "found": np.zeros((M, N)),
+        },
         [({"others": np.zeros((N, D + 1))}, rf"others has shape \({N}, {D + 1}\), expected \({N}, {D}\)")],
         outputs=("found",),
     ),

@@ -86,7 +86,9 @@ def alone(points: Array) -> float:
     d = points.shape[1]
     plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * d, 1.0)
-    return contraction._pilot(points, form, contraction._contracted(points, form, LOOKED), plan).alone[LOOKED]
+    return contraction._pilot(points, *contraction._contracted_and_whole(points, form, LOOKED, plan), plan).alone[
+        LOOKED
+    ]
 
 
 def test_candidates_of_clusters_that_are_apart_lie_side_by_side() -> None:
@@ -111,7 +113,11 @@ def test_a_pilot_counts_the_candidates_that_a_search_has() -> None:
     squares = np.einsum("ij,ij->i", few, few)
     lowest = squares[queries, None] + squares - 2 * few[queries] @ few.T
     true = np.count_nonzero(lowest <= kth, axis=1).mean() - 1
-    assert true / 2 <= contraction._pilot(points, form, made, plan).few[LOOKED] <= 4 * true
+    assert (
+        true / 2
+        <= contraction._pilot(points, made, contraction._in_whole(points, form, plan), plan).few[LOOKED]
+        <= 4 * true
+    )
 
 
 def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
@@ -119,7 +125,7 @@ def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
     points = checks.gaussian(2_000, D)
     plan = plan_on_cpu(make_problem(2_000, 1, D, 1, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * D, 1.0)
-    seen = contraction._pilot(points, form, contraction._contracted(points, form, LOOKED), plan)
+    seen = contraction._pilot(points, *contraction._contracted_and_whole(points, form, LOOKED, plan), plan)
     assert seen.few[LOOKED] > 200
 
 

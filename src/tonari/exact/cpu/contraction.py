@@ -93,8 +93,8 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
     if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
         return Arrangement(form, d)
     widths = contracted_widths(d)
-    made = _contracted(points, form, widths[-1])
-    seen = _pilot(points, form, made, plan)
+    made, whole = _contracted_and_whole(points, form, widths[-1], plan)
+    seen = _pilot(points, made, whole, plan)
     choices = [(columns, look) for columns in widths for look in (0, LOOKED_FIRST)]
     alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
     columns, look = min(alone, key=alone.__getitem__)
@@ -163,36 +163,80 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
     return rows[np.isfinite(rows[:, 0])]
 
 
-def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, plan: ExactPlan) -> Seen:
-    """Return about how many candidates a row will have once its k-th distance is known."""
-    n, d, widths = plan.n, plan.d, [LOOKED_FIRST, *contracted_widths(plan.d)]
-    step = -(-len(points) // SAMPLE_ROWS)
-    whole, wide = (_rows(seen, points, step, columns) for seen, columns in ((form, d), (made, widths[-1])))
-    size = len(whole)
-    rank = -(-plan.k * size // n)
+class InWhole(NamedTuple):
+    """Rows of the sample that are compared with all of it in all columns.
+
+    Attributes
+    ----------
+    squares : float64 array of shape (size,)
+        Of the sample's norms.
+    own : int64 array of shape (rows,)
+        Their numbers in the sample.
+    kth : float64 array of shape (rows, 1)
+        Score of the k-th neighbour.
+    candidates : float64 array of shape (rows,)
+        Points that the first screen of all columns leaves to each.
+    rank : int
+        Of the k-th neighbour in the sample.
+    """
+
+    squares: Floats
+    own: npt.NDArray[np.intp]
+    kth: Floats
+    candidates: Floats
+    rank: int
+
+
+def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> InWhole | None:
+    """Compare rows of the sample in all columns; None where the sample is too small to tell the k-th neighbour."""
+    rows = _rows(form, points, -(-len(points) // SAMPLE_ROWS), plan.d)
+    size = len(rows)
+    rank = -(-plan.k * size // plan.n)
     if size <= rank:
+        return None
+    squares = np.einsum("ij,ij->i", rows, rows)
+    own = np.arange(0, size, -(-size // _QUERIES))
+    scores = _scores(rows, own, squares)
+    kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
+    norms, rounding = np.sqrt(squares), _rounding(rows, squares, plan)
+    errors = 2 * (norms[own, None] * rounding + rounding[own, None] * norms)
+    candidates = np.count_nonzero(scores <= kth + 2 * errors, axis=1) * (plan.n / size)
+    return InWhole(squares, own, kth, candidates, rank)
+
+
+def _contracted_and_whole(
+    points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
+) -> tuple[_native.Form, InWhole | None]:
+    """Return the form, contracted to so many columns, and what a search of all columns has: both at a time."""
+
+    def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
+        return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))
+
+    (made, _), (_, whole) = Workers(plan.threads).map(work, (True, False))
+    assert made is not None
+    return made, whole
+
+
+def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, plan: ExactPlan) -> Seen:
+    """Return about how many candidates a row will have once its k-th distance is known."""
+    n, widths = plan.n, [LOOKED_FIRST, *contracted_widths(plan.d)]
+    if whole is None:
         every = dict.fromkeys(widths, 1.0)
         return Seen(n, dict.fromkeys(widths, n), 1.0, every, every)
-    squares = np.einsum("ij,ij->i", whole, whole)
-    own = np.arange(0, size, -(-size // _QUERIES))
-
-    scores = _scores(whole, own, squares)
-    kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
-    norms, rounding = np.sqrt(squares), _rounding(whole, squares, plan)
-    errors = 2 * (norms[own, None] * rounding + rounding[own, None] * norms)
-    in_whole = np.count_nonzero(scores <= kth + 2 * errors, axis=1) * (n / size)
+    squares, own, kth, candidates, rank = whole
+    wide = _rows(made, points, -(-len(points) // SAMPLE_ROWS), widths[-1])
     some, nearest = _nearest(_narrowed(wide, min(CLUSTER_COLUMNS, widths[0])), squares)
     left, alone = {}, {}
     for columns in widths:
-        candidates = _scores(_narrowed(wide, columns), own, squares) <= kth
-        left[columns] = float(np.mean(candidates))
-        beside_them = candidates[:, nearest][candidates[:, some]]
+        near = _scores(_narrowed(wide, columns), own, squares) <= kth
+        left[columns] = float(np.mean(near))
+        beside_them = near[:, nearest][near[:, some]]
         alone[columns] = 1 - float(np.mean(beside_them)) if beside_them.size else 1.0
-    beside = plan.k - rank * (n / size)
+    beside = plan.k - rank * (n / len(squares))
     return Seen(
-        float(np.minimum(in_whole, plan.capacity).mean() + max(0.0, beside)),
+        float(np.minimum(candidates, plan.capacity).mean() + max(0.0, beside)),
         {columns: n * share + beside for columns, share in left.items()},
-        float(np.mean(in_whole > plan.capacity)),
+        float(np.mean(candidates > plan.capacity)),
         left,
         alone,
     )
