@@ -77,28 +77,15 @@ void Balls::pack_cell() {
 }
 
 void Balls::mark(const Task& look, const PackedQueries& queries, Marks& marks) const {
-  const std::int64_t range = look.group_end - look.group_begin, cell = centres_.group;
-  marks.groups.assign(static_cast<std::size_t>(look.queries.tiles * range), 0);
-  struct Marker {
-    std::uint8_t* groups;
-    std::int64_t begin, range, tile;
-    void mark(std::int64_t row, std::int64_t group) const {
-      if (group < begin || group >= begin + range) return;  // the cell's, but not the look's
-      groups[row / tile * range + (group - begin)] = 1;
-    }
-  } marker{marks.groups.data(), look.group_begin, range, kernel_.layout.query_tile};
+  const std::int64_t cell = centres_.group, tiles = look.queries.tiles;
   Task task = look;
   task.points = centres_.view(0);
   task.group_begin = look.group_begin / cell, task.group_end = (look.group_end + cell - 1) / cell;
   task.stride = 0;
   task.marks = nullptr;
-  task.context = &marker;
-  task.keep = [](void* context, std::int64_t row, float, float, std::int64_t group) {
-    static_cast<const Marker*>(context)->mark(row, group);
-  };
-  task.keep_reverse = [](void* context, std::int64_t group, float, float, std::int64_t row) {
-    static_cast<const Marker*>(context)->mark(row, group);
-  };
+  const std::int64_t first = task.group_begin * cell, stride = (task.group_end - task.group_begin) * cell;
+  marks.centres.assign(static_cast<std::size_t>(tiles * stride), 0);
+  task.point_marks = {.marks = marks.centres.data(), .first = first, .stride = stride};
   if (!is_product(form_.metric)) {
     marks.reach.assign(queries.shift.size(), 0.0f);
     for (std::size_t q = 0; q < static_cast<std::size_t>(queries.count); ++q) {
@@ -113,11 +100,17 @@ void Balls::mark(const Task& look, const PackedQueries& queries, Marks& marks) c
     thresholds(look, marks);
     task.reverse.threshold = marks.threshold.data();
     if (!is_product(form_.metric)) {
-      marks.no_norm.assign(static_cast<std::size_t>(look.queries.tiles), 0.0f);
+      marks.no_norm.assign(static_cast<std::size_t>(tiles), 0.0f);
       task.reverse.tile_norm = marks.no_norm.data();
     }
   }
   kernel_.screen(task);
+  const std::int64_t range = look.group_end - look.group_begin;  // of whole cells, only these groups
+  marks.groups.resize(static_cast<std::size_t>(tiles * range));
+  for (std::int64_t tile = 0; tile < tiles; ++tile) {
+    const std::uint8_t* const from = marks.centres.data() + tile * stride + (look.group_begin - first);
+    std::copy_n(from, range, marks.groups.data() + tile * range);
+  }
 }
 
 // The thresholds of centres, where the points of the groups are queries too: the tile's rows may be survivors for them.

@@ -28,7 +28,8 @@ class Balls {
 
   // Memory of a thread that marks.
   struct Marks {
-    std::vector<std::uint8_t> groups;  // [tile][group of the range]: whether to look
+    std::vector<std::uint8_t> groups;   // [tile][group of the range]: whether to look
+    std::vector<std::uint8_t> centres;  // the same of all groups of the cells that have some of the range
     std::vector<float> reach, threshold, no_norm;
   };
   // Marks groups of a look's range. `look`: the task of the look; `queries`: those of it.

@@ -60,6 +60,16 @@ struct ReverseView {
   const float* tile_rest = nullptr;
 };
 
+// Where to mark points that survive for some query of a tile instead of keeping them: [tile][point from `first` on]. Null
+// for nowhere.
+struct PointMarks {
+  std::uint8_t* marks = nullptr;
+  std::int64_t first = 0, stride = 0;
+
+  bool wanted() const { return marks != nullptr; }
+  void set(int tile, std::int64_t point) const { marks[tile * stride + (point - first)] = 1; }
+};
+
 struct Task {
   PointsView points;
   QueriesView queries;
@@ -72,6 +82,7 @@ struct Task {
   // survivor instead of keeping it (exact/look.hpp). Null for neither.
   const std::uint8_t* marked = nullptr;
   std::uint8_t* marks = nullptr;
+  PointMarks point_marks;
   int depth = 0;  // runs of dimensions: ceil(d / run)
   // Called for every survivor with the query's row in the block, bounds on the score, and the point's place in the
   // packed run.

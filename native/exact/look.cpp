@@ -5,6 +5,16 @@
 #include <numeric>
 
 namespace tonari {
+namespace {
+
+// Comparing balls takes up to an eighth of a look. Where they spare less, the next looks do without.
+constexpr std::int64_t kLeastSpared = 8, kPassed = 15;
+
+std::int64_t count(const std::vector<std::uint8_t>& marks) {
+  return std::accumulate(marks.begin(), marks.end(), std::int64_t{0});
+}
+
+}  // namespace
 
 void QueriesAsPoints::set(const Kernel& kernel, const PackedQueries& queries, const float* of_low, const float* of_own,
                           std::int64_t count) {
@@ -44,15 +54,20 @@ void Look::mark(const PackedPoints* points, Task& task) {
   look.queries.threshold = task.queries.threshold;
   if (task.reverse.threshold != nullptr) look.reverse = reverse_.view(task.reverse.threshold);
   look.depth = packed_depth(kernel_, form_->columns());
-  points->balls().mark(look, queries_, reached_);
-  look.marked = reached_.groups.data();
+  const std::int64_t pairs = std::ssize(marks_);
+  std::int64_t reached = pairs;
+  if (pass_ > 0) {
+    --pass_;
+  } else {
+    points->balls().mark(look, queries_, reached_);
+    look.marked = reached_.groups.data();
+    reached = count(reached_.groups);
+    if (reached > pairs - pairs / kLeastSpared) pass_ = kPassed;
+  }
   look.marks = marks_.data();
   kernel_.screen(look);
   task.marked = marks_.data();
-  const auto count = [](const std::vector<std::uint8_t>& marks) {
-    return std::accumulate(marks.begin(), marks.end(), std::int64_t{0});
-  };
-  looked_.pairs += std::ssize(marks_), looked_.looked += count(reached_.groups), looked_.marked += count(marks_);
+  looked_.pairs += pairs, looked_.looked += reached, looked_.marked += count(marks_);
 }
 
 }  // namespace tonari

@@ -56,6 +56,7 @@ class Look {
   Balls::Marks reached_;
   std::vector<std::uint8_t> marks_;
   Looked looked_;
+  std::int64_t pass_ = 0;  // looks that do without balls
 };
 
 }  // namespace tonari

@@ -102,7 +102,8 @@ void screen_few(const Task& task) {
       (score + bound + 2 * Floats::load(points.error_own + first)).store(uppers);
       for (; mask != 0; mask &= mask - 1) {
         const int p = __builtin_ctz(mask);
-        task.keep(task.context, row, lowers[p], uppers[p], first + p);
+        if (task.point_marks.wanted()) task.point_marks.set(tile, first + p);
+        else task.keep(task.context, row, lowers[p], uppers[p], first + p);
       }
     }
   }

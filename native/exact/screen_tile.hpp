@@ -52,6 +52,10 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
       const auto lower = s - bound;
       std::uint32_t mask = bits(lower <= threshold);
       if (mask == 0) continue;
+      if (task.point_marks.wanted()) {
+        task.point_marks.set(tile, at);
+        continue;
+      }
       alignas(64) float lowers[Floats::lanes], uppers[Floats::lanes];
       lower.store(lowers);
       (s + bound + 2 * points.error_own[at]).store(uppers);
@@ -97,6 +101,10 @@ inline void judge_reverse(const Task& task, int tile, std::int64_t first, SCORE&
       const auto lower = s - bound;
       std::uint32_t mask = bits(lower <= load_threshold(task.reverse.threshold + at));
       if (mask == 0) continue;
+      if (task.point_marks.wanted()) {
+        task.point_marks.set(tile, at);
+        continue;
+      }
       alignas(64) float lowers[Floats::lanes], uppers[Floats::lanes];
       lower.store(lowers);
       (s + bound + (query_own + query_own)).store(uppers);
