@@ -46,6 +46,9 @@ RowsView view_of(const Rows& rows, const char* name) {
 
 namespace {
 
+template <class T>
+using Line = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 std::int64_t end_of(const RowsView& rows, std::int64_t begin, std::optional<std::int64_t> end) {
   check_range("rows", begin, end.value_or(rows.n), 0, rows.n);
   return end.value_or(rows.n);
@@ -78,6 +81,38 @@ void bind_arrays(Module& module) {
       },
       nb::arg("rows").noconvert(), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
       "First row in [begin, end) that holds a negative value; -1 if there is none.");
+  module.def(
+      "hash_rows",
+      [](const Rows& array, std::int64_t step, const Line<std::uint64_t>& hashes) {
+        const RowsView rows = view_of(array, "rows");
+        check_step(rows, step);
+        check_shape("hashes", hashes, {(rows.n + step - 1) / step});
+        Unlocked unlocked;
+        for (std::int64_t i = 0; i < rows.n; i += step) hashes.data()[i / step] = hash_row(rows, i);
+      },
+      nb::arg("rows").noconvert(), nb::arg("step"), nb::arg("hashes").noconvert(),
+      "Writes a number of every step-th row that copies of it share, and other rows rarely do.");
+  module.def(
+      "mark_copies",
+      [](const Rows& array, const Line<const std::uint64_t>& hashes, const RowOrder& order, std::int64_t begin,
+         std::int64_t end, const Line<std::uint8_t>& copies) {
+        const RowsView rows = view_of(array, "rows");
+        check_shape("hashes", hashes, {rows.n});
+        check_shape("order", order, {rows.n});
+        check_shape("copies", copies, {rows.n});
+        check_range("places", begin, end, 0, rows.n);
+        const std::int64_t first = std::max(begin - 1, std::int64_t{0});
+        check_numbers("order", order.data() + first, end - first, 0, rows.n);
+        Unlocked unlocked;
+        for (std::int64_t place = begin; place < end; ++place) {
+          const std::int64_t row = order.data()[place], before = order.data()[std::max(place - 1, std::int64_t{0})];
+          const bool alike = place > 0 && hashes.data()[row] == hashes.data()[before];
+          copies.data()[place] = alike && same_rows(rows, row, before);
+        }
+      },
+      nb::arg("rows").noconvert(), nb::arg("hashes").noconvert(), nb::arg("order").noconvert(), nb::arg("begin"),
+      nb::arg("end"), nb::arg("copies").noconvert(),
+      "Writes for places [begin, end) of an order whether the row there is a copy of the row before it, bit by bit.");
   module.def(
       "column_means",
       [](const Rows& array, std::int64_t step) {

@@ -72,9 +72,10 @@ nb::tuple counts(const Looked& looked) { return nb::make_tuple(looked.pairs, loo
 
 RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
   if (!order) return points;
-  check_shape("order", *order, {points.n});
-  check_numbers("order", order->data(), points.n, 0, points.n);
-  points.order = order->data();
+  points.order = order->data(), points.ordered = static_cast<std::int64_t>(order->shape(0));
+  check_number("length of the order", points.ordered, 0, points.n);
+  check_shape("order", *order, {points.ordered});
+  check_numbers("order", points.order, points.ordered, 0, points.n);
   return points;
 }
 
@@ -117,13 +118,13 @@ SearchSpec with_sketch(SearchSpec spec, const std::optional<SketchArray>& array,
   const auto columns = static_cast<std::int64_t>(array->shape(0));
   require(points.order != nullptr, "sketch: expected points in an order of their own");
   check_number("columns of the sketch", columns, 1, points.d);
-  check_shape("sketch", *array, {columns, points.n});
-  spec.sketch = {.columns = array->data(), .count = columns, .stride = points.n};
+  check_shape("sketch", *array, {columns, points.places()});
+  spec.sketch = {.columns = array->data(), .count = columns, .stride = points.places()};
   return spec;
 }
 
 void check_spec(const SearchSpec& spec, const RowsView& points) {
-  check_number("k", spec.k, 1, points.n);
+  check_number("k", spec.k, 1, points.places());
   check_number("capacity", spec.capacity, 1, kMostSurvivors);
   check_at_least("growth", spec.growth, 0);
   check_at_least("sample_rank", spec.sample_rank, 0);
@@ -135,7 +136,7 @@ void check_room(const SearchSpec& spec, std::int64_t begin, std::int64_t end) {
 
 // Checks that all points of a run are points of the search, so that their numbers are in range.
 void check_run(const BoundPoints& run, const RowsView& points) {
-  check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.n);
+  check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.places());
 }
 
 template <class Value, class Index>
@@ -190,7 +191,7 @@ struct BoundBlock {
     if (places) {
       require(spec.sketch.count > 0, "places: the search has no sketch of the points");
       check_shape("places", *places, {queries.n});
-      check_numbers("places", places->data(), queries.n, 0, points.n);
+      check_numbers("places", places->data(), queries.n, 0, points.places());
       check_shape("asked", *asked, {queries.n, spec.sketch.count});
     }
     rows.reopen("queries", begin, end, 0, queries.n, [&](std::int64_t first, std::int64_t last) {
@@ -265,6 +266,7 @@ struct BoundJoin {
     check_form(form, kernel, "points", points);
     check_look(look, form);
     check_shape("self_ids", self_ids, {points.n});
+    require(points.places() == points.n, "order: expected all points, which are the queries, too");
     check_spec(spec, points);
   }
 
@@ -459,12 +461,12 @@ void bind_engine(Module& module) {
             RowsView rows = view_of(points, "points");
             check_form(form, chosen, "points", rows);
             check_look(look, form);
-            check_range("points", begin, end, 0, rows.n);
             if (order) {
-              check_shape("order", *order, {rows.n});
-              check_numbers("order", order->data() + begin, end - begin, 0, rows.n);
-              rows.order = order->data();
+              rows.order = order->data(), rows.ordered = static_cast<std::int64_t>(order->shape(0));
+              check_shape("order", *order, {rows.ordered});
             }
+            check_range("points", begin, end, 0, rows.places());
+            if (order) check_numbers("order", rows.order + begin, end - begin, 0, rows.n);
             const Errors kept = errors ? Errors::measured : Errors::ignored;
             Unlocked unlocked;
             new (self) BoundPoints{PackedPoints(chosen, form, look, rows, begin, end, kept), &form, look, kept};

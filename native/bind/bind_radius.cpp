@@ -80,7 +80,7 @@ struct BoundRadius {
   bool screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool looks) {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
-    check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.n);
+    check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.places());
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
     if (looks) check_looked(run, look);
     block.screen(run.packed, looks, group_begin, group_end);

@@ -15,6 +15,9 @@ struct RowsView {
   std::int64_t d = 0;
   Dtype dtype = Dtype::f32;
   const std::int64_t* order = nullptr;  // the row that is at each place; null: its own
+  std::int64_t ordered = 0;             // places, of which an order may have fewer than there are rows
+
+  std::int64_t places() const { return order != nullptr ? ordered : n; }
 };
 
 constexpr int kLanes = 16;  // partial sums of the defined order: element i belongs to lane i % 16

@@ -126,4 +126,30 @@ double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t 
   return largest;
 }
 
+std::uint64_t hash_row(const RowsView& rows, std::int64_t i) {
+  // Words of a row in turn belong to one of four sums, so that none waits for another's product.
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;  // 2^64 over the golden ratio
+  constexpr std::size_t parts = 4, word = sizeof(std::uint64_t);
+  const auto* bytes = static_cast<const std::byte*>(row_pointer(rows, i));
+  std::uint64_t sums[parts] = {1, 2, 3, 4};
+  const auto mix = [](std::uint64_t sum, std::uint64_t more) {
+    sum = (sum ^ more) * odd;
+    return sum ^ (sum >> 32);
+  };
+  std::size_t left = static_cast<std::size_t>(rows.d) * dtype_size(rows.dtype), part = 0;
+  for (; left > 0; part = (part + 1) % parts) {
+    const std::size_t size = std::min(left, word);
+    std::uint64_t more = 0;
+    std::memcpy(&more, bytes, size);
+    sums[part] = mix(sums[part], more);
+    bytes += size, left -= size;
+  }
+  return mix(mix(mix(sums[0], sums[1]), sums[2]), sums[3]);
+}
+
+bool same_rows(const RowsView& rows, std::int64_t i, std::int64_t j) {
+  const std::size_t size = static_cast<std::size_t>(rows.d) * dtype_size(rows.dtype);
+  return std::memcmp(row_pointer(rows, i), row_pointer(rows, j), size) == 0;
+}
+
 }  // namespace tonari

@@ -27,4 +27,8 @@ void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end,
 // The largest |x_i - centre_i| over rows [begin, end); centre may be null.
 double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre);
 
+// A number of row i that copies of it share, with -0 and 0 told apart; other rows rarely do.
+std::uint64_t hash_row(const RowsView& rows, std::int64_t i);
+bool same_rows(const RowsView& rows, std::int64_t i, std::int64_t j);
+
 }  // namespace tonari

@@ -178,8 +178,8 @@ void RowStates::resolve_lowest(std::int64_t r, std::int64_t count, Scratch& scra
 void RowStates::expect(std::int64_t r, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch) {
   if (rows_[static_cast<std::size_t>(r)].beyond) return;
   const Sketch& sketch = spec_.sketch;
-  const std::int64_t count = std::min(std::max(kAround, 2 * kExpected * wanted_), points_.n);
-  const std::int64_t begin = std::clamp<std::int64_t>(place - count / 2, 0, points_.n - count);
+  const std::int64_t count = std::min(std::max(kAround, 2 * kExpected * wanted_), points_.places());
+  const std::int64_t begin = std::clamp<std::int64_t>(place - count / 2, 0, points_.places() - count);
   const std::int64_t rank = std::min(kExpected * wanted_, count);
   std::vector<float>& squares = scratch.apart;
   squares.assign(static_cast<std::size_t>(count), 0.0f);

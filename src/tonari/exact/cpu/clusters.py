@@ -55,30 +55,40 @@ class Clusters:
     kernel : str
         Compares rows in those few columns.
     workers : Workers
+    kept : int64 array, optional
+        Numbers of the points that are in the clusters, if not all are.
 
     Attributes
     ----------
-    order : int64 array of shape (n,)
+    order : int64 array of shape (count,)
         The points, by clusters.
     middles : int64 array
         The place in that order that is in the middle of each cluster.
-    sketch : float32 array of shape (columns, n)
+    sketch : float32 array of shape (columns, count)
         The points in few columns, by their place in that order.
     """
 
-    def __init__(self, points: npt.NDArray[Any], form: _native.Form, kernel: str, workers: Workers) -> None:
-        n = len(points)
+    def __init__(
+        self,
+        points: npt.NDArray[Any],
+        form: _native.Form,
+        kernel: str,
+        workers: Workers,
+        kept: Numbers | None = None,
+    ) -> None:
+        n = len(points) if kept is None else len(kept)
         self._form, self._kernel = form, kernel
         self._workers = workers
         count = min(n, max(1, round(math.sqrt(n))))
-        rows = self._rows(points)
+        rows = self._rows(points, kept)
         sample = np.ascontiguousarray(rows[:: max(1, n // (_PER_CENTRE * count))])
         self._centres = _chain(self._lloyd(sample, count))
         found = self._nearest(rows, self._centres)
-        self.order: Numbers = np.argsort(found, kind="stable")
+        order: Numbers = np.argsort(found, kind="stable")
+        self.order = order if kept is None else kept[order]
         sizes = np.bincount(found, minlength=count)
         self.middles: Numbers = np.cumsum(sizes) - (sizes + 1) // 2
-        self.sketch = self._by_place(rows)
+        self.sketch = self._by_place(rows, order)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:
         """Return where queries are in the order."""
@@ -89,27 +99,28 @@ class Clusters:
         """Return where the points are, in their order."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
-    def _by_place(self, rows: Sketch) -> Sketch:
+    def _by_place(self, rows: Sketch, order: Numbers) -> Sketch:
         sketch = np.empty(rows.shape[::-1], np.float32)
 
         def work(part: slice) -> None:
             self._workers.check()
-            sketch[:, part] = rows[self.order[part]].T
+            sketch[:, part] = rows[order[part]].T
 
         self._workers.map(work, cut(len(rows), _AT_ONCE))
         return sketch
 
-    def _rows(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    def _rows(self, rows: npt.NDArray[Any], kept: Numbers | None = None) -> Sketch:
         """Return rows in few columns; zeros for those beyond the screen's range."""
-        out = np.empty((len(rows), self._form.columns), np.float32)
+        count = len(rows) if kept is None else len(kept)
+        out = np.empty((count, self._form.columns), np.float32)
 
         def work(part: slice) -> None:
             self._workers.check()
             seen = np.empty((part.stop - part.start, self._form.columns))
-            self._form.screened_rows(rows[part], 1, seen)
+            self._form.screened_rows(rows[part] if kept is None else rows[kept[part]], 1, seen)
             out[part] = np.nan_to_num(seen)
 
-        self._workers.map(work, cut(len(rows), _AT_ONCE))
+        self._workers.map(work, cut(count, _AT_ONCE))
         return out
 
     def _nearest(self, rows: Sketch, centres: Sketch) -> npt.NDArray[Any]:

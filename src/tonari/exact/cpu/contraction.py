@@ -11,6 +11,7 @@ distance of the k-th neighbour, tells what the screens and the candidates will c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +65,13 @@ class Arrangement(NamedTuple):
     clusters: Clusters | None = None
 
 
-def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, asked: int) -> Arrangement:
+def arrange_points(
+    points: npt.NDArray[Any],
+    form: _native.Form,
+    plan: ExactPlan,
+    asked: int,
+    kept: npt.NDArray[np.int64] | None = None,
+) -> Arrangement:
     """Decide how points are packed.
 
     Parameters
@@ -75,7 +82,22 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
     plan : ExactPlan
     asked : int
         Queries to expect.
+    kept : int64 array, optional
+        Numbers of the points that are searched, if not all are.
     """
+    if kept is None:
+        return _arrange(points, form, plan, asked, lambda made: _clusters(points, made, plan, None))
+    some = points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]  # the sample that is read below of all points
+    return _arrange(some, form, plan, asked, lambda made: _clusters(points, made, plan, kept))
+
+
+def _arrange(
+    points: npt.NDArray[Any],
+    form: _native.Form,
+    plan: ExactPlan,
+    asked: int,
+    clusters_in: Callable[[_native.Form], Clusters],
+) -> Arrangement:
     n, d = points.shape
     if plan.form_dim < d or plan.look_dim:
         screened = _contracted(points, form, plan.form_dim) if plan.form_dim < d else form
@@ -85,7 +107,7 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
         made = looked if screened is form else screened
         if made.columns < CLUSTER_COLUMNS <= d:
             made = _contracted(points, form, CLUSTER_COLUMNS)
-        return Arrangement(screened, plan.form_dim, looked, _clusters(points, made, plan))
+        return Arrangement(screened, plan.form_dim, looked, clusters_in(made))
     if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
         return Arrangement(form, d)
     step = -(-n // _FEW_ROWS)
@@ -102,9 +124,9 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
     if min(alone[columns, look], first) >= _BETTER * _whole_seconds(plan, asked, seen):
         return Arrangement(form, d)
     if first < alone[columns, look]:
-        return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan))
+        return Arrangement(form, d, made.narrowed(LOOKED), clusters_in(made))
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
-    clusters = _clusters(points, made, plan) if look or plan.active_rows else None
+    clusters = clusters_in(made) if look or plan.active_rows else None
     return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
 
 
@@ -121,10 +143,12 @@ def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _
     return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
 
 
-def _clusters(points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan) -> Clusters:
+def _clusters(
+    points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan, kept: npt.NDArray[np.int64] | None
+) -> Clusters:
     """Return clusters of the points in the first columns of a contracted form: the same directions serve both."""
     narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
-    return Clusters(points, narrow, plan.kernel("float32"), Workers(plan.threads))
+    return Clusters(points, narrow, plan.kernel("float32"), Workers(plan.threads), kept)
 
 
 class Seen(NamedTuple):

@@ -12,6 +12,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.exact.cpu.copies import first_copies, plan_for
 from tonari.exact.cpu.direct import search_directly, search_unchecked
 from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
@@ -54,7 +55,10 @@ class ExactOnCpu(SearchMethod):
         if plan.direct:
             own = _own(queries, self_join)
             return search_directly(queries, points, plan, self_ids=own, progress=progress)
-        prepared = PreparedPoints(points, plan, progress)
+        kept = first_copies(points, plan)
+        if kept is not None:
+            plan = plan_for(plan, kept)
+        prepared = PreparedPoints(points, plan, progress, kept=kept)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
     def search(

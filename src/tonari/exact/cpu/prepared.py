@@ -36,10 +36,15 @@ class PreparedPoints:
         A row at which slices are cut; all points must then stay packed.
     asked : int, optional
         Queries to expect, if not those of the plan: more of them pay for more preparation.
+    kept : int64 array, optional
+        Numbers of the points that are searched, ascending, if not all are; the plan is then made for these.
 
     Attributes
     ----------
     points : array of shape (n, d)
+        All of them.
+    count : int
+        Of those that are searched.
     form : Form
         Of what the screen compares.
     form_dim : int
@@ -58,17 +63,19 @@ class PreparedPoints:
         *,
         boundary: int = 0,
         asked: int | None = None,
+        kept: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        self.points = points
+        self.points, self.kept = points, kept
+        self.count = len(points) if kept is None else len(kept)
         form = _native.Form(plan.metric, *_centre_and_scale(points, plan.metric))
-        made = arrange_points(points, form, plan, plan.m if asked is None else asked)
+        made = arrange_points(points, form, plan, plan.m if asked is None else asked, kept)
         self.form, self.form_dim, self.look, self.clusters = made
         # A pilot may be wrong about rows to come; a caller who names the columns is not.
         self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
         self._whole: PreparedPoints | None = None
         self._making_whole = threading.Lock()
         plan = plan.contracted_to(self.form_dim)
-        sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
+        sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # for the one search that changes what is held
@@ -85,7 +92,7 @@ class PreparedPoints:
     @property
     def order(self) -> npt.NDArray[np.int64] | None:
         """The point at each place of the packed ones; None for their own order."""
-        return None if self.clusters is None else self.clusters.order
+        return self.kept if self.clusters is None else self.clusters.order
 
     @property
     def sketch(self) -> npt.NDArray[np.float32] | None:
@@ -101,7 +108,7 @@ class PreparedPoints:
         assert self._whole_plan is not None
         with self._making_whole:
             if self._whole is None:
-                self._whole = PreparedPoints(self.points, self._whole_plan, False)
+                self._whole = PreparedPoints(self.points, self._whole_plan, False, kept=self.kept)
             return self._whole
 
     def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[PackedPoints]:
@@ -111,7 +118,7 @@ class PreparedPoints:
         using them whatever is held later.
         """
         first, slices = self.slices[0], self.slices
-        wanted = len(slices) if count == len(self.points) else count // (first[1] - first[0])
+        wanted = len(slices) if count == self.count else count // (first[1] - first[0])
         with self._holding:
             held = self.resident(kernel)[:wanted]
             self._held = kernel, held  # release slices before packing new ones

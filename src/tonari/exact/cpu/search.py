@@ -87,10 +87,11 @@ def search_prepared(
     """
     started = time.perf_counter()
     whole_plan, plan = plan, prepared.planned(plan)
-    m, n = len(queries), len(prepared.points)
+    m, n = len(queries), prepared.count
     double = np.float64 in (queries.dtype, prepared.points.dtype)
     found = Neighbors(
-        np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), index_dtype(n))
+        np.empty((m, plan.k), np.float64 if double else np.float32),
+        np.empty((m, plan.k), index_dtype(len(prepared.points))),
     )
     report = Report(rows=m)
     seconds = plan.seconds - plan.prepare_seconds
@@ -120,8 +121,7 @@ def arrange(
     clusters = prepared.clusters
     if clusters is None:
         return None
-    n = len(prepared.points)
-    if self_ids is not None and np.array_equal(self_ids, np.arange(n)):  # the points themselves
+    if prepared.kept is None and self_ids is not None and np.array_equal(self_ids, np.arange(prepared.count)):
         return clusters.order, clusters.of_points()
     near = clusters.near(queries)
     order = np.argsort(near.places, kind="stable")
@@ -133,7 +133,7 @@ def _search(
 ) -> None:
     """Search for queries in the order in which they come. `whole_plan`: for what no contraction decides."""
     prepared, plan, report, bar = search.prepared, search.plan, search.report, search.bar
-    m, n = len(found.indices), len(prepared.points)
+    m, n = len(found.indices), prepared.count
     level, sampled = prepared.first_level(plan), plan.sample_rank > 0
     search.hold(level, n if level else plan.resident_points)
     pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0

@@ -1,0 +1,85 @@
+"""Copies of rows: which points no answer can hold.
+
+Points at the same distance are listed by their numbers. So k neighbours hold no copy of a row beyond its first k, or
+its first k + 1 where the query may itself be one of them. Without the copies after those every answer is the same, and
+a row that has thousands of copies has no more survivors than any other.
+
+    some rows    a number for each (a hash); if all differ, copies are few
+    all rows     sorted by that number, then by their own: copies come together, and are compared with the one before
+
+A number that different rows share costs time only: between two copies it makes the second one a first. So do zeros of
+different signs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.slices import cut
+from tonari.core.workers import Workers
+from tonari.exact.plan import ExactPlan
+
+Numbers = npt.NDArray[np.int64]
+
+_SOME = 1024  # rows among which copies are looked for first
+_PAIRS = 1 << 26  # of a search that takes long enough to look for them
+_LEAST = 64  # copies that are left out, on average over all rows: about what reaching one point less in a screen saves
+_ROW_BYTES = 48  # of memory for each row while they are sorted
+_AT_ONCE = 1 << 14  # rows of a thread's task
+
+
+def first_copies(points: npt.NDArray[Any], plan: ExactPlan) -> Numbers | None:
+    """Return the numbers of the points that a search needs, ascending, if it can leave many copies out; else None."""
+    n, most = plan.n, plan.k + 1
+    if n * plan.m < _PAIRS or n * _ROW_BYTES > plan.packed_bytes + plan.working_bytes or not _some_copies(points):
+        return None
+    workers = Workers(plan.threads)
+    order, copies = _in_runs(points, workers)
+    at = np.arange(n)
+    begins = np.maximum.accumulate(np.where(copies != 0, 0, at))
+    late = at - begins >= most
+    # Each row meets the late ones of its own run: a run of c rows has c - most, c times.
+    lengths = np.diff(np.append(np.flatnonzero(copies == 0), n))
+    if np.sum(lengths * np.maximum(lengths - most, 0)) < _LEAST * n:
+        return None
+    kept: Numbers = np.sort(order[~late])
+    return kept
+
+
+def plan_for(plan: ExactPlan, kept: Numbers) -> ExactPlan:
+    """Return the plan of a search of these points only."""
+    n = len(kept)
+    resident = min(plan.resident_points, n)
+    return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)
+
+
+def _some_copies(points: npt.NDArray[Any]) -> bool:
+    step = max(1, len(points) // _SOME)
+    hashes = np.empty(-(-len(points) // step), np.uint64)
+    _native.hash_rows(points, step, hashes)
+    return len(np.unique(hashes)) < len(hashes)
+
+
+def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
+    """Return an order of the rows in which copies come together, by their numbers, and which are copies there."""
+    n = len(points)
+    hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
+
+    def make(part: slice) -> None:
+        workers.check()
+        _native.hash_rows(points[part], 1, hashes[part])
+
+    workers.map(make, cut(n, _AT_ONCE))
+    order: Numbers = np.argsort(hashes, kind="stable")
+
+    def mark(part: slice) -> None:
+        workers.check()
+        _native.mark_copies(points, hashes, order, part.start, part.stop, copies)
+
+    workers.map(mark, cut(n, _AT_ONCE))
+    return order, copies
