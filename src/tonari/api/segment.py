@@ -190,7 +190,7 @@ class Segment:
             return self._chosen(self._asked, 1, memory)
         points, one, threads = self.points, self.points[:1], self._place.threads_to_prepare(self._threads, self.n)
         problem = self._problem(one, min(USUAL_K, self.n), threads, memory)
-        return choose(problem, points, one, as_if=points, progress=progress)
+        return choose(problem, points, one, as_if=points, once=False, progress=progress)
 
     def _decide_once(
         self, rows: Any, k: int, threads: int | None, progress: ProgressLike, taken: int = 0, around: bool = False

@@ -282,6 +282,10 @@ class SearchMethod(Method):
 class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
+    def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
+        """Prepare points for one search of the plan's k and no other: copies that it cannot find may be left out."""
+        return self.prepare(points, plan, progress)
+
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
         """Return how many leaves, nodes and points a query visits, averaged over the given queries."""

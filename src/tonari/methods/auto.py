@@ -87,7 +87,13 @@ CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours
 
 
 def choose(
-    problem: Problem, points: Any, queries: Any, *, as_if: Any = None, progress: ProgressLike = None
+    problem: Problem,
+    points: Any,
+    queries: Any,
+    *,
+    as_if: Any = None,
+    once: bool = True,
+    progress: ProgressLike = None,
 ) -> Decision:
     """Choose the exact method that is expected to take less time.
 
@@ -97,6 +103,8 @@ def choose(
     points, queries : checked rows
     as_if : rows, optional
         Queries to decide by: the choice is not for one search of `queries` alone, and worth a look at the data.
+    once : bool
+        Whether a tree that is built to decide serves one search of the problem's k only.
     progress : None, bool or callable(done, total)
 
     Returns
@@ -108,7 +116,7 @@ def choose(
     if isinstance(settled, Decision):
         return settled
     unseen = without_looking(settled) if as_if is None else None
-    return unseen or _by_data(settled, points, queries if as_if is None else as_if, progress)
+    return unseen or _by_data(settled, points, queries if as_if is None else as_if, once, progress)
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
@@ -241,7 +249,7 @@ def without_looking(choice: Open) -> Decision | None:
     return Decision(choice.method, plan, None, seconds, reason)
 
 
-def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> Decision:
+def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: ProgressLike) -> Decision:
     """Decide by what some queries visit in trees."""
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
@@ -249,7 +257,8 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
         seen = _seen_in_sample(choice, points, _some(probes, _count(choice, _SAMPLE_PROBED)))
         if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
-    prepared = choice.method.prepare(points, tree, progress)
+    prepare = choice.method.prepare_once if once else choice.method.prepare
+    prepared = prepare(points, tree, progress)
     usual = tree_seconds(tree, m, choice.seen_in_uniform)
     most = min(_PATIENCE * usual, tree_seconds(tree, m, all_visits(tree.n, tree.height)))
     if not choice.problem.devices and most <= brute:

@@ -48,7 +48,7 @@ def decide_within(
         if not isinstance(choice, Decision):
             k = _mean_count(problem, points, queries, limits)
             nearest = dataclasses.replace(problem, k=k, memory=None)
-            choice = choose(nearest, points, queries, as_if=queries, progress=progress)
+            choice = choose(nearest, points, queries, as_if=queries, once=False, progress=progress)
         method, prepared = choice.plan.method, choice.prepared
     made = search_method(method, problem.device)
     plan = made.plan(problem)

@@ -97,7 +97,7 @@ def test_hostile_data(maker: str, always: list[int]) -> None:
 def test_numbers_of_first_copies(most: int, always: list[int]) -> None:
     points = with_copies(N, D, 3)
     plan = plan_on_cpu(make_problem(N, N, D, most - 1 or 1, dtype="float32", metric="euclidean", threads=2))
-    kept = copies.first_copies(points, dataclasses.replace(plan, k=most - 1))
+    kept = copies.first_copies(points, dataclasses.replace(plan, k=most - 1), 0)
     seen: dict[bytes, int] = {}
     expected = []
     for number, row in enumerate(points):
@@ -157,7 +157,7 @@ def contracted(**given: int) -> tuple[Array, ExactPlan, Array]:
 def test_contracted_rows_and_looks(given: dict[str, int], own: bool) -> None:
     points, plan, kept = contracted(**given)
     assert len(kept) < 600
-    chosen = copies.plan_for(plan, kept)
+    chosen = method.plan_for(plan, len(kept))
     prepared = PreparedPoints(points, chosen, False, kept=kept)
     ids = np.arange(30) if own else None
     found, _ = search_prepared(points[:30], prepared, chosen, self_ids=ids)
@@ -165,24 +165,28 @@ def test_contracted_rows_and_looks(given: dict[str, int], own: bool) -> None:
 
 
 def test_few_copies_are_not_worth_it() -> None:
-    def plan_of(n: int) -> ExactPlan:
-        return plan_on_cpu(make_problem(n, n, D, 5, dtype="float32", metric="euclidean", threads=2, self_join=True))
+    def kept_of(points: Array) -> Array | None:
+        n = len(points)
+        plan = plan_on_cpu(make_problem(n, n, D, 5, dtype="float32", metric="euclidean", threads=2, self_join=True))
+        return copies.first_copies(points, plan, 1 << 30)
 
     points = checks.gaussian(20_000, D)
-    assert copies.first_copies(points, plan_of(20_000)) is None
+    assert kept_of(points) is None
     points[::40] = 0
-    assert copies.first_copies(points, plan_of(20_000)) is None
+    assert kept_of(points) is None
     points[::4] = 0
-    kept = copies.first_copies(points, plan_of(20_000))
+    kept = kept_of(points)
     assert kept is not None
     assert len(kept) == 15_000 + 6
-    assert copies.first_copies(points[:5000], plan_of(5000)) is None  # a small search
+    assert kept_of(points[:5000]) is None  # a small search
 
 
 def test_no_more_memory_than_planned() -> None:
     points = np.zeros((20_000, 2), np.float32)
+    points[:10_000] = checks.gaussian(10_000, 2)
     plan = plan_on_cpu(make_problem(20_000, 20_000, 2, 5, dtype="float32", metric="euclidean", threads=1))
-    assert copies.first_copies(points, dataclasses.replace(plan, packed_bytes=400_000, working_bytes=500_000)) is None
-    assert (
-        copies.first_copies(points, dataclasses.replace(plan, packed_bytes=500_000, working_bytes=500_000)) is not None
-    )
+    assert copies.first_copies(points, plan, 32 * 20_000 - 1) is None
+    assert copies.first_copies(points, plan, 32 * 20_000) is not None
+    copied = 32 + plan.output_bytes // 10_000
+    assert copies.first_copies(points, plan, 32 * 20_000, copied=copied - 1) is not None
+    assert copies.first_copies(points, plan, 32 * 20_000, copied=copied + 1) is None

@@ -13,49 +13,53 @@ different signs.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.plan import Plan
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.exact.plan import ExactPlan
 
 Numbers = npt.NDArray[np.int64]
 
 _SOME = 1024  # rows among which copies are looked for first
 _PAIRS = 1 << 26  # of a search that takes long enough to look for them
 _LEAST = 64  # copies that are left out, on average over all rows: about what reaching one point less in a screen saves
-_ROW_BYTES = 48  # of memory for each row while they are sorted
+_ROW_BYTES = 32  # of memory for each row while they are sorted
 _AT_ONCE = 1 << 14  # rows of a thread's task
 
 
-def first_copies(points: npt.NDArray[Any], plan: ExactPlan) -> Numbers | None:
-    """Return the numbers of the points that a search needs, ascending, if it can leave many copies out; else None."""
+def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int = 0) -> Numbers | None:
+    """Return the numbers of the points that a search needs, ascending, if it can leave many copies out; else None.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+    plan : Plan
+        Of the search.
+    memory : int
+        Bytes that the search would take for preparing all points, and for work.
+    copied : int
+        Bytes that preparing takes besides for each point that is left, because it copies that.
+    """
     n, most = plan.n, plan.k + 1
-    if n * plan.m < _PAIRS or n * _ROW_BYTES > plan.packed_bytes + plan.working_bytes or not _some_copies(points):
+    if n * plan.m < _PAIRS or n * _ROW_BYTES > memory or not _some_copies(points):
         return None
-    workers = Workers(plan.threads)
-    order, copies = _in_runs(points, workers)
-    at = np.arange(n)
-    begins = np.maximum.accumulate(np.where(copies != 0, 0, at))
-    late = at - begins >= most
+    order, copies = _in_runs(points, Workers(plan.threads))
+    begins = np.append(np.flatnonzero(copies == 0), n)
+    lengths = np.diff(begins)
     # Each row meets the late ones of its own run: a run of c rows has c - most, c times.
-    lengths = np.diff(np.append(np.flatnonzero(copies == 0), n))
     if np.sum(lengths * np.maximum(lengths - most, 0)) < _LEAST * n:
         return None
-    kept: Numbers = np.sort(order[~late])
-    return kept
-
-
-def plan_for(plan: ExactPlan, kept: Numbers) -> ExactPlan:
-    """Return the plan of a search of these points only."""
-    n = len(kept)
-    resident = min(plan.resident_points, n)
-    return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)
+    is_first = np.ones(n, np.bool_)
+    for run in np.flatnonzero(lengths > most):
+        is_first[begins[run] + most : begins[run + 1]] = False
+    kept: Numbers = np.sort(order[is_first])
+    fits = len(kept) * copied <= (n - len(kept)) * (memory / n) + plan.output_bytes  # as no results are there yet
+    return kept if fits else None
 
 
 def _some_copies(points: npt.NDArray[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.exact.cpu.copies import first_copies, plan_for
+from tonari.exact.cpu.copies import first_copies
 from tonari.exact.cpu.direct import search_directly, search_unchecked
 from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
@@ -55,9 +56,9 @@ class ExactOnCpu(SearchMethod):
         if plan.direct:
             own = _own(queries, self_join)
             return search_directly(queries, points, plan, self_ids=own, progress=progress)
-        kept = first_copies(points, plan)
+        kept = first_copies(points, plan, plan.packed_bytes + plan.working_bytes)
         if kept is not None:
-            plan = plan_for(plan, kept)
+            plan = plan_for(plan, len(kept))
         prepared = PreparedPoints(points, plan, progress, kept=kept)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
@@ -140,6 +141,12 @@ class ExactOnCpu(SearchMethod):
     ) -> Neighbors:
         given: dict[str, Any] = {"self_ids": self_ids, "threads": threads, "progress": False, "found": found}
         return search_listed(queries, points, k, metric, listed, begins, ends, **given)
+
+
+def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
+    """Return the plan of the same search of fewer points, which are not the queries any more."""
+    resident = min(plan.resident_points, n)
+    return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)
 
 
 def _own(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:

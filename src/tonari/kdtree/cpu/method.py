@@ -13,6 +13,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
+from tonari.exact.cpu.copies import first_copies
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
@@ -36,6 +37,23 @@ class TreeOnCpu(TreeMethod):
 
     def prepare(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
         return PreparedTree(points, plan, progress)
+
+    def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
+        copied = points.shape[1] * points.itemsize
+        kept = first_copies(points, plan, plan.packed_bytes + plan.working_bytes, copied)
+        return PreparedTree(points, plan, progress, kept=kept)
+
+    def search_once(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: TreePlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        prepared = self.prepare_once(points, plan, progress)
+        return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
     def search(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike, counting
 from tonari.core.workers import Workers
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import search_tree
+from tonari.kdtree.cpu.tree import plan_height
 from tonari.kdtree.plan import TreePlan
 from tonari.kdtree.rounds import Rounds
 
@@ -30,14 +32,28 @@ class PreparedTree:
     plan : TreePlan
     progress : None or bool
         As in :func:`tonari.search`. A callback is ignored here: it counts queries, not points.
+    kept : int64 array, optional
+        Numbers of the points that are in the tree, ascending, if not all are.
     """
 
-    def __init__(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> None:
+    def __init__(
+        self,
+        points: npt.NDArray[Any],
+        plan: TreePlan,
+        progress: ProgressLike = None,
+        *,
+        kept: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         self.points = points
+        rows = points if kept is None else points[kept]
+        height = plan.height if kept is None else min(plan.height, plan_height(len(kept), plan.leaf))
         shown = None if callable(progress) else progress
-        with Progress(shown, total=len(points), seconds=plan.build_seconds, label="k-d tree", unit="row") as bar:
+        with Progress(shown, total=len(rows), seconds=plan.build_seconds, label="k-d tree", unit="row") as bar:
             double = plan.held == "float64"
-            self.tree = build(points, height=plan.height, double=double, workers=Workers(plan.threads), bar=bar)
+            self.tree = build(rows, height=height, double=double, workers=Workers(plan.threads), bar=bar)
+        if kept is not None:
+            numbers = kept[self.tree.ids].astype(index_dtype(len(points)))
+            self.tree = dataclasses.replace(self.tree, ids=numbers)
 
     def search(
         self,
