@@ -39,6 +39,7 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
     "gaussian": lambda case: made_up.gaussian(case.n, case.queries, case.d),
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
+    "half zeros": lambda case: made_up.half_zeros(case.n, case.queries, case.d),
     "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
 }
 
@@ -254,6 +255,8 @@ SUITE = Suite(
         _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
         _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
+        # Every other row has half of all rows for copies.
+        _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),
         # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
         _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),

@@ -134,6 +134,14 @@ _NATIVE = (
         ("tests/exact/cpu/test_look.py::test_graphs",),
     ),
     Fault(
+        "exact-copies-one-too-few",
+        "src/tonari/exact/cpu/copies.py",
+        "n, most = plan.n, plan.k + 1",
+        "n, most = plan.n, plan.k",
+        "a row among the first copies of itself has one neighbour too few",
+        ("tests/exact/cpu/test_copies.py::test_few_copies_are_not_worth_it",),
+    ),
+    Fault(
         "exact-ball-too-small",
         "native/exact/balls.cpp",
         "centres_.bound(first + g, term, own, 2 * radius,",

@@ -355,6 +355,33 @@ CASES: dict[str, Case] = {
         numbers(step=[0, -1, N + 1, 2**63 - 1]),
         free=("rows",),
     ),
+    "hash_rows": Case(
+        _native.hash_rows,
+        lambda: {"rows": rows_of(N), "step": 3, "hashes": np.zeros(-(-N // 3), np.uint64)},
+        [
+            *numbers(step=[0, -1, N + 1, 2**63 - 1]),
+            ({"step": 2}, rf"hashes has shape \({-(-N // 3)},\), expected \({N // 2},\)"),
+        ],
+        free=("rows",),
+        outputs=("hashes",),
+    ),
+    "mark_copies": Case(
+        _native.mark_copies,
+        lambda: {
+            "rows": rows_of(N),
+            "hashes": np.zeros(N, np.uint64),
+            "order": np.arange(N),
+            "begin": 3,
+            "end": N,
+            "copies": np.zeros(N, np.uint8),
+        },
+        [
+            *ranges(N),
+            ({"order": changed(np.arange(N), 2, N)}, f"order has {N} at place 0"),
+            ({"order": changed(np.arange(N), 5, -1)}, "order has -1 at place 3"),
+        ],
+        outputs=("copies",),
+    ),
     "largest_magnitude": Case(
         _native.largest_magnitude,
         lambda: {"rows": rows_of(N), "centre": [0.0] * D, "step": 3},
@@ -1113,6 +1140,7 @@ TAKEN = {
     *(
         (name, argument, "one column less")
         for name, arguments in {
+            "mark_copies": ("rows",),
             "tree_below": ("blocks",),
             "add_reverse": ("entries", "behind"),
             "end_reverse": ("entries", "behind"),

@@ -39,6 +39,13 @@ def clustered(
     return split(rows, n)
 
 
+def half_zeros(n: int, m: int, d: int, *, seed: int = 0) -> Data:
+    """Gaussian rows of which about half are zero, as where nothing was measured; float32."""
+    rows = np.random.default_rng(seed).standard_normal((n + m, d), dtype=np.float32)
+    rows[np.random.default_rng(seed + 1).random(n + m) < 0.5] = 0
+    return split(rows, n)
+
+
 def uniform(n: int, m: int, d: int, *, seed: int = 0) -> Data:
     """Independent entries, uniform from 0 to 1; float32."""
     return split(np.random.default_rng(seed).random((n + m, d), dtype=np.float32), n)

@@ -84,11 +84,18 @@ def test_searches_to_come_find_all_points(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("method_name", ["auto", "kdtree"])
-def test_radii_reach_all_copies(method_name: str, sizes: list[int]) -> None:
-    points = with_zeros(20_000)
-    found = tonari.radius_search(np.zeros((1, 3), np.float32), points, 0.0, method=method_name)
-    np.testing.assert_array_equal(np.sort(found.indices), np.flatnonzero(~points.any(axis=1)))
-    assert set(sizes) <= {20_000}
+def test_what_else_is_found_in_trees_has_all_copies(method_name: str, sizes: list[int]) -> None:
+    points = with_zeros(60_000)
+    zeros = np.flatnonzero(~points.any(axis=1))
+    queries = np.delete(points, zeros, axis=0)
+    queries[0] = 0
+    found = tonari.radius_search(queries, points, 1e-4, method=method_name)
+    np.testing.assert_array_equal(found.indices[: found.indptr[1]], zeros)
+    index = tonari.Index(points, method=method_name)
+    distances, indices = index.search(queries[:1], 20_000)
+    assert not distances.any()
+    np.testing.assert_array_equal(indices[0], zeros[:20_000])
+    assert set(sizes) == {60_000}
 
 
 def test_auto_takes_no_longer_for_them() -> None:
