@@ -103,7 +103,7 @@ def test_no_case_was_lost() -> None:
         "bits": 7 + 2,
         "consumers": 8,
         "contraction": 5,
-        "exact_cpu": 18,
+        "exact_cpu": 19,
         "exact_cuda": 31 + 2,
         "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,
