@@ -310,7 +310,9 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     condense(r, wanted_, scratch);
     // Lower bounds in ascending order: where they exceed the k-th value, the rest needs none.
     const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
-    while (std::ssize(survivors(r)) > at_once) resolve_lowest(r, at_once, scratch);
+    while (std::ssize(survivors(r)) > at_once) {  // fewer than are wanted lower no threshold
+      resolve_lowest(r, std::max(at_once, wanted_ - std::ssize(row.settled)), scratch);
+    }
     refined += row.resolved + std::ssize(survivors(r));
     refine(r, scratch);
     std::vector<Ranked>& ranked = scratch.ranked;
