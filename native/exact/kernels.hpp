@@ -82,7 +82,7 @@ struct Task {
   // survivor instead of keeping it (exact/look.hpp). Null for neither.
   const std::uint8_t* marked = nullptr;
   std::uint8_t* marks = nullptr;
-  PointMarks point_marks;
+  PointMarks point_marks = {};
   int depth = 0;  // runs of dimensions: ceil(d / run)
   // Called for every survivor with the query's row in the block, bounds on the score, and the point's place in the
   // packed run.

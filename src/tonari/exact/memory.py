@@ -195,9 +195,16 @@ def packed_row_bytes(d: int, precision: str) -> int:
     return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
 
 
+_LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
+
+
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes that a look takes for each point: its contracted copy, its place in the order and its sketch."""
-    return packed_row_bytes(look_dim, precision) + 8 + 4 * CLUSTER_COLUMNS
+    """Return the bytes that a look takes for each point.
+
+    Its contracted copy, a ball for each group of `_LEAST_GROUP` and more, its place in the order, and its sketch.
+    """
+    packed = packed_row_bytes(look_dim, precision)
+    return packed + -(-(packed + 8) // _LEAST_GROUP) + 8 + 4 * CLUSTER_COLUMNS
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:

@@ -187,6 +187,7 @@ def test_no_more_memory_than_planned() -> None:
     plan = plan_on_cpu(make_problem(20_000, 20_000, 2, 5, dtype="float32", metric="euclidean", threads=1))
     assert copies.first_copies(points, plan, 32 * 20_000 - 1) is None
     assert copies.first_copies(points, plan, 32 * 20_000) is not None
-    copied = 32 + plan.output_bytes // 10_000
-    assert copies.first_copies(points, plan, 32 * 20_000, copied=copied - 1) is not None
-    assert copies.first_copies(points, plan, 32 * 20_000, copied=copied + 1) is None
+    for spare in (0, 7 * 10_000):
+        for copied, fits in ((31 + spare // 10_000, True), (33 + spare // 10_000, False)):
+            kept = copies.first_copies(points, plan, 32 * 20_000, copied=copied, spare=spare)
+            assert (kept is not None) == fits

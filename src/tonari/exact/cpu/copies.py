@@ -32,7 +32,7 @@ _ROW_BYTES = 32  # of memory for each row while they are sorted
 _AT_ONCE = 1 << 14  # rows of a thread's task
 
 
-def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int = 0) -> Numbers | None:
+def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int = 0, spare: int = 0) -> Numbers | None:
     """Return the numbers of the points that a search needs, ascending, if it can leave many copies out; else None.
 
     Parameters
@@ -43,7 +43,9 @@ def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int 
     memory : int
         Bytes that the search would take for preparing all points, and for work.
     copied : int
-        Bytes that preparing takes besides for each point that is left, because it copies that.
+        Bytes that a search of some points takes besides for each of them: their numbers, or a copy.
+    spare : int
+        Bytes that are free for these.
     """
     n, most = plan.n, plan.k + 1
     if n * plan.m < _PAIRS or n * _ROW_BYTES > memory or not _some_copies(points):
@@ -58,7 +60,7 @@ def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int 
     for run in np.flatnonzero(lengths > most):
         is_first[begins[run] + most : begins[run + 1]] = False
     kept: Numbers = np.sort(order[is_first])
-    fits = len(kept) * copied <= (n - len(kept)) * (memory / n) + plan.output_bytes  # as no results are there yet
+    fits = len(kept) * copied <= (n - len(kept)) * (memory / n) + spare
     return kept if fits else None
 
 

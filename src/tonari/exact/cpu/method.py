@@ -22,6 +22,8 @@ from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import ExactPlan, plan_on_cpu
 from tonari.metrics.problem import refuse_metric
 
+_NUMBER = 8  # bytes
+
 
 class ExactOnCpu(SearchMethod):
     """See :class:`tonari.core.method.SearchMethod`."""
@@ -56,7 +58,7 @@ class ExactOnCpu(SearchMethod):
         if plan.direct:
             own = _own(queries, self_join)
             return search_directly(queries, points, plan, self_ids=own, progress=progress)
-        kept = first_copies(points, plan, plan.packed_bytes + plan.working_bytes)
+        kept = first_copies(points, plan, plan.packed_bytes + plan.working_bytes, copied=_NUMBER)
         if kept is not None:
             plan = plan_for(plan, len(kept))
         prepared = PreparedPoints(points, plan, progress, kept=kept)

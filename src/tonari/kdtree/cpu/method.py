@@ -39,8 +39,9 @@ class TreeOnCpu(TreeMethod):
         return PreparedTree(points, plan, progress)
 
     def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
-        copied = points.shape[1] * points.itemsize
-        kept = first_copies(points, plan, plan.packed_bytes + plan.working_bytes, copied)
+        row = points.shape[1] * points.itemsize
+        memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # until there are results
+        kept = first_copies(points, plan, memory, copied=row, spare=unused)
         return PreparedTree(points, plan, progress, kept=kept)
 
     def search_once(
