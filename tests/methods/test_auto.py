@@ -372,7 +372,7 @@ def test_on_the_cpu_a_tree_that_cannot_lose_is_not_probed(monkeypatch: pytest.Mo
     for brute, probes in ((1.01 * seen, 0), (0.99 * seen, 1)):
         probed.clear()
         hard = dataclasses.replace(choice, by_force=choice.by_force._replace(seconds=brute))
-        decision = choosing._by_data(hard, rows, rows, False)
+        decision = choosing._by_data(hard, rows, rows, once=True, progress=False)
         assert decision.plan.method == "kdtree"
         assert len(probed) == probes
 
