@@ -133,7 +133,6 @@ class ScreenRows {
     found.exact += terms(r).error, found.difference += terms(r).error;
     return found;
   }
-  const PackLoops& loops() const { return loops_; }
 
  private:
   const Form& form_;

@@ -44,9 +44,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().__init__(*args, **given)
             counts.append(self.count)
 
-    monkeypatch.setattr(copies, "_PAIRS", 0)
-    monkeypatch.setattr(copies, "_LEAST", 0)
-    monkeypatch.setattr(copies, "_ROW_BYTES", 0)
+    checks.look_for_copies_always(monkeypatch)
     monkeypatch.setattr(method, "PreparedPoints", Counted)
     return counts
 
@@ -58,11 +56,9 @@ def exact(queries: Array, points: Array, k: int, **given: Any) -> Any:
     return tonari.search(queries, points, k, plan=plan, **given)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [name for name, metric in METRICS.items() if not metric.bits])
 @pytest.mark.parametrize("k", [1, 40])
 def test_every_metric(metric: str, k: int, always: list[int]) -> None:
-    if METRICS[metric].bits:
-        pytest.skip("bits have a method of their own")
     points = np.abs(with_copies(N, D))
     queries = np.vstack([points[:20], np.abs(checks.gaussian(5, D, 1))])
     found = exact(queries, points, k, metric=metric)
@@ -97,7 +93,7 @@ def test_hostile_data(maker: str, always: list[int]) -> None:
 def test_numbers_of_first_copies(most: int, always: list[int]) -> None:
     points = with_copies(N, D, 3)
     plan = plan_on_cpu(make_problem(N, N, D, most - 1 or 1, dtype="float32", metric="euclidean", threads=2))
-    kept = copies.first_copies(points, dataclasses.replace(plan, k=most - 1), 0)
+    kept = copies.first_copies(points, dataclasses.replace(plan, k=most - 1), 1e-7, 0)
     seen: dict[bytes, int] = {}
     expected = []
     for number, row in enumerate(points):
@@ -117,7 +113,7 @@ def test_rows_that_share_a_number(always: list[int], monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(_native, "hash_rows", alike)
     points = with_copies(N, D)
-    points[100:200] = points[0]  # copies side by side are told all the same
+    points[100:200] = points[0]  # each is compared with the one before it
     assert_same_neighbors(exact(points[:20], points, 5), brute(points[:20], points, 5))
     assert always[0] < N
 
@@ -168,7 +164,7 @@ def test_few_copies_are_not_worth_it() -> None:
     def kept_of(points: Array) -> Array | None:
         n = len(points)
         plan = plan_on_cpu(make_problem(n, n, D, 5, dtype="float32", metric="euclidean", threads=2, self_join=True))
-        return copies.first_copies(points, plan, 1 << 30)
+        return copies.first_copies(points, plan, 1e-7, 1 << 30)
 
     points = checks.gaussian(20_000, D)
     assert kept_of(points) is None
@@ -181,13 +177,26 @@ def test_few_copies_are_not_worth_it() -> None:
     assert kept_of(points[:5000]) is None  # a small search
 
 
+def test_few_queries_do_not_pay_for_finding_copies() -> None:
+    points = checks.gaussian(70_000, D)
+    points[np.random.default_rng(0).random(70_000) < 0.1] = 0  # one pair of a hundred
+
+    def kept_of(m: int, meeting: float) -> Array | None:
+        plan = plan_on_cpu(make_problem(70_000, m, D, 5, dtype="float32", metric="euclidean", threads=1))
+        return copies.first_copies(points, plan, meeting, 1 << 30)
+
+    assert kept_of(1_000, 1e-8) is None
+    assert kept_of(1_000, 1e-7) is not None
+    assert kept_of(20_000, 1e-8) is not None
+
+
 def test_no_more_memory_than_planned() -> None:
     points = np.zeros((20_000, 2), np.float32)
     points[:10_000] = checks.gaussian(10_000, 2)
     plan = plan_on_cpu(make_problem(20_000, 20_000, 2, 5, dtype="float32", metric="euclidean", threads=1))
-    assert copies.first_copies(points, plan, 32 * 20_000 - 1) is None
-    assert copies.first_copies(points, plan, 32 * 20_000) is not None
+    assert copies.first_copies(points, plan, 1e-7, 32 * 20_000 - 1) is None
+    assert copies.first_copies(points, plan, 1e-7, 32 * 20_000) is not None
     for spare in (0, 7 * 10_000):
         for copied, fits in ((31 + spare // 10_000, True), (33 + spare // 10_000, False)):
-            kept = copies.first_copies(points, plan, 32 * 20_000, copied=copied, spare=spare)
+            kept = copies.first_copies(points, plan, 1e-7, 32 * 20_000, copied=copied, spare=spare)
             assert (kept is not None) == fits

@@ -180,6 +180,21 @@ def test_a_sketch_and_what_is_asked_belong_together() -> None:
         _native.RowBlock(*given, order).open(0, 20, order, asked)
 
 
+def test_queries_nearest_to_a_centre_without_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tonari.exact.cpu.clusters import Clusters
+
+    def with_one_far_away(*args: Any) -> Array:
+        centres: Array = kept(*args)
+        centres[-1] = 1000
+        return centres
+
+    kept = Clusters._lloyd
+    monkeypatch.setattr(Clusters, "_lloyd", with_one_far_away)
+    points = rows("gaussian")
+    queries = np.full((5, D), 1e6, np.float32)
+    assert_same_neighbors(looked(queries, points, K, 6), brute(queries, points, K))
+
+
 def test_points_are_packed_for_the_look_of_their_search() -> None:
     points, form = checks.gaussian(40, 6), _native.Form("euclidean", [0.0] * 6, 1.0)
     look, kernel = form.contracted(points, 1, 3), "inner/float32/generic"

@@ -12,7 +12,6 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core.neighbors import Neighbors
-from tonari.exact.cpu import copies
 from tonari.kdtree.cpu import method
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.plan import TREE_METRICS
@@ -32,6 +31,11 @@ def with_zeros(n: int = N, d: int = 3, seed: int = 0) -> Array:
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Copies are looked for in searches of any size; the list has how many points each tree took."""
+    checks.look_for_copies_always(monkeypatch)
+    return count_points(monkeypatch)
+
+
+def count_points(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
 
     class Counted(PreparedTree):
@@ -39,8 +43,6 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().__init__(*args, **given)
             found.append(self.tree.n)
 
-    for name in ("_PAIRS", "_LEAST", "_ROW_BYTES"):
-        monkeypatch.setattr(copies, name, 0)
     monkeypatch.setattr(method, "PreparedTree", Counted)
     return found
 
@@ -98,11 +100,12 @@ def test_what_else_is_found_in_trees_has_all_copies(method_name: str, sizes: lis
     assert set(sizes) == {60_000}
 
 
-def test_auto_takes_no_longer_for_them() -> None:
+def test_auto_leaves_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
     # Half of 60,000 points are zero: as copies, each would visit all others, 900 million in all.
-    points = with_zeros(60_000)
+    sizes, points = count_points(monkeypatch), with_zeros(60_000)
     graph = tonari.knn_graph(points, 8)
     zeros = np.flatnonzero(~points.any(axis=1))
+    assert sizes[-1] == 60_000 - len(zeros) + 9
     first, last = (np.asarray(graph.indices[row]) for row in (zeros[0], zeros[-1]))
     np.testing.assert_array_equal(first, zeros[1:9])
     np.testing.assert_array_equal(last, zeros[:8])

@@ -87,7 +87,8 @@ class Clusters:
         order: Numbers = np.argsort(found, kind="stable")
         self.order = order if kept is None else kept[order]
         sizes = np.bincount(found, minlength=count)
-        self.middles: Numbers = np.cumsum(sizes) - (sizes + 1) // 2
+        # Queries may be nearest to a centre without points, even one behind all others.
+        self.middles: Numbers = np.minimum(np.cumsum(sizes) - (sizes + 1) // 2, n - 1)
         self.sketch = self._by_place(rows, order)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:

@@ -11,7 +11,6 @@ distance of the k-th neighbour, tells what the screens and the candidates will c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,38 +84,26 @@ def arrange_points(
     kept : int64 array, optional
         Numbers of the points that are searched, if not all are.
     """
-    if kept is None:
-        return _arrange(points, form, plan, asked, lambda made: _clusters(points, made, plan, None))
-    some = points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]  # the sample that is read below of all points
-    return _arrange(some, form, plan, asked, lambda made: _clusters(points, made, plan, kept))
-
-
-def _arrange(
-    points: npt.NDArray[Any],
-    form: _native.Form,
-    plan: ExactPlan,
-    asked: int,
-    clusters_in: Callable[[_native.Form], Clusters],
-) -> Arrangement:
-    n, d = points.shape
+    some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]  # of which the sample is taken
+    n, d = some.shape
     if plan.form_dim < d or plan.look_dim:
-        screened = _contracted(points, form, plan.form_dim) if plan.form_dim < d else form
+        screened = _contracted(some, form, plan.form_dim) if plan.form_dim < d else form
         if not plan.look_dim:
             return Arrangement(screened, plan.form_dim)
-        looked = _contracted(points, form, plan.look_dim) if screened is form else screened.narrowed(plan.look_dim)
+        looked = _contracted(some, form, plan.look_dim) if screened is form else screened.narrowed(plan.look_dim)
         made = looked if screened is form else screened
         if made.columns < CLUSTER_COLUMNS <= d:
-            made = _contracted(points, form, CLUSTER_COLUMNS)
-        return Arrangement(screened, plan.form_dim, looked, clusters_in(made))
+            made = _contracted(some, form, CLUSTER_COLUMNS)
+        return Arrangement(screened, plan.form_dim, looked, _clusters(points, made, plan, kept))
     if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
         return Arrangement(form, d)
     step = -(-n // _FEW_ROWS)
-    few = _rows(form.contracted(points, step, _FEW_COLUMNS), points[step // 2 :], step, _FEW_COLUMNS)
+    few = _rows(form.contracted(some, step, _FEW_COLUMNS), some[step // 2 :], step, _FEW_COLUMNS)
     if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
         return Arrangement(form, d)
     widths = contracted_widths(d)
-    made, whole = _contracted_and_whole(points, form, widths[-1], plan)
-    seen = _pilot(points, made, whole, plan)
+    made, whole = _contracted_and_whole(some, form, widths[-1], plan)
+    seen = _pilot(some, made, whole, plan)
     choices = [(columns, look) for columns in widths for look in (0, LOOKED_FIRST)]
     alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
     columns, look = min(alone, key=alone.__getitem__)
@@ -124,9 +111,9 @@ def _arrange(
     if min(alone[columns, look], first) >= _BETTER * _whole_seconds(plan, asked, seen):
         return Arrangement(form, d)
     if first < alone[columns, look]:
-        return Arrangement(form, d, made.narrowed(LOOKED), clusters_in(made))
+        return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan, kept))
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
-    clusters = clusters_in(made) if look or plan.active_rows else None
+    clusters = _clusters(points, made, plan, kept) if look or plan.active_rows else None
     return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
 
 

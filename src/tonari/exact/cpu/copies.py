@@ -4,7 +4,7 @@ Points at the same distance are listed by their numbers. So k neighbours hold no
 its first k + 1 where the query may itself be one of them. Without the copies after those every answer is the same, and
 a row that has thousands of copies has no more survivors than any other.
 
-    some rows    a number for each (a hash); if all differ, copies are few
+    some rows    a number for each (a hash): the share of pairs that are copies, and whether it is worth to go on
     all rows     sorted by that number, then by their own: copies come together, and are compared with the one before
 
 A number that different rows share costs time only: between two copies it makes the second one a first. So do zeros of
@@ -29,10 +29,13 @@ _SOME = 1024  # rows among which copies are looked for first
 _PAIRS = 1 << 26  # of a search that takes long enough to look for them
 _LEAST = 64  # copies that are left out, on average over all rows: about what reaching one point less in a screen saves
 _ROW_BYTES = 32  # of memory for each row while they are sorted
+_ROW_SECONDS = 2e-7  # of one thread for finding out about a row
 _AT_ONCE = 1 << 14  # rows of a thread's task
 
 
-def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int = 0, spare: int = 0) -> Numbers | None:
+def first_copies(
+    points: npt.NDArray[Any], plan: Plan, meeting: float, memory: int, copied: int = 0, spare: int = 0
+) -> Numbers | None:
     """Return the numbers of the points that a search needs, ascending, if it can leave many copies out; else None.
 
     Parameters
@@ -40,6 +43,8 @@ def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int 
     points : array of shape (n, d)
     plan : Plan
         Of the search.
+    meeting : float
+        Seconds that a query takes for each copy that it meets.
     memory : int
         Bytes that the search would take for preparing all points, and for work.
     copied : int
@@ -48,7 +53,9 @@ def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int 
         Bytes that are free for these.
     """
     n, most = plan.n, plan.k + 1
-    if n * plan.m < _PAIRS or n * _ROW_BYTES > memory or not _some_copies(points):
+    if n * plan.m < _PAIRS or n * _ROW_BYTES > memory:
+        return None
+    if plan.m * _share(points) * meeting <= _ROW_SECONDS:  # of queries that are like the points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
@@ -64,11 +71,13 @@ def first_copies(points: npt.NDArray[Any], plan: Plan, memory: int, copied: int 
     return kept if fits else None
 
 
-def _some_copies(points: npt.NDArray[Any]) -> bool:
+def _share(points: npt.NDArray[Any]) -> float:
+    """Return about how many of all pairs of points are copies, by those of some."""
     step = max(1, len(points) // _SOME)
     hashes = np.empty(-(-len(points) // step), np.uint64)
     _native.hash_rows(points, step, hashes)
-    return len(np.unique(hashes)) < len(hashes)
+    counts = np.unique(hashes, return_counts=True)[1]
+    return float(np.sum(counts * (counts - 1)) / len(hashes) ** 2)
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:

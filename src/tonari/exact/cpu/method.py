@@ -13,6 +13,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.costs.rates import SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.copies import first_copies
 from tonari.exact.cpu.direct import search_directly, search_unchecked
 from tonari.exact.cpu.listed import search_listed
@@ -58,7 +59,8 @@ class ExactOnCpu(SearchMethod):
         if plan.direct:
             own = _own(queries, self_join)
             return search_directly(queries, points, plan, self_ids=own, progress=progress)
-        kept = first_copies(points, plan, plan.packed_bytes + plan.working_bytes, copied=_NUMBER)
+        memory, meeting = plan.packed_bytes + plan.working_bytes, SURVIVOR + SURVIVOR_VALUE * plan.d
+        kept = first_copies(points, plan, meeting, memory, copied=_NUMBER)
         if kept is not None:
             plan = plan_for(plan, len(kept))
         prepared = PreparedPoints(points, plan, progress, kept=kept)

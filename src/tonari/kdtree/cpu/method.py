@@ -19,6 +19,8 @@ from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 from tonari.kdtree.rounds import Rounds
 
+_POINT = 2e-9  # seconds of comparing a query with a point of a leaf
+
 
 class TreeOnCpu(TreeMethod):
     """The k-d tree on the CPU; see :class:`tonari.core.method.TreeMethod`."""
@@ -41,7 +43,7 @@ class TreeOnCpu(TreeMethod):
     def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
         row = points.shape[1] * points.itemsize
         memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # until there are results
-        kept = first_copies(points, plan, memory, copied=row, spare=unused)
+        kept = first_copies(points, plan, _POINT, memory, copied=row, spare=unused)
         return PreparedTree(points, plan, progress, kept=kept)
 
     def search_once(
