@@ -336,7 +336,7 @@ def test_points_are_looked_at_before_queries() -> None:
 
 def test_short_memory_makes_shorter_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    refine = batches.refine_groups
+    refine = batches.refine_lowest
 
     def short_of_memory(queries: Any, *arguments: Any, **options: Any) -> Any:
         sizes.append(len(queries))
@@ -344,7 +344,7 @@ def test_short_memory_makes_shorter_batches(monkeypatch: pytest.MonkeyPatch) -> 
             raise torch.cuda.OutOfMemoryError(OUT_OF_MEMORY)
         return refine(queries, *arguments, **options)
 
-    monkeypatch.setattr(batches, "refine_groups", short_of_memory)
+    monkeypatch.setattr(batches, "refine_lowest", short_of_memory)
     reports: list[int] = []
     queries, points = gaussian(9, 4, 1), gaussian(N, 4)
     found, _ = search(

@@ -29,10 +29,11 @@ from tonari.exact.cuda.few import search_few
 from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
-from tonari.exact.cuda.pack import new_flags, pack_queries
+from tonari.exact.cuda.pack import PackedQueries, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.refine import refine_all, refine_groups
+from tonari.exact.cuda.refine import refine_all
+from tonari.exact.cuda.refine_lowest import refine_lowest
 from tonari.exact.cuda.sampling import FirstAttempt, Sample
 from tonari.exact.cuda.screened import listed_room
 from tonari.metrics import get_metric
@@ -215,22 +216,37 @@ class Search:
         self.width, self.unproved = fitted_width(self.least_width, unproved)
         return self
 
+    def begin_mirror(self) -> None:
+        """Compare rows and points once for both from now on, if these are the same and it pays."""
+        if self.is_graph:
+            self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the queries are the points, in their order."""
+        return self.queries is self.prepared.points
+
+    def _pack_own(self, rows: slice) -> PackedQueries:
+        """Pack some of the points as queries, which have been checked as points."""
+        precision = self.plan.precisions[0]
+        return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
+
     def pilot(self, own: Any) -> Any:
         """Search the first rows once, with the present width; return which are proved."""
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
 
-    def first_batch(self, queries: Any, own: Any, first: int = 0) -> tuple[Neighbors, Any]:
+    def first_batch(self, queries: Any, own: Any, first: int | None = None) -> tuple[Neighbors, Any]:
         """Search some rows for the first time; `first` is the number of the first one. See :meth:`batch`."""
         if self.plan.few and own is None:
-            return search_few(queries, self.prepared, self.plan, self.flags, first=first)
+            return search_few(queries, self.prepared, self.plan, self.flags, first=first or 0)
         return self.batch(queries, own, self.plan.precisions[0], self.width, self.sample, first)
 
     def batch(
-        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search some rows once; `first` is the number of the first one, for flags.
+        """Search some rows once; `first` is the number of the first one, for flags and for the mirror of a graph.
 
         Returns
         -------
@@ -240,19 +256,16 @@ class Search:
         import torch
 
         plan, prepared = self.plan, self.prepared
-        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first)
-        chosen, following = self.chooser.choose(packed, precision, width, sample)
-        found = Neighbors(
-            *refine_groups(
-                queries,
-                prepared.points,
-                chosen,
-                plan.k,
-                metric=plan.metric,
-                group=plan.group if sample is None else LEAST_GROUP,
-                own=own,
-                double=self.double,
-            )
+        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first or 0)
+        found, following = refine_lowest(
+            queries,
+            prepared.points,
+            self.chooser.screened_in_turn(packed, precision, sample, first),
+            width,
+            plan.k,
+            metric=plan.metric,
+            own=own,
+            double=self.double,
         )
         make = torch.ones if following is None else torch.empty
         proved = make(len(queries), dtype=torch.uint8, device=queries.device)

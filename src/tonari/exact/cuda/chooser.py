@@ -1,18 +1,20 @@
-"""Screen and select: which groups of points of a batch are refined."""
+"""Screen: what the points of a search are to a batch of queries, by all minima or below sampled thresholds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import group_count
-from tonari.exact.cuda.pack import PackedPoints, packed_width
+from tonari.exact.cuda.mirror import Mirror, may_mirror
+from tonari.exact.cuda.pack import PackedPoints, PackedQueries, packed_width
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.sampling import LEAST_ROWS, FirstAttempt, Sample, sample_for, sample_like
+from tonari.exact.cuda.sampling import LEAST_ROWS, FirstAttempt, Sample, sample_for, sample_like, sample_within
 from tonari.exact.cuda.screen import screen, screen_below, slots_of
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
-from tonari.exact.cuda.screened import AllMinima, Listed
+from tonari.exact.cuda.screened import AllMinima, Listed, Mirrored
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
 
@@ -31,7 +33,7 @@ class Prepared(Protocol):
 
 
 class Chooser:
-    """Screen and select: choose the groups of points that are refined.
+    """Screen the points for batches of queries.
 
     Parameters
     ----------
@@ -43,6 +45,7 @@ class Chooser:
     def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
         self.prepared, self.plan = prepared, plan
         self.like: FirstAttempt | None = None  # at all points, if these are some of them
+        self.mirror: Mirror | None = None
         self.elementwise = get_metric(plan.metric).form == "elementwise"
         if not self.elementwise:
             check_matrix_units(prepared.form.centre.device)
@@ -66,20 +69,47 @@ class Chooser:
         slots = slots_of(rows, n, columns, sample.capacity, self.prepared.points.device)
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
-    def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
-        """Return the groups of each row to refine, and a lower bound on the scores of all other points.
+    def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
+        """Compare rows and points of a graph once for both from now on, if the plan has room for what that notes.
 
-        Groups have the plan's size, or LEAST_GROUP points if a sample is used. The bound is None if there are no other
-        points.
+        `pack` packs some of the rows, as queries.
         """
-        return self.screened(packed, precision, sample).lowest(width)
+        slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
+        sample = self.sample(width)
+        if not slots or sample is None or not may_mirror(points.values.shape[1]):
+            return
+        sample = sample_within(points.n, width, self.plan.group, sample, slots)
+        if sample is not None:
+            self.mirror = Mirror(
+                points,
+                sample,
+                slots,
+                self.plan.query_batch,
+                pack,
+                lambda packed: self._thresholds(packed, precision, sample),
+            )
 
-    def screened(self, packed: Any, precision: str, sample: Sample | None) -> AllMinima | Listed:
+    def screened_in_turn(
+        self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
+    ) -> AllMinima | Listed | Mirrored:
+        """Screen all points for a batch that begins with query number `first`; None if it is out of turn."""
+        if self.mirror is not None and first is not None:
+            if self.mirror.takes(first, len(packed.values)):
+                return self.mirror.screened(packed, first)
+            self.mirror = None
+        return self.screened(packed, precision, sample)
+
+    def screened(self, packed: PackedQueries, precision: str, sample: Sample | None) -> AllMinima | Listed:
         """Screen all points: all minima, or those below a threshold from a sample."""
         if sample is None:
             minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
             return AllMinima(minima, self.plan.group)
-        return self._sampled(packed, precision, sample)
+        thresholds = self._thresholds(packed, precision, sample)
+        points, everything = self.prepared.packed(precision), slice(0, len(packed.values))
+        return Listed(
+            screen_below(packed, points, everything, thresholds, sample.capacity, least_slots=sample.least_slots),
+            thresholds,
+        )
 
     def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
         import torch
@@ -93,15 +123,8 @@ class Chooser:
             screen(packed, points, everything, self.plan.group, minima)
         return minima
 
-    def _sampled(self, packed: Any, precision: str, sample: Sample) -> Listed:
-        """Return the groups below a sampled threshold."""
-        m = len(packed.values)
+    def _thresholds(self, packed: PackedQueries, precision: str, sample: Sample) -> Any:
+        """Return each row's threshold: the sample's minimum of its rank."""
         count = -(-len(self.prepared.points) // sample.stride)
         minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
-        thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
-        del minima
-        points = self.prepared.packed(precision)
-        return Listed(
-            screen_below(packed, points, slice(0, m), thresholds, sample.capacity, least_slots=sample.least_slots),
-            thresholds,
-        )
+        return k_smallest(minima, sample.rank).values[:, -1].contiguous()

@@ -20,11 +20,12 @@ from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract
 from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
 from tonari.exact.cuda.near import Near, near_members
-from tonari.exact.cuda.pack import new_flags, pack_queries
+from tonari.exact.cuda.pack import PackedQueries, new_flags, pack_queries
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
+from tonari.exact.cuda.refine import SCRATCH_BYTES
+from tonari.exact.cuda.refine_lowest import refine_lowest
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.screened import Screened
+from tonari.exact.cuda.screened import Screened, parts_of
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
@@ -96,32 +97,28 @@ class ContractedScreen:
         width: int,
         sample: Sample | None,
         *,
-        first: int = 0,
+        first: int | None = None,
         keep: bool = False,
     ) -> Look:
         """Screen a batch and find the points that are nearest in p coordinates.
 
-        `first` is the number of the first query, for flags. With `keep`, little memory is held until the second step.
+        `first` is the number of the first query, for flags and for the mirror of a graph. With `keep`, little memory is
+        held until the second step.
         """
         prepared = self.prepared
-        rows = contract(queries, prepared.by, self.flags, first=first)
-        packed = pack_queries(rows.values, prepared.by.screened, precision, self._unread)
-        found = self.chooser.screened(packed, precision, sample)
+        rows = contract(queries, prepared.by, self.flags, first=first or 0)
+        packed = self.packed(rows, precision)
+        found = self.chooser.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(KEPT * width) if keep else found
         del found  # all minima, of which the lowest are kept
-        count = 2 * self.plan.k + NEAREST
-        lowest, _ = screened.lowest(min(width, count))
-        _, nearest = refine_groups(
-            rows.values,
-            prepared.rows.values,
-            lowest,
-            min(count, lowest.shape[1] * screened.group),
-            metric="sqeuclidean",
-            group=screened.group,
-            own=own,
-            double=False,
-        )
-        return Look(rows, packed.shift, screened, nearest)
+        count = min(2 * self.plan.k + NEAREST, len(prepared.points))
+        facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
+        nearest, _ = refine_lowest(rows.values, prepared.rows.values, screened, min(width, count), count, **facts)
+        return Look(rows, packed.shift, screened, nearest.indices)
+
+    def packed(self, rows: ContractedRows, precision: str) -> PackedQueries:
+        """Pack contracted rows as queries."""
+        return pack_queries(rows.values, self.prepared.by.screened, precision, self._unread)
 
     def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
         """Return the points that may be as good as each row's k-th value, and which rows have all of them.
@@ -129,11 +126,17 @@ class ContractedScreen:
         `kth` are exact returned values of k points, float32 or float64 (rows,), worse than any if there are fewer.
         """
         squares, scores = self._limits(look, kth)
-        room, group = KEPT * width, look.screened.group
-        groups = look.screened.near(scores, room)
-        values = self.prepared.rows.values
-        members = near_members(look.rows.values, values, squares, groups, room, group=group, own=own)
-        return members, groups.whole & members.whole
+        room, values = KEPT * width, self.prepared.rows.values
+        members: Near | None = None
+        whole: Any = True
+        for part in parts_of(look.screened):
+            groups = part.near(scores, room)
+            members = near_members(
+                look.rows.values, values, squares, groups, room, group=part.group, own=own, beside=members
+            )
+            whole = groups.whole & members.whole & whole
+        assert members is not None
+        return members, whole
 
     def level(self, precision: str) -> str:
         """Return what reports call a precision of this screen, such as "float16 in 64 dimensions"."""

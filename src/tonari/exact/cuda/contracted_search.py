@@ -27,7 +27,7 @@ from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract,
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.form_dim import choose_contraction
 from tonari.exact.cuda.memory import WIDER
-from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags
+from tonari.exact.cuda.pack import LARGEST_FLOAT16, PackedQueries, new_flags
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine import refine_groups
@@ -147,7 +147,7 @@ class ContractedSearch(Search):
         return self.prepared.begin(self.queries, self.plan)
 
     def batch(
-        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
         """Search some rows once; see :meth:`tonari.exact.cuda.batches.Search.batch`."""
         import torch
@@ -157,6 +157,15 @@ class ContractedSearch(Search):
         members, proved = self.contracted.within(look, some.distances[:, -1], own, width)
         del look  # all minima
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
+
+    def begin_mirror(self) -> None:
+        """Compare rows and points once for both from now on, if these are the same and it pays."""
+        if self.is_graph:
+            self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
+
+    def _pack_own(self, rows: slice) -> PackedQueries:
+        """Pack some of the points as queries, which are contracted already."""
+        return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
         """Return a search of some rows with all minima, as many at a time as the scratch memory has room for."""

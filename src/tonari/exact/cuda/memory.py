@@ -10,9 +10,10 @@ from tonari.costs.rates import CARD
 from tonari.exact.cuda.contraction import contraction_bytes, sample_rows
 from tonari.exact.cuda.form_dim import pilot_bytes
 from tonari.exact.cuda.groups import POINT_TILE, group_count
+from tonari.exact.cuda.mirror import may_mirror, noted_bytes
 from tonari.exact.cuda.pack import packed_width
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
-from tonari.exact.cuda.sampling import sample_for
+from tonari.exact.cuda.sampling import LEAST_ROWS, sample_for, sample_within
 from tonari.select.cuda.order import MERGE_BYTES
 
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
@@ -26,6 +27,7 @@ SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhood
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
+MIRRORED_BATCHES = 4  # fewest batches of a graph in which rows and points are compared once for both
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
 _SHORT = 16  # columns of a row that is not short
 
@@ -179,6 +181,21 @@ class CudaNeeds:
     def subset_bytes(self) -> int:
         """Return the bytes that it takes more to search among some of the points, at most all: these, and packed."""
         return self.n * (SORTED_BYTES + self.d * self.itemsize) + self._packed(self.n, self.precisions[0], self.d)
+
+    def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
+        """Return the slots of each row in lists of what earlier batches of a graph note for it (mirror.py).
+
+        0 if rows and points are not compared once for both: where they are not the same rows on one device, where
+        products take no longer than their minima, or where `room` bytes are too few.
+        """
+        graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
+        if not graph or batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
+            return 0
+        usual = sample_for(self.n, self.width, self.group)
+        if usual is None or not may_mirror(packed_width(self.screened, self.precisions[0])):
+            return 0
+        slots = min(usual.capacity, room // noted_bytes(self.n, 1))
+        return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""

@@ -99,7 +99,50 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
     return near
 
 
-def near_members(queries: Any, rows: Any, limits: Any, groups: Near, room: int, *, group: int, own: Any) -> Near:
+def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
+    """Return the points whose value is at or below the row's score.
+
+    Parameters
+    ----------
+    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.screened.Noted`
+    scores : float32 tensor of shape (rows,)
+    room : int
+    """
+    from tonari.exact.cuda.kernels.noted import near_noted_kernel
+
+    rows, capacity = values.shape
+    near = _room_for(rows, room, scores.device)
+    launch(
+        near_noted_kernel,
+        rows,
+        {
+            "values_ptr": values,
+            "rows_ptr": points,
+            "counts_ptr": counts,
+            "thresholds_ptr": thresholds,
+            "scores_ptr": scores,
+            "near_ptr": near.numbers,
+            "found_ptr": near.found,
+            "room": capacity,
+            "near_room": room,
+        },
+        constants={"TILE": SLOTS},
+        warps=WARPS,
+    )
+    return near
+
+
+def near_members(
+    queries: Any,
+    rows: Any,
+    limits: Any,
+    groups: Near,
+    room: int,
+    *,
+    group: int,
+    own: Any,
+    beside: Near | None = None,
+) -> Near:
     """Return the points of each row's groups that are within its limit; -1 where there are no more.
 
     Parameters
@@ -114,6 +157,8 @@ def near_members(queries: Any, rows: Any, limits: Any, groups: Near, room: int, 
         Points of a group.
     own : int64 tensor of shape (m,), or None
         For each query, the point to leave out.
+    beside : Near, optional
+        Points with the same room, behind which the others are written and counted; returned.
     """
     import torch
 
@@ -121,8 +166,11 @@ def near_members(queries: Any, rows: Any, limits: Any, groups: Near, room: int, 
 
     m, p = queries.shape
     unit = load_unit(rows)
-    members = torch.full((m, room), -1, dtype=torch.int32, device=queries.device)
-    found = torch.empty(m, dtype=torch.int32, device=queries.device)
+    if beside is None:
+        members = torch.full((m, room), -1, dtype=torch.int32, device=queries.device)
+        found = torch.zeros(m, dtype=torch.int32, device=queries.device)
+    else:
+        members, found = beside
     launch(
         near_members_kernel,
         m,

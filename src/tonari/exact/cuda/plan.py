@@ -18,6 +18,7 @@ from tonari.exact.cuda.choices import PRECISIONS, ROUTES, divisions, fit, on_rou
 from tonari.exact.cuda.form_dim import largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.mirror import noted_bytes
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
@@ -84,6 +85,9 @@ class CudaPlan(Plan):
         Whether there is room on the one device for a copy of some of the points, among which rows are searched: without
         copies of rows that an answer cannot hold (copies.py), before a single long search, otherwise if many rows are
         not proved; and those near to rows that are not proved by any bound (neighbourhoods.py).
+    mirrored_slots : int
+        Of a graph whose rows and points are compared once for both (mirror.py): the room of a row for what earlier
+        batches note for it. 0 if each batch is compared with all points.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
         of a few queries among prepared points, kept as two launches (few_kept.py). This takes a resident search on one
@@ -106,6 +110,7 @@ class CudaPlan(Plan):
     query_slab: int
     point_slab: int
     subsets: bool
+    mirrored_slots: int
     cuda_graph: bool
 
     @property
@@ -285,6 +290,9 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     room = budget - needs.total_bytes(slabs, batch)
     whole = slabs.route == "resident" and problem.n >= _LEAST_OF_SUBSETS and not needs.several
     subsets = whole and needs.subset_bytes() <= room
+    working += needs.subset_bytes() * subsets
+    slots = needs.mirrored_slots(slabs, batch, room - needs.subset_bytes() * subsets)
+    working += noted_bytes(problem.n, slots) if slots else 0
     return CudaPlan(
         n=problem.n,
         m=problem.m,
@@ -308,10 +316,11 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_slab=slabs.queries,
         point_slab=slabs.points,
         subsets=subsets,
+        mirrored_slots=slots,
         cuda_graph=captured and batch >= problem.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
-        working_bytes=working + needs.subset_bytes() * subsets,
+        working_bytes=working,
         output_bytes=needs.output_bytes(slabs),
         seconds=seconds,
     )

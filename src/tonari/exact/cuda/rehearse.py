@@ -56,7 +56,8 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
     for points, rows in slabs:
         part = plan_for_part(plan, points, rows, plan.devices[0])
         held = _prepared(_rows(points, plan.d, plan.dtype), part) if prepared is None else prepared.without_data()
-        begun = held.begin(_rows(rows, plan.d, query_dtype), part)
+        graph = self_join and rows == points
+        begun = held.begin(held.points if graph else _rows(rows, plan.d, query_dtype), part)
         found = _search(begun, rows, self_join)
         if merged:
             best = no_lists(rows, plan.k, plan.n, plan.metric, double=begun.double, device="meta")
@@ -95,6 +96,8 @@ def _search(begun: Search, m: int, self_join: bool) -> Neighbors:
     own = Place(self_join=self_join).own(m, "meta")
     if m >= begun.least_fitted:
         begun.pilot(own)
+    if own is not None:
+        begun.begin_mirror()
     found = []
     for rows in to_visit(cut(m, begun.plan.query_batch), torch.device("meta")):
         ids = None if own is None else own[rows]

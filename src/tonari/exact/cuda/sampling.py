@@ -114,6 +114,20 @@ def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample 
     return dataclasses.replace(sample, least_slots=(1 << (whole.slots - 1).bit_length() - 1) + 1)
 
 
+def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -> Sample | None:
+    """Return the sample, or a larger one whose lists have at most so many slots; None if none is small enough.
+
+    >>> usual = sample_for(1_000_000, 64, 8)
+    >>> sample_within(1_000_000, 64, 8, usual, 1408) == usual, sample_within(1_000_000, 64, 8, usual, 1000)
+    (True, Sample(stride=32, rank=10, capacity=896, least_slots=0))
+    >>> sample_within(1_000_000, 64, 8, usual, 100) is None
+    True
+    """
+    while sample.capacity > slots and sample.stride > LEAST_STRIDE:
+        sample = _sample_at(sample.stride // 2, wanted)
+    return sample if sample.capacity <= slots and _fits(sample, n, group) else None
+
+
 def _sample_at(stride: int, wanted: int) -> Sample:
     """Return the sample of a stride."""
     rank = _rank(wanted / stride)

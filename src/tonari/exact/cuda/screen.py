@@ -101,18 +101,12 @@ def screen_below(
     -------
     Lists
     """
-    import torch
-
     m, device, width = len(thresholds), thresholds.device, queries.values.shape[1]
     hopper = _is_for_hopper(m, width, device)
     split = _split_for_hopper(m, points.n, device) if hopper else _split_of(m, points.n, width, device)
     segments = 4 * split.parts
-    room = max(_room_of(split, points.n, capacity), -(-least_slots // segments))
-    lists = Lists(
-        torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
-        torch.empty((m, segments * room), dtype=torch.int32, device=device),
-        torch.empty((m, segments), dtype=torch.int32, device=device),
-    )
+    room = max(room_of(split, points.n, capacity), -(-least_slots // segments))
+    lists = lists_for(m, split, room, device)
     if hopper:
         _launch_on_hopper(queries, points, rows, thresholds, lists, split)
     else:
@@ -124,10 +118,22 @@ def slots_of(m: int, n: int, width: int, capacity: int, device: Any) -> int:
     """Return the slots of a row's list of groups among n points, for m queries packed in `width` columns."""
     hopper = _is_for_hopper(m, width, device)
     split = _split_for_hopper(m, n, device) if hopper else _split_of(m, n, width, device)
-    return 4 * split.parts * _room_of(split, n, capacity)
+    return 4 * split.parts * room_of(split, n, capacity)
 
 
-def _room_of(split: _Split, n: int, capacity: int) -> int:
+def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
+    """Return lists of m rows without an entry, whose segments have so many slots."""
+    import torch
+
+    segments = 4 * split.parts
+    return Lists(
+        torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
+        torch.empty((m, segments * room), dtype=torch.int32, device=device),
+        torch.empty((m, segments), dtype=torch.int32, device=device),
+    )
+
+
+def room_of(split: Split, n: int, capacity: int) -> int:
     """Return the slots of a segment."""
     if capacity >= group_count(n, LISTED):
         return split.each * split.columns // POINT_TILE  # one entry per tile
@@ -136,7 +142,7 @@ def _room_of(split: _Split, n: int, capacity: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Split:
+class Split:
     """The division of work: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
 
     rows: int
@@ -147,18 +153,24 @@ class _Split:
     parts: int
 
 
-def _split_of(m: int, n: int, width: int, device: Any) -> _Split:
+def _split_of(m: int, n: int, width: int, device: Any) -> Split:
     if width <= RESIDENT_WIDTH:
         rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
     else:
         rows, columns = (128, 256) if m > 64 else (64, 128)
-    row_tiles, blocks = -(-m // rows), -(-n // columns)
-    # The fewest programs that keep the multiprocessors busy until the end: the last round should be a full one.
-    slots = RESIDENT_PROGRAMS * multiprocessors(device)
+    return fewest_parts(rows, columns, -(-m // rows), -(-n // columns), device, programs=RESIDENT_PROGRAMS)
+
+
+def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: Any, *, programs: int) -> Split:
+    """Divide work among the fewest programs that keep multiprocessors busy to the end: the last round is a full one.
+
+    A multiprocessor runs `programs` at a time.
+    """
+    slots = programs * multiprocessors(device)
     most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
     parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
     each = -(-blocks // parts)
-    return _Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
+    return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
 def _launch(
@@ -204,10 +216,10 @@ def _launch(
             screen_kernel,
             split.row_tiles * split.parts,
             {
-                "queries": _blocks(q, split.rows, first),
-                "queries_more": _blocks(q, split.rows, more) if more else None,
-                "points": _blocks(points.values, split.columns, first),
-                "points_more": _blocks(points.values, split.columns, more) if more else None,
+                "queries": blocks_of(q, split.rows, first),
+                "queries_more": blocks_of(q, split.rows, more) if more else None,
+                "points": blocks_of(points.values, split.columns, first),
+                "points_more": blocks_of(points.values, split.columns, more) if more else None,
                 **common,
                 "tiles": split.blocks,
                 "tiles_per_program": split.each,
@@ -222,8 +234,8 @@ def _launch(
             screen_wide_kernel,
             split.row_tiles * split.parts,
             {
-                "queries": _blocks(q, split.rows, STEP),
-                "points": _blocks(points.values, split.columns, STEP),
+                "queries": blocks_of(q, split.rows, STEP),
+                "points": blocks_of(points.values, split.columns, STEP),
                 **common,
                 "n": points.n,
                 "width": width,
@@ -239,17 +251,17 @@ def _is_for_hopper(m: int, width: int, device: Any) -> bool:
     return m > HOPPER_ROWS and width == HOPPER_WIDTH and is_hopper(device)
 
 
-def _split_for_hopper(m: int, n: int, device: Any) -> _Split:
+def _split_for_hopper(m: int, n: int, device: Any) -> Split:
     row_tiles, tiles = -(-m // HOPPER_ROWS), -(-n // POINT_TILE)
     slots = multiprocessors(device)
     most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), tiles // (2 * HOPPER_TILES)))
     rounds = {count: -(-row_tiles * count // slots) * -(-tiles // count) for count in range(1, most + 1)}
     parts = min(rounds, key=lambda count: (rounds[count], count))
     each = -(-tiles // (parts * HOPPER_TILES)) * HOPPER_TILES
-    return _Split(HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
+    return Split(HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
 
 
-def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: _Split) -> None:
+def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: Split) -> None:
     from tonari.exact.cuda.kernels.screen_hopper import screen_hopper_kernel
 
     q = queries.values[rows]
@@ -317,7 +329,7 @@ def _multiprocessors(device: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
 
 
-def _blocks(x: Any, rows: int, columns: int) -> Any:
+def blocks_of(x: Any, rows: int, columns: int) -> Any:
     """Return a tensor descriptor for loading blocks of a matrix by TMA; beyond its edges it reads zeros."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.groups import LEAST_GROUP
-from tonari.exact.cuda.near import Near, near_listed, near_minima
+from tonari.exact.cuda.near import Near, near_listed, near_minima, near_noted
+from tonari.exact.cuda.noted import lowest_noted
 from tonari.exact.cuda.screen import Lists
 from tonari.select.cuda.dispatch import k_smallest
 
-Screened: TypeAlias = "AllMinima | Lowest | Listed"
+Part: TypeAlias = "AllMinima | Lowest | Listed | Noted"
+Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
@@ -108,3 +110,52 @@ class Listed(NamedTuple):
     def kept(self, room: int) -> Listed:
         """Return what later questions about up to `room` parts need: these lists."""
         return self
+
+
+class Noted(NamedTuple):
+    """The points of earlier batches at or below each row's threshold, as the screens of those noted them.
+
+    Attributes
+    ----------
+    values : float32 tensor of shape (rows, room)
+        Lower bounds on their scores; +inf where there is no entry.
+    points : int32 tensor of shape (rows, room)
+        Undefined where there is no entry.
+    counts : int32 tensor of shape (rows,)
+        If it exceeds the room, entries are missing.
+    thresholds : float32 tensor of shape (rows,)
+    """
+
+    values: Any
+    points: Any
+    counts: Any
+    thresholds: Any
+
+    @property
+    def group(self) -> int:
+        """Points of an entry."""
+        return 1
+
+    def lowest(self, width: int) -> tuple[Any, Any]:
+        """Return the `width` lowest points of each row, and a lower bound on all other scores."""
+        return lowest_noted(*self, width)
+
+    def near(self, scores: Any, room: int) -> Near:
+        """Return the points at or below each row's score."""
+        return near_noted(*self, scores, room)
+
+
+class Mirrored(NamedTuple):
+    """What the screen of a graph leaves of a batch: points of this batch and later ones, and points of earlier ones."""
+
+    listed: Listed
+    noted: Noted
+
+    def kept(self, room: int) -> Mirrored:
+        """Return what later questions about up to `room` parts need: all of it."""
+        return self
+
+
+def parts_of(screened: Screened) -> tuple[Part, ...]:
+    """Return the parts of what is left, which have no point in common."""
+    return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

@@ -101,6 +101,8 @@ def search_on_device(
     search = prepared.begin(queries, plan)
     if m >= search.least_fitted:
         search = search.fit_width(own)
+    if own is not None:
+        search.begin_mirror()
     pending: deque[tuple[Any, int]] = deque()
 
     def work(rows: slice) -> None:

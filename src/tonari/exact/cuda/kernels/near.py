@@ -86,7 +86,7 @@ def near_minima_kernel(
 def near_members_kernel(
     # inputs: contracted rows of queries and points; limits; groups of each row; the point that a row is itself
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
-    # outputs: int32 [row][members_room] and [row]
+    # outputs: int32 [row][members_room] and [row], which have some already
     members_ptr, near_ptr,
     # shapes
     p, units, n, room, members_room,
@@ -98,11 +98,11 @@ def near_members_kernel(
     CHUNK: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """Write the members of a row's groups that are within its limit."""
+    """Write the members of a row's groups that are within its limit, behind those that are there."""
     row = tl.program_id(0).to(tl.int64)
     found = tl.load(found_ptr + row)
     limit = tl.load(limits_ptr + row)
-    total = tl.zeros((), tl.int32)
+    total = tl.load(near_ptr + row)
     for start in tl.range(0, tl.where(found > room, 0, found) * GROUP, CHUNK):
         numbers = start + tl.arange(0, CHUNK)
         ids, present = candidates(groups_ptr, own_ptr, row, numbers, found, room, n, HAS_OWN, GROUP, POINT_TILE)

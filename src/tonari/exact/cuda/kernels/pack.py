@@ -119,12 +119,9 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
 
 
 @triton.jit
-def product_errors(size, difference, d, PRECISION: tl.constexpr, POINTS: tl.constexpr):
-    """Return a bound on |x' - x^| of rows for products, and gamma, from |x'| and the measured |y - x^|.
-
-    Queries are measured as they are packed, times -2.
-    """
-    difference = difference * (ROUNDED if POINTS else ROUNDED / 2) + size * _RATIO + _LOST
+def product_errors(size, difference, d, PRECISION: tl.constexpr):
+    """Return a bound on |x' - x^| of rows for products, and gamma, from |x'| and the measured |y - x^|."""
+    difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     additions = 4 * columns
     if PRECISION == "split":
@@ -221,7 +218,6 @@ def pack_kernel(
     V: tl.constexpr,
 ):
     PRODUCTS: tl.constexpr = PRECISION != "float32"
-    FACTOR: tl.constexpr = 1.0 if POINTS else -2.0  # only for products
     d = d // STEP * STEP
     stride = stride // STEP * STEP
     if PRECISION == "float32":
@@ -254,12 +250,17 @@ def pack_kernel(
         form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [ROWS, T, V]
         lost += tl.sum(lost_here, 2)
         if PRODUCTS:
-            y = form.to(tl.float32) * FACTOR
+            y = form.to(tl.float32)
             first = y.to(tl.float16)
             rest = y - first.to(tl.float32)
             if PRECISION == "split":
                 second = rest.to(tl.float16)
                 rest = rest - second.to(tl.float32)
+                if not POINTS:
+                    second = -(second + second)
+            if not POINTS:
+                first = -(first + first)  # exact, so that a row is to a point what the point is to the row
+            if PRECISION == "split":
                 # Small products first: the rounding error of an addition is relative to the sum so far.
                 out_ptrs = values_ptr + row_axis * width + column
                 inside = (row_axis < height) & (column < d)
@@ -295,7 +296,7 @@ def pack_kernel(
     if METRIC.squares:
         term = tl.sum(sizes, 1)
     if PRODUCTS:
-        difference, gamma = product_errors(size, difference, d, PRECISION, POINTS)
+        difference, gamma = product_errors(size, difference, d, PRECISION)
     else:
         difference += size * _DOUBLE_RATIO
         difference *= METRIC.stretch

@@ -189,7 +189,7 @@ def screen_few_kernel(
         if tl.max(beyond.to(tl.int32), 0) > 0:
             note_refused(rows_ptr, flags_ptr, row, local, m, d, stride, first_row, METRIC.nonnegative, M, T, V)
         size = norm_of(sizes, METRIC)
-        difference, gamma = product_errors(size, norm_of(differences, METRIC), d, "float16", False)
+        difference, gamma = product_errors(size, norm_of(differences, METRIC) / 2, d, "float16")
         remainder = (difference + gamma * (size + difference)) * ROUNDED + TINY
         term = size * 0
         if METRIC.squares:

@@ -183,13 +183,14 @@ class _Search(HostSearch):
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
         """Launch the screen of a batch; this waits for the device only if the queries are there."""
-        plan, precision = self.plan, self.plan.precisions[0]
+        precision = self.plan.precisions[0]
         rows = self.on_host(numbers)
         sample = self.chooser.sample(width) if sampled else None
         packed = pack_queries(self.there(rows), self.form, precision, self.flags, first=int(numbers[0]))
-        chosen, following = self.chooser.choose(packed, precision, width, sample)
-        group = plan.group if sample is None else LEAST_GROUP
-        members = list_members(chosen, len(self.points), group, self.own_there(numbers), chosen.shape[1] * group)
+        screened = self.chooser.screened(packed, precision, sample)
+        chosen, following = screened.lowest(width)
+        room = chosen.shape[1] * screened.group
+        members = list_members(chosen, len(self.points), screened.group, self.own_there(numbers), room)
         return _Batch(numbers, rows, Sent(members), packed.shift, following)
 
     def _finish(self, batch: _Batch, *, counted: bool) -> Any:

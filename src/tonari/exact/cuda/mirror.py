@@ -1,0 +1,189 @@
+"""The screen of a graph, in which a row and a point are compared once for both.
+
+    thresholds    of all rows, by the sample, before the first batch
+    screen        the rows of a batch with its own points and those of later batches (kernels/screen_mirrored.py):
+                  lists of the rows, and what the rows are to points of later batches
+    note          that, in lists of those points (kernels/note.py): when their batch comes, they are complete
+
+It takes half of the products, and room for the rows that are noted for each row. Points are the rows, in their order,
+so batches have to come in order, too: if one is searched again, or some rows of it, all rows from there on are compared
+with all points, because what was noted twice would be found twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tonari.core.slices import cut
+from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import to_visit
+from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE
+from tonari.exact.cuda.pack import PackedPoints, PackedQueries
+from tonari.exact.cuda.sampling import Sample
+from tonari.exact.cuda.screen import RESIDENT_WIDTH, STEP, Split, blocks_of, fewest_parts, lists_for, room_of
+from tonari.exact.cuda.screened import Listed, Mirrored, Noted
+
+ROWS = 256  # of a tile, which is as many tiles of points
+STAGES = 4
+SLOTS = 16  # entries of a segment that are handed over at a time
+LARGEST = 1e30  # thresholds at most, so that sums of them are finite
+
+
+def may_mirror(width: int) -> bool:
+    """Whether rows packed in so many columns are screened by products that take longer than their minima."""
+    return width > RESIDENT_WIDTH
+
+
+def noted_bytes(n: int, slots: int) -> int:
+    """Return the bytes of lists with so many slots for each of n rows, and of what is kept of the rows."""
+    return n * (8 * slots + 16)
+
+
+class Mirror:
+    """The screens of all batches of a graph.
+
+    Parameters
+    ----------
+    points : PackedPoints
+        The rows, as points.
+    sample : Sample
+        For thresholds.
+    slots : int
+        Room of a row for what earlier batches note for it.
+    batch : int
+        Rows of a batch.
+    pack : callable(slice)
+        Packs some rows, as queries.
+    threshold : callable(PackedQueries)
+        Returns their thresholds, by the sample.
+
+    Attributes
+    ----------
+    sample : Sample
+    """
+
+    def __init__(
+        self,
+        points: PackedPoints,
+        sample: Sample,
+        slots: int,
+        batch: int,
+        pack: Callable[[slice], PackedQueries],
+        threshold: Callable[[PackedQueries], Any],
+    ) -> None:
+        import torch
+
+        n, device = points.n, points.low.device
+        self.points, self.sample = points, sample
+        self.thresholds, self.norm, self.rest = (torch.empty(n, dtype=torch.float32, device=device) for _ in range(3))
+        self.values = torch.full((n, slots), float("inf"), dtype=torch.float32, device=device)
+        self.rows = torch.empty((n, slots), dtype=torch.int32, device=device)
+        self.counts = torch.zeros(n, dtype=torch.int32, device=device)
+        self._next = 0
+        for some in to_visit(cut(n, batch), device):
+            packed = pack(some)
+            self.thresholds[some] = threshold(packed).clamp_(max=LARGEST)
+            self.norm[some], self.rest[some] = packed.norm, packed.rest
+
+    def takes(self, first: int, count: int) -> bool:
+        """Whether these rows are the next ones, and whole tiles of them."""
+        end = first + count
+        return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
+
+    def screened(self, queries: PackedQueries, first: int) -> Mirrored:
+        """Screen the next batch, the packed rows from number `first` on."""
+        m = len(queries.values)
+        self._next = -1  # until all is launched: a batch that fails half-way must not be noted twice
+        here = slice(first, first + m)
+        listed = self._screen(queries, first)
+        self._next = first + m
+        noted = Noted(self.values[here], self.rows[here], self.counts[here], self.thresholds[here])
+        return Mirrored(listed, noted)
+
+    def _screen(self, queries: PackedQueries, first: int) -> Listed:
+        import torch
+
+        from tonari.exact.cuda.kernels.note import note_kernel
+        from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel
+
+        points, device = self.points, self.values.device
+        m, width = queries.values.shape
+        split = _split(m, points.n, first, device)
+        room = room_of(split, points.n, self.sample.capacity)
+        lists = lists_for(m, split, room, device)
+        shape = (m, 4 * split.parts * split.each)
+        nearest = torch.empty(shape, dtype=torch.float32, device=device)
+        groups, masks = (torch.empty(shape, dtype=torch.int32, device=device) for _ in range(2))
+        noted = torch.empty((m, 4 * split.parts), dtype=torch.int32, device=device)
+        launch(
+            screen_mirrored_kernel,
+            split.row_tiles * split.parts,
+            {
+                "queries": blocks_of(queries.values, ROWS, STEP),
+                "shift_ptr": queries.shift,
+                "points": blocks_of(points.values, POINT_TILE, STEP),
+                "low_ptr": points.low,
+                "e1_ptr": points.e1,
+                "e2_ptr": points.e2,
+                "norm_ptr": self.norm,
+                "rest_ptr": self.rest,
+                "thresholds_ptr": self.thresholds,
+                "values_ptr": lists.values,
+                "entries_ptr": lists.entries,
+                "counts_ptr": lists.counts,
+                "nearest_ptr": nearest,
+                "groups_ptr": groups,
+                "masks_ptr": masks,
+                "noted_ptr": noted,
+                "first": first,
+                "m": m,
+                "n": points.n,
+                "width": width,
+                "segments": 4 * split.parts,
+                "room": room,
+                "row_tiles": split.row_tiles,
+                "blocks": -(-points.n // POINT_TILE),
+                "blocks_per_program": split.each,
+            },
+            constants={
+                "ROWS": ROWS,
+                "COLUMNS": POINT_TILE,
+                "STEP": STEP,
+                "GROUP": LEAST_GROUP,
+                "LISTED": LISTED,
+                "STAGES": STAGES,
+            },
+            warps=8,
+        )
+        if first + m < points.n:
+            launch(
+                note_kernel,
+                m,
+                {
+                    "nearest_ptr": nearest,
+                    "groups_ptr": groups,
+                    "masks_ptr": masks,
+                    "noted_ptr": noted,
+                    "norm_ptr": self.norm,
+                    "rest_ptr": self.rest,
+                    "e1_ptr": points.e1,
+                    "e2_ptr": points.e2,
+                    "values_ptr": self.values,
+                    "rows_ptr": self.rows,
+                    "counts_ptr": self.counts,
+                    "first": first,
+                    "segments": 4 * split.parts,
+                    "segment_room": split.each,
+                    "room": self.values.shape[1],
+                },
+                constants={"LISTED": LISTED, "POINT_TILE": POINT_TILE, "SLOTS": SLOTS},
+                warps=4,
+            )
+        return Listed(lists, self.thresholds[first : first + m])
+
+
+def _split(m: int, n: int, first: int, device: Any) -> Split:
+    """Divide the work of a batch among programs, of which a multiprocessor runs one at a time."""
+    row_tiles, blocks = -(-m // ROWS), -(-n // POINT_TILE) - first // POINT_TILE
+    return fewest_parts(ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)
