@@ -21,12 +21,25 @@ from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE
 from tonari.exact.cuda.pack import PackedPoints, PackedQueries
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.screen import RESIDENT_WIDTH, STEP, Split, blocks_of, fewest_parts, lists_for, room_of
+from tonari.exact.cuda.screen import (
+    RESIDENT_WIDTH,
+    STEP,
+    Lists,
+    Split,
+    blocks_of,
+    fewest_parts,
+    is_hopper,
+    lists_for,
+    room_of,
+    swizzled,
+)
 from tonari.exact.cuda.screened import Listed, Mirrored, Noted
+from tonari.select.cuda.survivors import power_of_two
 
 ROWS = 256  # of a tile, which is as many tiles of points
 STAGES = 4
-SLOTS = 16  # entries of a segment that are handed over at a time
+SLOTS = 16  # entries of a row that are handed over at a time
+TILES = 128  # of a batch whose errors are compared at a time
 LARGEST = 1e30  # thresholds at most, so that sums of them are finite
 
 
@@ -104,83 +117,118 @@ class Mirror:
     def _screen(self, queries: PackedQueries, first: int) -> Listed:
         import torch
 
-        from tonari.exact.cuda.kernels.note import note_kernel
-        from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel
+        device, n = self.values.device, self.points.n
+        m = len(queries.values)
+        split = _split(m, n, first, device)
+        lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
+        shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
+        noted = {"nearest_ptr": torch.empty(shape, dtype=torch.float32, device=device)}
+        noted |= {name: torch.empty(shape, dtype=torch.int32, device=device) for name in ("groups_ptr", "masks_ptr")}
+        noted["noted_ptr"] = torch.empty((m, segments), dtype=torch.int32, device=device)
+        self._launch_screen(queries, first, split, lists, noted)
+        if first + m < n:
+            self._launch_note(m, first, split, noted)
+        return Listed(lists, self.thresholds[first : first + m])
 
-        points, device = self.points, self.values.device
+    def _launch_screen(
+        self, queries: PackedQueries, first: int, split: Split, lists: Lists, noted: dict[str, Any]
+    ) -> None:
+        points = self.points
         m, width = queries.values.shape
-        split = _split(m, points.n, first, device)
-        room = room_of(split, points.n, self.sample.capacity)
-        lists = lists_for(m, split, room, device)
-        shape = (m, 4 * split.parts * split.each)
-        nearest = torch.empty(shape, dtype=torch.float32, device=device)
-        groups, masks = (torch.empty(shape, dtype=torch.int32, device=device) for _ in range(2))
-        noted = torch.empty((m, 4 * split.parts), dtype=torch.int32, device=device)
+        common = {
+            "shift_ptr": queries.shift,
+            "low_ptr": points.low,
+            "e1_ptr": points.e1,
+            "e2_ptr": points.e2,
+            "norm_ptr": self.norm,
+            "rest_ptr": self.rest,
+            "thresholds_ptr": self.thresholds,
+            "limits_ptr": self._limits(first, m),
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            **noted,
+            "first": first,
+            "m": m,
+            "width": width,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "blocks": -(-points.n // POINT_TILE),
+            "blocks_per_program": split.each,
+        }
+        constants = {"ROWS": ROWS, "COLUMNS": POINT_TILE, "STEP": STEP, "STAGES": STAGES}
+        if is_hopper(self.values.device):
+            from tonari.exact.cuda.kernels.screen_mirrored_hopper import screen_mirrored_hopper_kernel as kernel
+
+            blocks = swizzled
+        else:
+            from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel as kernel
+
+            blocks = blocks_of
+            constants |= {"GROUP": LEAST_GROUP, "LISTED": LISTED}
+        operands = {
+            "queries": blocks(queries.values, ROWS, STEP),
+            "points": blocks(points.values, POINT_TILE, STEP),
+        }
+        launch(kernel, split.row_tiles * split.parts, operands | common, constants=constants, warps=8)
+
+    def _limits(self, first: int, m: int) -> Any:
+        """Return the score of each later point up to which rows of a batch are noted for it."""
+        import torch
+
+        from tonari.exact.cuda.kernels.note import limits_kernel
+
+        points, tiles = self.points, -(-self.points.n // POINT_TILE)
+        limits = torch.empty(tiles * POINT_TILE, dtype=torch.float32, device=self.values.device)
         launch(
-            screen_mirrored_kernel,
-            split.row_tiles * split.parts,
+            limits_kernel,
+            tiles,
             {
-                "queries": blocks_of(queries.values, ROWS, STEP),
-                "shift_ptr": queries.shift,
-                "points": blocks_of(points.values, POINT_TILE, STEP),
-                "low_ptr": points.low,
-                "e1_ptr": points.e1,
-                "e2_ptr": points.e2,
+                "thresholds_ptr": self.thresholds,
                 "norm_ptr": self.norm,
                 "rest_ptr": self.rest,
-                "thresholds_ptr": self.thresholds,
-                "values_ptr": lists.values,
-                "entries_ptr": lists.entries,
-                "counts_ptr": lists.counts,
-                "nearest_ptr": nearest,
-                "groups_ptr": groups,
-                "masks_ptr": masks,
-                "noted_ptr": noted,
+                "e1_ptr": points.e1,
+                "e2_ptr": points.e2,
+                "limits_ptr": limits,
                 "first": first,
                 "m": m,
                 "n": points.n,
-                "width": width,
+            },
+            constants={"POINT_TILE": POINT_TILE, "TILES": TILES},
+            warps=4,
+        )
+        return limits
+
+    def _launch_note(self, m: int, first: int, split: Split, noted: dict[str, Any]) -> None:
+        from tonari.exact.cuda.kernels.note import note_kernel
+
+        launch(
+            note_kernel,
+            m,
+            {
+                **noted,
+                "thresholds_ptr": self.thresholds,
+                "norm_ptr": self.norm,
+                "rest_ptr": self.rest,
+                "e1_ptr": self.points.e1,
+                "e2_ptr": self.points.e2,
+                "values_ptr": self.values,
+                "rows_ptr": self.rows,
+                "counts_ptr": self.counts,
+                "first": first,
                 "segments": 4 * split.parts,
-                "room": room,
-                "row_tiles": split.row_tiles,
-                "blocks": -(-points.n // POINT_TILE),
-                "blocks_per_program": split.each,
+                "segment_room": split.each,
+                "room": self.values.shape[1],
             },
             constants={
-                "ROWS": ROWS,
-                "COLUMNS": POINT_TILE,
-                "STEP": STEP,
-                "GROUP": LEAST_GROUP,
                 "LISTED": LISTED,
-                "STAGES": STAGES,
+                "POINT_TILE": POINT_TILE,
+                "SEGMENTS": power_of_two(4 * split.parts),
+                "SLOTS": SLOTS,
             },
-            warps=8,
+            warps=4,
         )
-        if first + m < points.n:
-            launch(
-                note_kernel,
-                m,
-                {
-                    "nearest_ptr": nearest,
-                    "groups_ptr": groups,
-                    "masks_ptr": masks,
-                    "noted_ptr": noted,
-                    "norm_ptr": self.norm,
-                    "rest_ptr": self.rest,
-                    "e1_ptr": points.e1,
-                    "e2_ptr": points.e2,
-                    "values_ptr": self.values,
-                    "rows_ptr": self.rows,
-                    "counts_ptr": self.counts,
-                    "first": first,
-                    "segments": 4 * split.parts,
-                    "segment_room": split.each,
-                    "room": self.values.shape[1],
-                },
-                constants={"LISTED": LISTED, "POINT_TILE": POINT_TILE, "SLOTS": SLOTS},
-                warps=4,
-            )
-        return Listed(lists, self.thresholds[first : first + m])
 
 
 def _split(m: int, n: int, first: int, device: Any) -> Split:

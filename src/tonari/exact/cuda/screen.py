@@ -271,8 +271,8 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
         screen_hopper_kernel,
         split.row_tiles * split.parts,
         {
-            "queries": _swizzled(q, half, width),
-            "points": _swizzled(points.values, POINT_TILE, width),
+            "queries": swizzled(q, half, width),
+            "points": swizzled(points.values, POINT_TILE, width),
             "low_ptr": points.low,
             "e1_ptr": points.e1,
             "e2_ptr": points.e2,
@@ -294,7 +294,7 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
     )
 
 
-def _swizzled(x: Any, rows: int, columns: int) -> Any:
+def swizzled(x: Any, rows: int, columns: int) -> Any:
     """Return a tensor descriptor as :func:`_blocks` does, with the shared-memory layout that Gluon requires."""
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor

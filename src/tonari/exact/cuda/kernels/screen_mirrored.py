@@ -13,8 +13,7 @@ batches is noted in lists of the rows, too, so that nothing is atomic here: for 
 of a row, if the row is at or below the threshold of any, a mask of these, and the lowest of their scores. A thread has
 one slot for each tile, and so none is ever missing. kernels/note.py hands them to the points.
 
-A row is noted where its score is at or below `limit`, the threshold plus the bound, raised by more than the roundings
-of this sum and of the difference that the threshold would have been compared with.
+A row is noted where its score is at or below `limit`, the threshold plus the bound (kernels/note.py).
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.record import append_below, lowest_scores
 
-_RAISED = tl.constexpr(2.0**-21)
 _ALWAYS = tl.constexpr(-1e30)  # `low` of a point beyond range
 
 
@@ -50,14 +48,14 @@ def note_near(
     return noted + hit.to(tl.int32)
 
 
-@triton.jit(do_not_specialize=["first", "m", "n", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
+@triton.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
 def screen_mirrored_kernel(
     # inputs: rows of the batch, and what is packed of all points, as points and as rows
-    queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
+    queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
     # outputs: the lists of the batch's rows, and what they are to points of later batches
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
-    # shapes: the batch is rows `first` to `first + m` of n
-    first, m, n, width, segments, room, row_tiles, blocks, blocks_per_program,
+    # shapes: the batch is rows `first` to `first + m`
+    first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
     # constants
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
     STAGES: tl.constexpr,
@@ -75,9 +73,6 @@ def screen_mirrored_kernel(
     # A row that is too large for a query, and not for a point, has no elements here: it is noted for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
-    own_tile = (first + first_row) // COLUMNS + tl.arange(0, ROWS // COLUMNS)
-    own_e1 = tl.max(tl.load(e1_ptr + own_tile, mask=own_tile < blocks, other=0.0), 0)
-    own_e2 = tl.max(tl.load(e2_ptr + own_tile, mask=own_tile < blocks, other=0.0), 0)
     # Each list of a row has `segments` segments, of which four belong to this program.
     segment = part * 4 + tl.arange(0, 4)[None, :]
     places = tl.arange(0, ROWS)[:, None] * segments + segment
@@ -97,21 +92,16 @@ def screen_mirrored_kernel(
                 queries.load([first_row, first_column]), points.load([block * COLUMNS, first_column]).T, scores
             )
         point = block * COLUMNS + column
-        low = tl.load(low_ptr + point, mask=point < n, other=float("inf"))
+        low = tl.load(low_ptr + point)
         e1, e2 = tl.load(e1_ptr + block), tl.load(e2_ptr + block)
         lowest = lowest_scores(scores + low[None, :], norm, rest, e1, e2, ROWS, COLUMNS, GROUP)
         counts = append_below(
             lowest, counts, thresholds, block * 4, values_ptr, entries_ptr, places * room, room,
             ROWS, COLUMNS, GROUP, LISTED,
         )  # fmt: skip
-        later = (point >= first + m) & (point < n)
-        bound = tl.load(norm_ptr + point, mask=later, other=0.0) * own_e1
-        bound += tl.load(rest_ptr + point, mask=later, other=0.0) * own_e2
-        threshold = tl.load(thresholds_ptr + point, mask=later, other=0.0)
-        limit = threshold + bound + (tl.abs(threshold) + bound) * _RAISED
         noted = note_near(
-            scores + low_of_row[:, None], tl.where(later, limit, -float("inf")), noted, places * blocks_per_program,
-            block * 4, nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, LISTED,
+            scores + low_of_row[:, None], tl.load(limits_ptr + point), noted, places * blocks_per_program, block * 4,
+            nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, LISTED,
         )  # fmt: skip
     tl.store(counts_ptr + row[:, None] * segments + segment, counts, mask=present[:, None])
     tl.store(noted_ptr + row[:, None] * segments + segment, noted, mask=present[:, None])
