@@ -98,15 +98,16 @@ class ContractedScreen:
         sample: Sample | None,
         *,
         first: int | None = None,
+        known: ContractedRows | None = None,
         keep: bool = False,
     ) -> Look:
         """Screen a batch and find the points that are nearest in p coordinates.
 
-        `first` is the number of the first query, for flags and for the mirror of a graph. With `keep`, little memory is
-        held until the second step.
+        `first` is the number of the first query, for flags and for the mirror of a graph. `known` are the contracted
+        queries, if they have been contracted as points. With `keep`, little memory is held until the second step.
         """
         prepared = self.prepared
-        rows = contract(queries, prepared.by, self.flags, first=first or 0)
+        rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
         packed = self.packed(rows, precision)
         found = self.chooser.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(KEPT * width) if keep else found

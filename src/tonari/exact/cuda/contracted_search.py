@@ -152,7 +152,10 @@ class ContractedSearch(Search):
         """Search some rows once; see :meth:`tonari.exact.cuda.batches.Search.batch`."""
         import torch
 
-        look = self.contracted.look(queries, own, precision, width, sample, first=first)
+        known = None
+        if self.is_graph and first is not None:
+            known = self.prepared.rows.part(slice(first, first + len(queries)))
+        look = self.contracted.look(queries, own, precision, width, sample, first=first, known=known)
         some = self._refine(queries, look.nearest)
         members, proved = self.contracted.within(look, some.distances[:, -1], own, width)
         del look  # all minima

@@ -13,6 +13,7 @@ with all points, because what was noted twice would be found twice.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.slices import cut
@@ -36,8 +37,10 @@ from tonari.exact.cuda.screen import (
 from tonari.exact.cuda.screened import Listed, Mirrored, Noted
 from tonari.select.cuda.survivors import power_of_two
 
-ROWS = 256  # of a tile, which is as many tiles of points
-STAGES = 4
+ROWS, STAGES = 256, 4  # rows of a tile, which is whole tiles of points; buffers
+HELD_ROWS, HELD_STAGES = 128, 3  # on Hopper, where all columns of the rows are held: up to so many steps of them
+MOST_HELD = 4
+WARPS, REGISTERS = 8, 1 << 16  # of a program, and of a multiprocessor
 SLOTS = 16  # entries of a row that are handed over at a time
 TILES = 128  # of a batch whose errors are compared at a time
 LARGEST = 1e30  # thresholds at most, so that sums of them are finite
@@ -51,6 +54,37 @@ def may_mirror(width: int) -> bool:
 def noted_bytes(n: int, slots: int) -> int:
     """Return the bytes of lists with so many slots for each of n rows, and of what is kept of the rows."""
     return n * (8 * slots + 16)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a program divides the work on a tile.
+
+    Attributes
+    ----------
+    rows, stages : int
+    held : int
+        Steps of the rows that stay in shared memory; 0 if they are streamed.
+    programs : int
+        That a multiprocessor runs at a time.
+    """
+
+    rows: int
+    stages: int
+    held: int
+    programs: int
+
+    def split(self, m: int, n: int, first: int, device: Any) -> Split:
+        """Divide the work of a batch of m of n rows, from row number `first` on."""
+        row_tiles, blocks = -(-m // self.rows), -(-n // POINT_TILE) - first // POINT_TILE
+        return fewest_parts(self.rows, POINT_TILE, row_tiles, blocks, device, programs=self.programs)
+
+
+def tiling_of(width: int, device: Any) -> Tiling:
+    """Return the tiling for rows packed in so many columns."""
+    if is_hopper(device) and width <= MOST_HELD * STEP:
+        return Tiling(HELD_ROWS, HELD_STAGES, width // STEP, programs=2)
+    return Tiling(ROWS, STAGES, 0, programs=1)
 
 
 class Mirror:
@@ -119,19 +153,26 @@ class Mirror:
 
         device, n = self.values.device, self.points.n
         m = len(queries.values)
-        split = _split(m, n, first, device)
+        tiling = tiling_of(queries.values.shape[1], device)
+        split = tiling.split(m, n, first, device)
         lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
         shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
         noted = {"nearest_ptr": torch.empty(shape, dtype=torch.float32, device=device)}
         noted |= {name: torch.empty(shape, dtype=torch.int32, device=device) for name in ("groups_ptr", "masks_ptr")}
         noted["noted_ptr"] = torch.empty((m, segments), dtype=torch.int32, device=device)
-        self._launch_screen(queries, first, split, lists, noted)
+        self._launch_screen(queries, first, tiling, split, lists, noted)
         if first + m < n:
             self._launch_note(m, first, split, noted)
         return Listed(lists, self.thresholds[first : first + m])
 
     def _launch_screen(
-        self, queries: PackedQueries, first: int, split: Split, lists: Lists, noted: dict[str, Any]
+        self,
+        queries: PackedQueries,
+        first: int,
+        tiling: Tiling,
+        split: Split,
+        lists: Lists,
+        noted: dict[str, Any],
     ) -> None:
         points = self.points
         m, width = queries.values.shape
@@ -157,21 +198,29 @@ class Mirror:
             "blocks": -(-points.n // POINT_TILE),
             "blocks_per_program": split.each,
         }
-        constants = {"ROWS": ROWS, "COLUMNS": POINT_TILE, "STEP": STEP, "STAGES": STAGES}
+        constants = {"ROWS": tiling.rows, "COLUMNS": POINT_TILE, "STEP": STEP, "STAGES": tiling.stages}
         if is_hopper(self.values.device):
             from tonari.exact.cuda.kernels.screen_mirrored_hopper import screen_mirrored_hopper_kernel as kernel
 
             blocks = swizzled
+            constants["HELD"] = tiling.held
         else:
             from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel as kernel
 
             blocks = blocks_of
             constants |= {"GROUP": LEAST_GROUP, "LISTED": LISTED}
         operands = {
-            "queries": blocks(queries.values, ROWS, STEP),
+            "queries": blocks(queries.values, tiling.rows, STEP),
             "points": blocks(points.values, POINT_TILE, STEP),
         }
-        launch(kernel, split.row_tiles * split.parts, operands | common, constants=constants, warps=8)
+        launch(
+            kernel,
+            split.row_tiles * split.parts,
+            operands | common,
+            constants=constants,
+            warps=WARPS,
+            registers=REGISTERS // (32 * WARPS * tiling.programs) if tiling.programs > 1 else None,
+        )
 
     def _limits(self, first: int, m: int) -> Any:
         """Return the score of each later point up to which rows of a batch are noted for it."""
@@ -229,9 +278,3 @@ class Mirror:
             },
             warps=4,
         )
-
-
-def _split(m: int, n: int, first: int, device: Any) -> Split:
-    """Divide the work of a batch among programs, of which a multiprocessor runs one at a time."""
-    row_tiles, blocks = -(-m // ROWS), -(-n // POINT_TILE) - first // POINT_TILE
-    return fewest_parts(ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)

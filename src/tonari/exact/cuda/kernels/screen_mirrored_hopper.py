@@ -1,7 +1,12 @@
 """The screen of a graph on Hopper: kernels/screen_mirrored.py with every layout kept up to the stores.
 
-    tile of rows      ROWS x STEP float16, tile of points COLUMNS x STEP, streamed through STAGES buffers by TMA
-    accumulator       ROWS x COLUMNS float32, of two warpgroups: a thread has 32 columns of each of its four rows
+    tile of points    COLUMNS x STEP float16, streamed through STAGES buffers by TMA
+    tile of rows      ROWS x STEP, streamed beside it; or ROWS x (HELD STEP), loaded once
+    accumulator       ROWS x COLUMNS float32, of two warpgroups: a thread has 32 columns of each of its rows
+
+Rows of few steps are held: then a tile of 128 of them leaves room for a second program on the multiprocessor, whose
+products go on while the minima of the first are taken. Wider rows are streamed, 256 at a time, so that points are
+loaded half as often.
 
 One product is in flight while the buffers of the one before are filled again, across tiles of points, too: the loads of
 the next tile go on while the minima of this one are taken. What the minima need of a tile's points is loaded while its
@@ -51,10 +56,11 @@ def after(block, column, width):
 
 @gluon.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
 def screen_mirrored_hopper_kernel(
+    # inputs and outputs as of screen_mirrored_kernel
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
-    ROWS: gl.constexpr, COLUMNS: gl.constexpr, STEP: gl.constexpr, STAGES: gl.constexpr,
+    ROWS: gl.constexpr, COLUMNS: gl.constexpr, STEP: gl.constexpr, STAGES: gl.constexpr, HELD: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(COLUMNS == 128, "a thread has 32 columns of a row, one for each bit")
     mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, COLUMNS, 16])
@@ -63,16 +69,24 @@ def screen_mirrored_hopper_kernel(
     begin = first // COLUMNS + part * blocks_per_program
     end = gl.minimum(begin + blocks_per_program, blocks)
 
-    q = gl.allocate_shared_memory(gl.float16, [STAGES, ROWS, STEP], queries.layout)
+    # Rows of HELD steps are loaded once; wider ones with each step of the points. The last barrier is for the former.
+    STREAMED: gl.constexpr = HELD == 0
+    q = gl.allocate_shared_memory(gl.float16, [STAGES if STREAMED else HELD, ROWS, STEP], queries.layout)
     x = gl.allocate_shared_memory(gl.float16, [STAGES, COLUMNS, STEP], points.layout)
-    loaded = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for stage in gl.static_range(STAGES):
+    loaded = gl.allocate_shared_memory(gl.int64, [STAGES + 1, 1], mbarrier.MBarrierLayout())
+    for stage in gl.static_range(STAGES + 1):
         mbarrier.init(loaded.index(stage), count=1)
+    BYTES: gl.constexpr = 2 * (ROWS * STREAMED + COLUMNS) * STEP
+    if HELD:
+        mbarrier.expect(loaded.index(STAGES), 2 * ROWS * STEP * HELD)
+        for held in gl.static_range(HELD):
+            load_tile(queries, [first_row, held * STEP], loaded.index(STAGES), q.index(held))
     ahead_block, ahead_column = begin, 0
     for stage in gl.static_range(STAGES):
         present = ahead_block < end
-        mbarrier.expect(loaded.index(stage), 2 * (ROWS + COLUMNS) * STEP, pred=present)
-        load_tile(queries, [first_row, ahead_column], loaded.index(stage), q.index(stage), pred=present)
+        mbarrier.expect(loaded.index(stage), BYTES, pred=present)
+        if STREAMED:
+            load_tile(queries, [first_row, ahead_column], loaded.index(stage), q.index(stage), pred=present)
         load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(stage), x.index(stage), pred=present)
         ahead_block, ahead_column = after(ahead_block, ahead_column + STEP, width)
 
@@ -102,23 +116,31 @@ def screen_mirrored_hopper_kernel(
     counts = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
     noted = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
 
+    if HELD:
+        mbarrier.wait(loaded.index(STAGES), 0)
     step = 0
     for block in range(begin, end):
         for at in range(0, width, STEP):
             here = step % STAGES
             mbarrier.wait(loaded.index(here), (step // STAGES) & 1)
-            scores = warpgroup_mma(q.index(here), x.index(here).permute((1, 0)), scores, use_acc=at > 0, is_async=True)
+            scores = warpgroup_mma(
+                q.index(here if STREAMED else at // STEP),
+                x.index(here).permute((1, 0)),
+                scores,
+                use_acc=at > 0,
+                is_async=True,
+            )
             scores = warpgroup_mma_wait(1, deps=[scores])
             barrier()  # both warpgroups have finished with the step before
             before = (step + STAGES - 1) % STAGES
             refill = (step > 0) & (ahead_block < end)
-            mbarrier.expect(loaded.index(before), 2 * (ROWS + COLUMNS) * STEP, pred=refill)
-            load_tile(queries, [first_row, ahead_column], loaded.index(before), q.index(before), pred=refill)
+            mbarrier.expect(loaded.index(before), BYTES, pred=refill)
+            if STREAMED:
+                load_tile(queries, [first_row, ahead_column], loaded.index(before), q.index(before), pred=refill)
             load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(before), x.index(before), pred=refill)
             ahead_block, ahead_column = after(ahead_block, ahead_column + gl.where(step > 0, STEP, 0), width)
             step += 1
         low = gl.load(low_ptr + block * COLUMNS + column)
-        limits = gl.load(limits_ptr + block * COLUMNS + column)
         e1 = gl.load(e1_ptr + block)
         e2 = gl.load(e2_ptr + block)
         scores = warpgroup_mma_wait(0, deps=[scores])
@@ -126,11 +148,12 @@ def screen_mirrored_hopper_kernel(
             scores, low, norm, rest, e1, e2, thresholds, counts, places * room, block * (COLUMNS // 32),
             values_ptr, entries_ptr, room, ROWS, COLUMNS,
         )  # fmt: skip
+        limits = gl.load(limits_ptr + block * COLUMNS + column)
         noted = note_near(
             scores + low_of_row[:, None], limits, noted, places * blocks_per_program, block * (COLUMNS // 32),
             nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS,
         )  # fmt: skip
-    for stage in gl.static_range(STAGES):
+    for stage in gl.static_range(STAGES + 1):
         mbarrier.invalidate(loaded.index(stage))
 
     at_row = first_row + local[:, None]
