@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
@@ -39,9 +40,29 @@ class PreparedOnce:
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
         """Search the points that are kept for checked queries."""
         own = self.first.places(place.own(len(queries), queries.device))
-        found, report = search_on_device(queries, self.searched, self.plan, own=own, bar=bar, all_points=self.points)
+        if queries is self.points and own is not None:
+            found, report = self._search_graph(own, bar)
+        else:
+            found, report = self._search_some(queries, own, bar)
         bar.add(len(queries) * (len(self.points) - len(self.first.kept)))
         return self.first.of_all(found), report
+
+    def _search_some(self, queries: Any, own: Any, bar: Counter) -> tuple[Neighbors, Report]:
+        plan = dataclasses.replace(self.plan, m=len(queries))
+        return search_on_device(queries, self.searched, plan, own=own, bar=bar, all_points=self.points)
+
+    def _search_graph(self, own: Any, bar: Counter) -> tuple[Neighbors, Report]:
+        """Search for all points: those that are kept as a graph of their own, whose rows are its points (mirror.py)."""
+        kept, rows = self.first.kept, self.searched.points
+        found, report = self._search_some(rows, own[kept], bar)
+        others = (own < 0).nonzero()[:, 0]
+        rest, of_rest = self._search_some(self.points[others], own[others], bar)
+        report.rows = len(own)
+        report.include(of_rest)
+        both = Neighbors(*(part.new_empty((len(own), part.shape[1])) for part in found))
+        for whole, part, more in zip(both, found, rest, strict=True):
+            whole[kept], whole[others] = part, more
+        return both, report
 
 
 def prepare_once(points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
