@@ -19,7 +19,7 @@ different signs.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
@@ -61,8 +61,23 @@ class Subset:
         return Neighbors(found.distances, self.kept[found.indices].to(found.indices.dtype))
 
 
-def numbers_of_first_copies(points: Any, most: int) -> Any:
-    """Return the numbers of the first `most` copies of every row, ascending; None if these are all rows.
+class FirstCopies(NamedTuple):
+    """The first copies of every row, and for all rows one of these.
+
+    Attributes
+    ----------
+    kept : int64 tensor of shape (kept,)
+        Their numbers, ascending.
+    alike : int64 tensor of shape (n,)
+        For each row the place in `kept` of the row itself, or of the last first copy of it.
+    """
+
+    kept: Any
+    alike: Any
+
+
+def first_copies(points: Any, most: int) -> FirstCopies | None:
+    """Return the first `most` copies of every row; None if these are all rows.
 
     Waits for the device.
 
@@ -79,7 +94,18 @@ def numbers_of_first_copies(points: Any, most: int) -> Any:
     first = at - begins < most
     if bool(first.all()):
         return None
-    return order[first].sort().values
+    kept = order[first].sort().values
+    places = torch.empty_like(at)
+    places[kept] = torch.arange(len(kept), device=points.device)
+    alike = torch.empty_like(at)
+    alike[order] = places[order[torch.minimum(at, begins + most - 1)]]
+    return FirstCopies(kept, alike)
+
+
+def numbers_of_first_copies(points: Any, most: int) -> Any:
+    """Return the numbers of the first `most` copies of every row, ascending; None if these are all rows."""
+    found = first_copies(points, most)
+    return None if found is None else found.kept
 
 
 def runs_of_copies(points: Any) -> tuple[Any, Any]:

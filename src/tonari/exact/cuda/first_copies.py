@@ -9,11 +9,13 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.exact.cuda.batches import Searchable
 from tonari.exact.cuda.contracted_search import prepare_points
-from tonari.exact.cuda.copies import Subset, numbers_of_first_copies
+from tonari.exact.cuda.copies import FirstCopies, Subset, first_copies
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import search_on_device
 from tonari.exact.report import Report
+
+COPIES = "copies"  # the level of reports at which rows are that are not searched
 
 
 class PreparedOnce:
@@ -23,13 +25,14 @@ class PreparedOnce:
     ----------
     points : tensor of shape (n, d)
         All of them.
-    first : Subset
-        Those that are searched.
+    copies : FirstCopies
+        k + 1 of each row, which are searched.
     plan : CudaPlan
     """
 
-    def __init__(self, points: Any, first: Subset, plan: CudaPlan) -> None:
-        self.points, self.first = points, first
+    def __init__(self, points: Any, copies: FirstCopies, plan: CudaPlan) -> None:
+        self.points, self.first, self.alike = points, Subset(points, copies.kept), copies.alike
+        first = self.first
         self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
         self.searched: Searchable = prepare_points(first.rows, self.plan)
 
@@ -39,33 +42,22 @@ class PreparedOnce:
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
         """Search the points that are kept for checked queries."""
-        own = self.first.places(place.own(len(queries), queries.device))
-        if queries is self.points and own is not None:
-            found, report = self._search_graph(own, bar)
+        graph = place.self_join and queries is self.points
+        if graph:  # in which a row that is left out has the answer of its last first copy, before which k others come
+            queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
-            found, report = self._search_some(queries, own, bar)
-        bar.add(len(queries) * (len(self.points) - len(self.first.kept)))
-        return self.first.of_all(found), report
-
-    def _search_some(self, queries: Any, own: Any, bar: Counter) -> tuple[Neighbors, Report]:
+            own = self.first.places(place.own(len(queries), queries.device))
         plan = dataclasses.replace(self.plan, m=len(queries))
-        return search_on_device(queries, self.searched, plan, own=own, bar=bar, all_points=self.points)
-
-    def _search_graph(self, own: Any, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search for all points: those that are kept as a graph of their own, whose rows are its points (mirror.py)."""
-        kept, rows = self.first.kept, self.searched.points
-        found, report = self._search_some(rows, own[kept], bar)
-        others = (own < 0).nonzero()[:, 0]
-        rest, of_rest = self._search_some(self.points[others], own[others], bar)
-        report.rows = len(own)
-        report.include(of_rest)
-        both = Neighbors(*(part.new_empty((len(own), part.shape[1])) for part in found))
-        for whole, part, more in zip(both, found, rest, strict=True):
-            whole[kept], whole[others] = part, more
-        return both, report
+        found, report = search_on_device(queries, self.searched, plan, own=own, bar=bar, all_points=self.points)
+        if graph:
+            report.certify(COPIES, len(self.points) - len(queries))
+            report.rows = len(self.points)
+            found = Neighbors(*(part[self.alike] for part in found))
+        bar.add(report.rows * len(self.points) - len(queries) * len(self.first.kept))
+        return self.first.of_all(found), report
 
 
 def prepare_once(points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
     """Prepare points for one search of the plan's k, without copies that it cannot find; waits for the device."""
-    kept = numbers_of_first_copies(points, plan.k + 1)
-    return prepare_points(points, plan) if kept is None else PreparedOnce(points, Subset(points, kept), plan)
+    copies = first_copies(points, plan.k + 1)
+    return prepare_points(points, plan) if copies is None else PreparedOnce(points, copies, plan)

@@ -56,8 +56,11 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
     for points, rows in slabs:
         part = plan_for_part(plan, points, rows, plan.devices[0])
         held = _prepared(_rows(points, plan.d, plan.dtype), part) if prepared is None else prepared.without_data()
-        graph = self_join and rows == points
-        begun = held.begin(held.points if graph else _rows(rows, plan.d, query_dtype), part)
+        if self_join and rows == points:  # without copies, there are fewer of both
+            rows, queries = len(held.points), held.points
+        else:
+            queries = _rows(rows, plan.d, query_dtype)
+        begun = held.begin(queries, part)
         found = _search(begun, rows, self_join)
         if merged:
             best = no_lists(rows, plan.k, plan.n, plan.metric, double=begun.double, device="meta")
