@@ -40,7 +40,7 @@ from tonari.select.cuda.survivors import power_of_two
 ROWS, STAGES = 256, 4  # rows of a tile, which is whole tiles of points; buffers
 HELD_ROWS, HELD_STAGES = 128, 3  # on Hopper, where all columns of the rows are held: up to so many steps of them
 MOST_HELD = 4
-WARPS, REGISTERS = 8, 1 << 16  # of a program, and of a multiprocessor
+REGISTERS = 1 << 16  # of a multiprocessor
 SLOTS = 16  # entries of a row that are handed over at a time
 TILES = 128  # of a batch whose errors are compared at a time
 LARGEST = 1e30  # thresholds at most, so that sums of them are finite
@@ -65,6 +65,7 @@ class Tiling:
     rows, stages : int
     held : int
         Steps of the rows that stay in shared memory; 0 if they are streamed.
+    warps : int
     programs : int
         That a multiprocessor runs at a time.
     """
@@ -72,7 +73,13 @@ class Tiling:
     rows: int
     stages: int
     held: int
+    warps: int
     programs: int
+
+    @property
+    def registers(self) -> int | None:
+        """Registers of a thread with which so many programs fit; None for as many as it takes."""
+        return REGISTERS // (32 * self.warps * self.programs) if self.programs > 1 else None
 
     def split(self, m: int, n: int, first: int, device: Any) -> Split:
         """Divide the work of a batch of m of n rows, from row number `first` on."""
@@ -83,8 +90,8 @@ class Tiling:
 def tiling_of(width: int, device: Any) -> Tiling:
     """Return the tiling for rows packed in so many columns."""
     if is_hopper(device) and width <= MOST_HELD * STEP:
-        return Tiling(HELD_ROWS, HELD_STAGES, width // STEP, programs=2)
-    return Tiling(ROWS, STAGES, 0, programs=1)
+        return Tiling(HELD_ROWS, HELD_STAGES, width // STEP, warps=8, programs=2)
+    return Tiling(ROWS, STAGES, 0, warps=8, programs=1)
 
 
 class Mirror:
@@ -203,7 +210,7 @@ class Mirror:
             from tonari.exact.cuda.kernels.screen_mirrored_hopper import screen_mirrored_hopper_kernel as kernel
 
             blocks = swizzled
-            constants["HELD"] = tiling.held
+            constants |= {"HELD": tiling.held, "WARPS": tiling.warps}
         else:
             from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel as kernel
 
@@ -218,8 +225,8 @@ class Mirror:
             split.row_tiles * split.parts,
             operands | common,
             constants=constants,
-            warps=WARPS,
-            registers=REGISTERS // (32 * WARPS * tiling.programs) if tiling.programs > 1 else None,
+            warps=tiling.warps,
+            registers=tiling.registers,
         )
 
     def _limits(self, first: int, m: int) -> Any:

@@ -9,8 +9,7 @@ products go on while the minima of the first are taken. Wider rows are streamed,
 loaded half as often.
 
 One product is in flight while the buffers of the one before are filled again, across tiles of points, too: the loads of
-the next tile go on while the minima of this one are taken. What the minima need of a tile's points is loaded while its
-last product runs.
+the next tile go on while the minima of this one are taken.
 """
 
 from __future__ import annotations
@@ -61,9 +60,12 @@ def screen_mirrored_hopper_kernel(
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, STEP: gl.constexpr, STAGES: gl.constexpr, HELD: gl.constexpr,
+    WARPS: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(COLUMNS == 128, "a thread has 32 columns of a row, one for each bit")
-    mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, COLUMNS, 16])
+    mma: gl.constexpr = gl.NVMMADistributedLayout(
+        version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, COLUMNS, 16]
+    )
     first_row = (gl.program_id(0) % row_tiles) * ROWS
     part = gl.program_id(0) // row_tiles
     begin = first // COLUMNS + part * blocks_per_program
@@ -95,7 +97,9 @@ def screen_mirrored_hopper_kernel(
     parts: gl.constexpr = gl.min(gl.min(scores.reshape([ROWS, COLUMNS // 32, 4, 4, 2]), 4), 2).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, parts))
     by_lane: gl.constexpr = gl.SliceLayout(1, parts)
-    column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
+    by_column: gl.constexpr = gl.SliceLayout(0, mma)
+    # What the minima need of a tile's points is one number of each thread until then: 32 would be too many.
+    flat = gl.arange(0, COLUMNS, layout=gl.BlockedLayout([1], [32], [WARPS], [0]))
     row = first_row + gl.arange(0, ROWS, layout=by_row)
     norm = gl.load(norm_ptr + first + row, mask=row < m, other=0.0)
     rest = gl.load(rest_ptr + first + row, mask=row < m, other=0.0)
@@ -120,6 +124,10 @@ def screen_mirrored_hopper_kernel(
         mbarrier.wait(loaded.index(STAGES), 0)
     step = 0
     for block in range(begin, end):
+        low_here = gl.load(low_ptr + block * COLUMNS + flat)
+        limits_here = gl.load(limits_ptr + block * COLUMNS + flat)
+        e1 = gl.load(e1_ptr + block)
+        e2 = gl.load(e2_ptr + block)
         for at in range(0, width, STEP):
             here = step % STAGES
             mbarrier.wait(loaded.index(here), (step // STAGES) & 1)
@@ -140,15 +148,13 @@ def screen_mirrored_hopper_kernel(
             load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(before), x.index(before), pred=refill)
             ahead_block, ahead_column = after(ahead_block, ahead_column + gl.where(step > 0, STEP, 0), width)
             step += 1
-        low = gl.load(low_ptr + block * COLUMNS + column)
-        e1 = gl.load(e1_ptr + block)
-        e2 = gl.load(e2_ptr + block)
+        low = gl.convert_layout(low_here, by_column)
         scores = warpgroup_mma_wait(0, deps=[scores])
         counts = take(
             scores, low, norm, rest, e1, e2, thresholds, counts, places * room, block * (COLUMNS // 32),
             values_ptr, entries_ptr, room, ROWS, COLUMNS,
         )  # fmt: skip
-        limits = gl.load(limits_ptr + block * COLUMNS + column)
+        limits = gl.convert_layout(limits_here, by_column)
         noted = note_near(
             scores + low_of_row[:, None], limits, noted, places * blocks_per_program, block * (COLUMNS // 32),
             nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS,
