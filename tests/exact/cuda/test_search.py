@@ -148,7 +148,8 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
     ("unproved", "width"),
     [
         ([40, 30, 5], 8),  # the first width that proves nearly all
-        ([500, 480, 470, 465], 2),  # none helps
+        ([500, 495, 490, 485], 2),  # none helps
+        ([9], 2),  # whatever the next one proves, it takes longer
         ([900, 500, 480, 465], 4),  # and here one does
         ([900, 700, 500, 300], 16),
     ],
@@ -161,6 +162,7 @@ def test_a_width_that_hardly_helps_is_not_taken(
     search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(points, plan)
     left = iter(unproved)
     monkeypatch.setattr(type(search), "pilot", lambda self, own: (torch.arange(1000) >= next(left)).to(torch.uint8))
+    monkeypatch.setattr(type(search), "again_cost", 100.0)
     search.fit_width(None)
     assert search.width == width
     assert search.unproved == unproved[[2, 4, 8, 16].index(width)] / 1000

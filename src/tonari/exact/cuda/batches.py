@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.costs.model import brute_pair_seconds
+from tonari.costs.rates import CARD
 from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
 from tonari.cuda.rehearsal import without_data
@@ -38,10 +40,10 @@ from tonari.exact.cuda.sampling import FirstAttempt, Sample
 from tonari.exact.cuda.screened import listed_room
 from tonari.metrics import get_metric
 
-# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
-# the planned width) it takes to prove all but a share of PILOT_UNPROVED.
-PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
-HARDLY_MORE = 1.1  # times as many rows
+# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups, at most WIDEST times
+# the planned width, take the least time.
+PILOT_BATCHES, PILOT_ROWS = 8, 1024
+AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 # Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
 # and OF_PAIR more, which is for selecting.
@@ -137,24 +139,31 @@ class Fitted(NamedTuple):
     unproved: float
 
 
-def fitted_width(least: int, unproved_at: Callable[[int], float]) -> Fitted:
-    """Double the width until nearly all of the first rows are proved.
+def fitted_width(least: int, unproved_at: Callable[[int], float], again: float = AGAIN) -> Fitted:
+    """Return the width that takes the least time, of which the first rows tell how many are to be searched again.
 
-    How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass. If
-    even the largest width leaves many, the least of those that leave hardly more is taken.
+    How many groups the bounds cannot separate depends on the data. Widths are doubled as long as that may be worth it.
 
     Parameters
     ----------
     least : int
     unproved_at : callable(int)
         Searches the first rows with a width, and returns the share of them that is not proved.
+    again : float
+        How many times as long as `least` groups take it takes to search a row again.
+
+    Examples
+    --------
+    >>> fitted_width(16, {16: 0.3, 32: 0.02, 64: 0.0}.get)
+    Fitted(width=32, unproved=0.02)
     """
-    tried: list[Fitted] = []
+    tried: list[tuple[float, Fitted]] = []
     for width in widths_from(least, least):
-        tried.append(Fitted(width, unproved_at(width)))
-        if tried[-1].unproved <= PILOT_UNPROVED:
-            return tried[-1]
-    return next(one for one in tried if one.unproved <= HARDLY_MORE * tried[-1].unproved)
+        if tried and width / least >= min(tried)[0]:
+            break
+        unproved = unproved_at(width)
+        tried.append((width / least + again * unproved, Fitted(width, unproved)))
+    return min(tried)[1]
 
 
 def widths_from(width: int, least: int) -> list[int]:
@@ -213,8 +222,15 @@ class Search:
                 twin.width = width
                 twin.pilot(without_data(own))
 
-        self.width, self.unproved = fitted_width(self.least_width, unproved)
+        self.width, self.unproved = fitted_width(self.least_width, unproved, self.again_cost)
         return self
+
+    @property
+    def again_cost(self) -> float:
+        """How many times as long as refining the least groups of a row it takes to search it with all minima."""
+        n, d = self.prepared.points.shape
+        refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
+        return float(n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
         """Compare rows and points once for both from now on, if these are the same and it pays."""

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from tonari.cuda.launch import launch
-from tonari.exact.cuda.batches import PILOT_UNPROVED
 from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract
 from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
@@ -29,6 +28,7 @@ from tonari.exact.cuda.screened import Screened, parts_of
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
+FEW_UNPROVED = 0.01  # share of unproved rows up to which they are retried at the first precision
 HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
 LOOKED = 30  # and k: the groups of a row, at most, among whose members
 NEAREST = 20  # and twice k: are the nearest, which are refined for the first k-th value
@@ -184,7 +184,7 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
     `unproved` is the share of the first rows that were not proved at the width that was fitted to them.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
-    if first != last and unproved <= PILOT_UNPROVED:  # few rows are not worth packing the points once more
+    if first != last and unproved <= FEW_UNPROVED:  # few rows are not worth packing the points once more
         yield first, WIDER
     for times in (WIDER, ROOMY):
         yield last, times

@@ -21,7 +21,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.batches import Again, DevicePoints, Fitted, Search
+from tonari.exact.cuda.batches import AGAIN, Again, DevicePoints, Fitted, Search
 from tonari.exact.cuda.contracted_screen import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
@@ -136,6 +136,11 @@ class ContractedSearch(Search):
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
         return self.plan.m + 1 if self.plan.k in self.prepared.fitted else FITTED_ROWS
+
+    @property
+    def again_cost(self) -> float:
+        """Much: groups that hold no candidate cost little here."""
+        return AGAIN
 
     def fit_width(self, own: Any) -> Search:
         """Double the width until nearly all of the first rows are proved, and keep it for later searches.
