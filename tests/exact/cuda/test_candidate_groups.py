@@ -14,7 +14,7 @@ import pytest
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, group_count, members
 from tonari.exact.cuda.sampling import ODDS, sample_for
-from tonari.exact.cuda.screen import Lists
+from tonari.exact.cuda.tiles import Lists
 
 if HAS_TORCH:
     import torch

@@ -371,8 +371,8 @@ def test_plans_have_room_for_what_is_noted() -> None:
 
 @on_gpu
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("form_dim", ["full", 256])
-def test_long_graphs(metric: str, form_dim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("d", "form_dim"), [(600, "full"), (600, 256), (1500, "full")])
+def test_long_graphs(metric: str, d: int, form_dim: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are planned, in batches that are not whole tiles of rows; sorted by cluster, and with copies."""
     firsts: list[int] = []
     screened = mirror.Mirror.screened
@@ -383,7 +383,7 @@ def test_long_graphs(metric: str, form_dim: Any, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(mirror.Mirror, "screened", spy)
     rng = torch.Generator(DEVICE).manual_seed(1)
-    n, d = 70_001, 600
+    n = 70_001
     centres = torch.randn((300, d), generator=rng, device=DEVICE)
     rows = centres[torch.arange(n, device=DEVICE) * 300 // n] + 0.3 * torch.randn((n, d), generator=rng, device=DEVICE)
     rows[500:520] = rows[69_000:69_020]

@@ -26,7 +26,8 @@ from tonari.exact.cuda import form as forms
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
-from tonari.exact.cuda.screen import RESIDENT_WIDTH, screen
+from tonari.exact.cuda.screen import screen
+from tonari.exact.cuda.tiles import RESIDENT_WIDTH
 from tonari.metrics import METRICS, definitions
 
 if HAS_TORCH:

@@ -139,6 +139,7 @@ def test_wider_attempts_at_the_first_rows_are_rehearsed_together(
     plan = plan_of(queries, points, 3, **HERE, width=2, form_dim=form_dim)
     here, there = (torch.from_numpy(rows).to(DEVICE) for rows in (queries, points))
     search = dispatch.prepare(there, plan).begin(here, plan)
+    monkeypatch.setattr(type(search), "again_cost", 100.0)
     with launched() as first:
         search.pilot(None)
     with launched() as seen:

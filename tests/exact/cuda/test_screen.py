@@ -18,9 +18,12 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import on_host
+from tonari.exact.cuda import held, tiles
 from tonari.exact.cuda import screen as screening
 from tonari.exact.cuda.groups import POINT_TILE, group_count, members
-from tonari.exact.cuda.screen import Lists, screen, screen_below, width_of
+from tonari.exact.cuda.held import held_tiling, tiling_of
+from tonari.exact.cuda.screen import screen, screen_below
+from tonari.exact.cuda.tiles import Lists, width_of
 
 if HAS_TORCH:
     import torch
@@ -161,7 +164,7 @@ def test_lists_hold_what_the_threshold_lets_through(device: str, m: int, n: int,
 
 @on_device
 def test_a_list_that_is_too_short_counts_on(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screening, "UNEVEN", 0.0)
+    monkeypatch.setattr(tiles, "UNEVEN", 0.0)
     queries, points = problem(5, 1500, 16, device)
     everything = expected(queries, points, 8)
     thresholds = np.full(5, 1e30)
@@ -171,7 +174,7 @@ def test_a_list_that_is_too_short_counts_on(device: str, monkeypatch: pytest.Mon
 
 @on_device
 def test_programs_share_out_the_points(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screening, "multiprocessors", lambda _: 3)
+    monkeypatch.setattr(tiles, "multiprocessors", lambda _: 3)
     queries, points = problem(150, 3000, 16, device)
     everything = expected(queries, points, 8)
     thresholds = np.sort(everything, axis=1)[:, 30]
@@ -194,7 +197,7 @@ def test_groups_share_out_the_columns(group: int) -> None:
 @pytest.mark.parametrize(("m", "n"), [(257, 700), (300, 5000), (512, 1024), (513, 129), (600, 40_001)])
 def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: int, d: int) -> None:
     device = torch.device("cuda:0")
-    if not screening.is_hopper(device):
+    if not tiles.is_hopper(device):
         pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
     queries, points = problem(m, n, d, "cuda:0")
     assert screening._is_for_hopper(m, queries.values.shape[1], queries.values.device)
@@ -206,6 +209,78 @@ def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: 
     assert lists.counts[0].sum() == 0
     missing = check_lists(lists, everything, thresholds)
     assert missing == max(0, int((lists.counts[-1] - lists.room).clamp(min=0).sum()))
+
+
+@on_gpu
+@pytest.mark.parametrize("d", [129, 200, 256, 400, 768, 1408])
+@pytest.mark.parametrize(("m", "n"), [(1, 300), (65, 700), (300, 5000), (600, 20_001)])
+def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int) -> None:
+    device = torch.device("cuda:0")
+    if not tiles.is_hopper(device):
+        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    queries, points = problem(m, n, d, "cuda:0")
+    assert held_tiling(queries.values.shape[1], device) is not None
+    everything = expected(queries, points, 8)
+    thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
+    thresholds[0] = -np.inf
+    given = torch.from_numpy(thresholds).float().to(device)
+    lists = screen_below(queries, points, slice(0, m), given, 40)
+    assert lists.counts[0].sum() == 0
+    assert check_lists(lists, everything, thresholds) == 0
+
+
+@pytest.mark.parametrize("width", [192, 256, 512, 576, 1408])
+def test_what_is_held_fits_in_shared_memory(width: int) -> None:
+    made = tiling_of(width)
+    assert made is not None
+    each = 2 * held.ROWS * width + made.stages * 2 * POINT_TILE * tiles.STEP + held.BESIDE
+    assert each <= held.OF_PROGRAM
+    assert made.programs * (each + held.RESERVED) <= held.SHARED
+    assert made.programs * 32 * held.WARPS * held.REGISTERS <= 1 << 16
+    assert tiling_of(1472) is None
+
+
+_COMPILE_HELD = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
+from tonari.exact.cuda import held, tiles
+from tonari.exact.cuda.groups import POINT_TILE
+from tonari.exact.cuda.kernels.screen_held import screen_held_kernel as kernel
+
+def tile(rows):
+    layout = gl.NVMMASharedLayout.get_default_for([rows, tiles.STEP], gl.float16)
+    return f"tensordesc<fp16{[rows, tiles.STEP]},{layout!r}>"
+
+types = {"queries": tile(held.ROWS), "points": tile(POINT_TILE), "shift_ptr": "*fp64"}
+types |= dict.fromkeys(("entries_ptr", "counts_ptr", "groups_ptr", "masks_ptr", "noted_ptr"), "*i32")
+names = kernel.arg_names
+for width in (256, 768):
+    for mirrored in (False, True):
+        made = held.tiling_of(width)
+        constants = {"ROWS": held.ROWS, "COLUMNS": POINT_TILE, "STEP": tiles.STEP, "STAGES": made.stages,
+                     "HELD": width // tiles.STEP, "WARPS": held.WARPS, "MIRRORED": mirrored}
+        if not mirrored:
+            constants |= dict.fromkeys(("shift_ptr", "limits_ptr", *held.NOTED))
+        signature = {
+            name: "constexpr" if name in constants else types.get(name, "*fp32" if name.endswith("_ptr") else "i32")
+            for name in names
+        }
+        source = GluonASTSource(kernel, signature, {(names.index(name),): value for name, value in constants.items()})
+        options = {"num_warps": held.WARPS, "maxnreg": held.REGISTERS}
+        built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+        each = built.metadata.shared
+        beside = each - 2 * held.ROWS * width - made.stages * 2 * POINT_TILE * tiles.STEP
+        print(beside <= held.BESIDE, "wgmma" in built.asm["ptx"])
+"""
+
+
+@pytest.mark.full
+@pytest.mark.process
+def test_the_kernel_that_holds_rows_compiles(tmp_path: Path) -> None:
+    """Also without a GPU, and in the shared memory that it is planned to take."""
+    assert compiled(_COMPILE_HELD, tmp_path) == ["True True"] * 4
 
 
 _COMPILE = """
@@ -245,7 +320,7 @@ def test_the_kernel_for_hopper_compiles(tmp_path: Path) -> None:
 
 @on_gpu
 def test_a_search_takes_the_kernel_for_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not screening.is_hopper(torch.device("cuda:0")):
+    if not tiles.is_hopper(torch.device("cuda:0")):
         pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
     launched = []
     launch_on_hopper = screening._launch_on_hopper
@@ -269,6 +344,6 @@ def test_hopper_is_of_one_vendor(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (capability, 0))
     monkeypatch.setattr(torch.version, "hip", hip)
-    screening._is_hopper.cache_clear()
-    assert screening.is_hopper(torch.device("cuda:5")) is expected
-    screening._is_hopper.cache_clear()
+    tiles._is_hopper.cache_clear()
+    assert tiles.is_hopper(torch.device("cuda:5")) is expected
+    tiles._is_hopper.cache_clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.cuda.launch import launch
-from tonari.exact.cuda.screen import Lists
+from tonari.exact.cuda.tiles import Lists
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.survivors import power_of_two, warps_for
 

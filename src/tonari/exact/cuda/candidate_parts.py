@@ -8,8 +8,8 @@ from tonari.cuda.launch import launch
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.pack import PackedPoints, PackedQueries
-from tonari.exact.cuda.screen import Lists
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
+from tonari.exact.cuda.tiles import Lists
 from tonari.metrics import get_metric
 
 ROWS = 256  # rows per program that computes thresholds

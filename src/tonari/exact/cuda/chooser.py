@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import group_count
-from tonari.exact.cuda.mirror import Mirror, may_mirror
+from tonari.exact.cuda.mirror import Mirror, is_faster
 from tonari.exact.cuda.pack import PackedPoints, PackedQueries, packed_width
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.sampling import LEAST_ROWS, FirstAttempt, Sample, sample_for, sample_like, sample_within
@@ -76,7 +76,7 @@ class Chooser:
         """
         slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
         sample = self.sample(width)
-        if not slots or sample is None or not may_mirror(points.values.shape[1]):
+        if not slots or sample is None or not is_faster(points.values.shape[1], points.low.device):
             return
         sample = sample_within(points.n, width, self.plan.group, sample, slots)
         if sample is not None:

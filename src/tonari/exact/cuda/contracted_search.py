@@ -21,7 +21,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.batches import AGAIN, Again, DevicePoints, Fitted, Search
+from tonari.exact.cuda.batches import Again, DevicePoints, Fitted, Search
 from tonari.exact.cuda.contracted_screen import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
@@ -32,6 +32,8 @@ from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine import refine_groups
 from tonari.exact.cuda.sampling import Sample
+
+LONG_AGAIN = 1000.0  # times as long as the least groups of a row take
 
 
 class ContractedPoints(Copied):
@@ -139,8 +141,8 @@ class ContractedSearch(Search):
 
     @property
     def again_cost(self) -> float:
-        """Much: groups that hold no candidate cost little here."""
-        return AGAIN
+        """Much: groups that hold no candidate cost little here, and short searches wait for each that is left."""
+        return LONG_AGAIN
 
     def fit_width(self, own: Any) -> Search:
         """Double the width until nearly all of the first rows are proved, and keep it for later searches.

@@ -12,6 +12,7 @@ The angular metrics have form rows of length `scale`: |q' - x'|^2 = 2 scale^2 va
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,9 +28,8 @@ BEYOND = 1e6  # elements of a row without a contraction: more than any precision
 BLOCK_VALUES = 2**24  # float64 values of form rows in memory at once
 SAMPLE_VALUES, SAMPLE_ROWS = 2**25, 32768  # of the sample for the directions
 ITERATIONS = 8  # of the subspace iteration: its result need not have converged
-ROWS, WARPS = 16, 4  # per program that writes form rows
-_UNIT = 2.0**-24 * (1 + 2.0**-20)  # rounding to float32, relative to the rounded row
-_TINY = 2.0**-100  # more than float32 loses to underflow in 2^20 columns
+ROWS, WARPS = 16, 4  # per program that writes form rows, or rounds contracted ones, COLUMNS at a time
+COLUMNS = 64
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Contraction:
         """Coordinates."""
         return int(self.directions.shape[1]) + 1
 
-    @property
+    @functools.cached_property
     def screened(self) -> DeviceForm:
         """The form by which contracted rows are packed: squared distances, neither moved nor scaled."""
         import torch
@@ -173,25 +173,33 @@ def contract(
     residual within twice that of its own, and its length within (d + 4) w of itself. Form rows are within (d + 16) w of
     theirs, which is what the norm of an angular row may be off. All of it is below 8 g sqrt(p) (|z| + |origin|).
     """
-    import torch
+    from tonari.exact.cuda.kernels.round_contracted import round_contracted_kernel
 
     n, d = rows.shape
-    p = by.p
-    made = contracted_room(n, p, rows.device) if room is None else room
-    moved = torch.linalg.vector_norm(by.origin)
-    evaluation = 8 * (d + p + 16) * math.sqrt(p) * 2.0**-53
+    made = contracted_room(n, by.p, rows.device) if room is None else room
     block = max(1, BLOCK_VALUES // d)
     for begin in range(0, n, block):
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = z @ by.directions
         z.addmm_(along, by.directions.mT, alpha=-1)
-        rounded = made.values[here]
-        rounded[:, :-1] = along
-        rounded[:, -1] = torch.linalg.vector_norm(z, dim=1)
-        sizes = torch.linalg.vector_norm(rounded, dim=1, dtype=torch.float64)
-        made.errors[here] = _UNIT * sizes + evaluation * (lengths + moved) + _TINY
-        rounded.masked_fill_(lengths.isinf()[:, None], BEYOND)
+        launch(
+            round_contracted_kernel,
+            -(-len(z) // ROWS),
+            {
+                "rest_ptr": z,
+                "along_ptr": along,
+                "lengths_ptr": lengths,
+                "origin_ptr": by.origin,
+                "values_ptr": made.values[here],
+                "errors_ptr": made.errors[here],
+                "n": len(z),
+                "d": d,
+                "kept": by.p - 1,
+            },
+            constants={"BEYOND": BEYOND, "ROWS": ROWS, "COLUMNS": COLUMNS},
+            warps=WARPS,
+        )
     return made
 
 

@@ -20,7 +20,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP, POINT_TILE, group_count
 from tonari.exact.cuda.pack import largest_element
 from tonari.exact.cuda.plan import CudaPlan, usual_width
 from tonari.exact.cuda.refine import STEP, load_unit
-from tonari.exact.cuda.screen import multiprocessors
+from tonari.exact.cuda.tiles import multiprocessors
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 

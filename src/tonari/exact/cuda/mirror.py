@@ -13,34 +13,30 @@ with all points, because what was noted twice would be found twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.slices import cut
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE
+from tonari.exact.cuda.held import held_tiling, launch_held
 from tonari.exact.cuda.pack import PackedPoints, PackedQueries
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.screen import (
+from tonari.exact.cuda.screened import Listed, Mirrored, Noted
+from tonari.exact.cuda.tiles import (
     RESIDENT_WIDTH,
     STEP,
     Lists,
     Split,
     blocks_of,
     fewest_parts,
-    is_hopper,
     lists_for,
     room_of,
-    swizzled,
 )
-from tonari.exact.cuda.screened import Listed, Mirrored, Noted
 from tonari.select.cuda.survivors import power_of_two
 
-ROWS, STAGES = 256, 4  # rows of a tile, which is whole tiles of points; buffers
-HELD_ROWS, HELD_STAGES = 128, 3  # on Hopper, where all columns of the rows are held: up to so many steps of them
-MOST_HELD = 4
-REGISTERS = 1 << 16  # of a multiprocessor
+ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
+LEAST_STREAMED = 512  # columns of such rows from which on one product for both is faster
 SLOTS = 16  # entries of a row that are handed over at a time
 TILES = 128  # of a batch whose errors are compared at a time
 LARGEST = 1e30  # thresholds at most, so that sums of them are finite
@@ -51,47 +47,16 @@ def may_mirror(width: int) -> bool:
     return width > RESIDENT_WIDTH
 
 
+def is_faster(width: int, device: Any) -> bool:
+    """Whether rows packed in so many columns are screened faster so on a device; in the interpreter, to test it."""
+    return may_mirror(width) and (
+        held_tiling(width, device) is not None or width >= LEAST_STREAMED or device.type == "cpu"
+    )
+
+
 def noted_bytes(n: int, slots: int) -> int:
     """Return the bytes of lists with so many slots for each of n rows, and of what is kept of the rows."""
     return n * (8 * slots + 16)
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """How a program divides the work on a tile.
-
-    Attributes
-    ----------
-    rows, stages : int
-    held : int
-        Steps of the rows that stay in shared memory; 0 if they are streamed.
-    warps : int
-    programs : int
-        That a multiprocessor runs at a time.
-    """
-
-    rows: int
-    stages: int
-    held: int
-    warps: int
-    programs: int
-
-    @property
-    def registers(self) -> int | None:
-        """Registers of a thread with which so many programs fit; None for as many as it takes."""
-        return REGISTERS // (32 * self.warps * self.programs) if self.programs > 1 else None
-
-    def split(self, m: int, n: int, first: int, device: Any) -> Split:
-        """Divide the work of a batch of m of n rows, from row number `first` on."""
-        row_tiles, blocks = -(-m // self.rows), -(-n // POINT_TILE) - first // POINT_TILE
-        return fewest_parts(self.rows, POINT_TILE, row_tiles, blocks, device, programs=self.programs)
-
-
-def tiling_of(width: int, device: Any) -> Tiling:
-    """Return the tiling for rows packed in so many columns."""
-    if is_hopper(device) and width <= MOST_HELD * STEP:
-        return Tiling(HELD_ROWS, HELD_STAGES, width // STEP, warps=8, programs=2)
-    return Tiling(ROWS, STAGES, 0, warps=8, programs=1)
 
 
 class Mirror:
@@ -160,73 +125,65 @@ class Mirror:
 
         device, n = self.values.device, self.points.n
         m = len(queries.values)
-        tiling = tiling_of(queries.values.shape[1], device)
-        split = tiling.split(m, n, first, device)
+        held = held_tiling(queries.values.shape[1], device)
+        split = _split(m, n, first, device) if held is None else held.split(m, n, first, device)
         lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
         shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
         noted = {"nearest_ptr": torch.empty(shape, dtype=torch.float32, device=device)}
         noted |= {name: torch.empty(shape, dtype=torch.int32, device=device) for name in ("groups_ptr", "masks_ptr")}
         noted["noted_ptr"] = torch.empty((m, segments), dtype=torch.int32, device=device)
-        self._launch_screen(queries, first, tiling, split, lists, noted)
-        if first + m < n:
-            self._launch_note(m, first, split, noted)
-        return Listed(lists, self.thresholds[first : first + m])
-
-    def _launch_screen(
-        self,
-        queries: PackedQueries,
-        first: int,
-        tiling: Tiling,
-        split: Split,
-        lists: Lists,
-        noted: dict[str, Any],
-    ) -> None:
-        points = self.points
-        m, width = queries.values.shape
-        common = {
+        terms = {
             "shift_ptr": queries.shift,
-            "low_ptr": points.low,
-            "e1_ptr": points.e1,
-            "e2_ptr": points.e2,
             "norm_ptr": self.norm,
             "rest_ptr": self.rest,
             "thresholds_ptr": self.thresholds,
             "limits_ptr": self._limits(first, m),
-            "values_ptr": lists.values,
-            "entries_ptr": lists.entries,
-            "counts_ptr": lists.counts,
             **noted,
-            "first": first,
-            "m": m,
-            "width": width,
-            "segments": lists.counts.shape[1],
-            "room": lists.room,
-            "row_tiles": split.row_tiles,
-            "blocks": -(-points.n // POINT_TILE),
-            "blocks_per_program": split.each,
         }
-        constants = {"ROWS": tiling.rows, "COLUMNS": POINT_TILE, "STEP": STEP, "STAGES": tiling.stages}
-        if is_hopper(self.values.device):
-            from tonari.exact.cuda.kernels.screen_mirrored_hopper import screen_mirrored_hopper_kernel as kernel
-
-            blocks = swizzled
-            constants |= {"HELD": tiling.held, "WARPS": tiling.warps}
+        if held is None:
+            self._launch_streamed(queries.values, split, lists, terms, first)
         else:
-            from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel as kernel
+            launch_held(queries.values, self.points, held, split, lists, terms, first=first)
+        if first + m < n:
+            self._launch_note(m, first, split, noted)
+        return Listed(lists, self.thresholds[first : first + m])
 
-            blocks = blocks_of
-            constants |= {"GROUP": LEAST_GROUP, "LISTED": LISTED}
-        operands = {
-            "queries": blocks(queries.values, tiling.rows, STEP),
-            "points": blocks(points.values, POINT_TILE, STEP),
-        }
+    def _launch_streamed(self, rows: Any, split: Split, lists: Lists, terms: dict[str, Any], first: int) -> None:
+        from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel
+
+        points = self.points
+        m, width = rows.shape
         launch(
-            kernel,
+            screen_mirrored_kernel,
             split.row_tiles * split.parts,
-            operands | common,
-            constants=constants,
-            warps=tiling.warps,
-            registers=tiling.registers,
+            {
+                "queries": blocks_of(rows, ROWS, STEP),
+                "points": blocks_of(points.values, POINT_TILE, STEP),
+                "low_ptr": points.low,
+                "e1_ptr": points.e1,
+                "e2_ptr": points.e2,
+                "values_ptr": lists.values,
+                "entries_ptr": lists.entries,
+                "counts_ptr": lists.counts,
+                **terms,
+                "first": first,
+                "m": m,
+                "width": width,
+                "segments": lists.counts.shape[1],
+                "room": lists.room,
+                "row_tiles": split.row_tiles,
+                "blocks": -(-points.n // POINT_TILE),
+                "blocks_per_program": split.each,
+            },
+            constants={
+                "ROWS": ROWS,
+                "COLUMNS": POINT_TILE,
+                "STEP": STEP,
+                "GROUP": LEAST_GROUP,
+                "LISTED": LISTED,
+                "STAGES": STAGES,
+            },
+            warps=WARPS,
         )
 
     def _limits(self, first: int, m: int) -> Any:
@@ -285,3 +242,9 @@ class Mirror:
             },
             warps=4,
         )
+
+
+def _split(m: int, n: int, first: int, device: Any) -> Split:
+    """Divide the work of a batch among programs, of which a multiprocessor runs one at a time."""
+    row_tiles, blocks = -(-m // ROWS), -(-n // POINT_TILE) - first // POINT_TILE
+    return fewest_parts(ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)

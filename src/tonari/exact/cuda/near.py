@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.groups import POINT_TILE
 from tonari.exact.cuda.refine import load_unit
-from tonari.exact.cuda.screen import Lists
+from tonari.exact.cuda.tiles import Lists
 from tonari.select.cuda.survivors import power_of_two
 
 SLOTS = 1024  # of a row's list, or of its minima, that are read at a time

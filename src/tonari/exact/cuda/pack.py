@@ -18,7 +18,7 @@ from tonari.cuda.launch import launch
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import POINT_TILE
-from tonari.exact.cuda.screen import width_of
+from tonari.exact.cuda.tiles import width_of
 from tonari.inputs.values import NO_ROW
 from tonari.metrics import cuda_terms, get_metric
 

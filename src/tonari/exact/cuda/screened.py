@@ -8,7 +8,7 @@ from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.groups import LEAST_GROUP
 from tonari.exact.cuda.near import Near, near_listed, near_minima, near_noted
 from tonari.exact.cuda.noted import lowest_noted
-from tonari.exact.cuda.screen import Lists
+from tonari.exact.cuda.tiles import Lists
 from tonari.select.cuda.dispatch import k_smallest
 
 Part: TypeAlias = "AllMinima | Lowest | Listed | Noted"

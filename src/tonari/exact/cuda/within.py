@@ -28,7 +28,8 @@ from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import new_flags, pack_queries
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine_within import Hits, parts_per_block, refine_within
-from tonari.exact.cuda.screen import Lists, screen_below
+from tonari.exact.cuda.screen import screen_below
+from tonari.exact.cuda.tiles import Lists
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 

@@ -1,15 +1,15 @@
-"""The screen of a graph on Hopper: kernels/screen_mirrored.py with every layout kept up to the stores.
+"""The screen for wide rows on Hopper: rows stay in shared memory, and points are streamed past them.
 
-    tile of points    COLUMNS x STEP float16, streamed through STAGES buffers by TMA
-    tile of rows      ROWS x STEP, streamed beside it; or ROWS x (HELD STEP), loaded once
-    accumulator       ROWS x COLUMNS float32, of two warpgroups: a thread has 32 columns of each of its rows
+    tile of rows      ROWS x (HELD STEP) float16, loaded once
+    tile of points    COLUMNS x STEP, through STAGES buffers by TMA
+    accumulator       ROWS x COLUMNS float32, of one warpgroup: a thread has 32 columns of each of its two rows
 
-Rows of few steps are held: then a tile of 128 of them leaves room for a second program on the multiprocessor, whose
-products go on while the minima of the first are taken. Wider rows are streamed, 256 at a time, so that points are
-loaded half as often.
+A program is a single warpgroup, which waits for no other; others on the same multiprocessor go on with their products
+while it takes the minima of its own. One product is in flight while the buffers of the one before are filled again,
+across tiles of points, too. What the minima need of a tile's points is one number of each thread until then, and goes
+through shared memory: 32 of each would be too many. Layouts are kept up to the stores (kernels/screen_hopper.py).
 
-One product is in flight while the buffers of the one before are filled again, across tiles of points, too: the loads of
-the next tile go on while the minima of this one are taken.
+With MIRRORED the rows are those of a batch of a graph: kernels/screen_mirrored.py has what is computed then.
 """
 
 from __future__ import annotations
@@ -54,13 +54,16 @@ def after(block, column, width):
 
 
 @gluon.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
-def screen_mirrored_hopper_kernel(
-    # inputs and outputs as of screen_mirrored_kernel
+def screen_held_kernel(
+    # inputs: rows of the batch, and what is packed of all points, and of all rows from row `first` on
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
+    # outputs: the lists of the batch's rows, and what they are to points of later batches
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
+    # shapes
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
+    # constants
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, STEP: gl.constexpr, STAGES: gl.constexpr, HELD: gl.constexpr,
-    WARPS: gl.constexpr,
+    WARPS: gl.constexpr, MIRRORED: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(COLUMNS == 128, "a thread has 32 columns of a row, one for each bit")
     mma: gl.constexpr = gl.NVMMADistributedLayout(
@@ -71,24 +74,18 @@ def screen_mirrored_hopper_kernel(
     begin = first // COLUMNS + part * blocks_per_program
     end = gl.minimum(begin + blocks_per_program, blocks)
 
-    # Rows of HELD steps are loaded once; wider ones with each step of the points. The last barrier is for the former.
-    STREAMED: gl.constexpr = HELD == 0
-    q = gl.allocate_shared_memory(gl.float16, [STAGES if STREAMED else HELD, ROWS, STEP], queries.layout)
+    q = gl.allocate_shared_memory(gl.float16, [HELD, ROWS, STEP], queries.layout)
     x = gl.allocate_shared_memory(gl.float16, [STAGES, COLUMNS, STEP], points.layout)
     loaded = gl.allocate_shared_memory(gl.int64, [STAGES + 1, 1], mbarrier.MBarrierLayout())
     for stage in gl.static_range(STAGES + 1):
         mbarrier.init(loaded.index(stage), count=1)
-    BYTES: gl.constexpr = 2 * (ROWS * STREAMED + COLUMNS) * STEP
-    if HELD:
-        mbarrier.expect(loaded.index(STAGES), 2 * ROWS * STEP * HELD)
-        for held in gl.static_range(HELD):
-            load_tile(queries, [first_row, held * STEP], loaded.index(STAGES), q.index(held))
+    mbarrier.expect(loaded.index(STAGES), 2 * ROWS * STEP * HELD)
+    for held in gl.static_range(HELD):
+        load_tile(queries, [first_row, held * STEP], loaded.index(STAGES), q.index(held))
     ahead_block, ahead_column = begin, 0
     for stage in gl.static_range(STAGES):
         present = ahead_block < end
-        mbarrier.expect(loaded.index(stage), BYTES, pred=present)
-        if STREAMED:
-            load_tile(queries, [first_row, ahead_column], loaded.index(stage), q.index(stage), pred=present)
+        mbarrier.expect(loaded.index(stage), 2 * COLUMNS * STEP, pred=present)
         load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(stage), x.index(stage), pred=present)
         ahead_block, ahead_column = after(ahead_block, ahead_column + STEP, width)
 
@@ -98,53 +95,47 @@ def screen_mirrored_hopper_kernel(
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, parts))
     by_lane: gl.constexpr = gl.SliceLayout(1, parts)
     by_column: gl.constexpr = gl.SliceLayout(0, mma)
-    # What the minima need of a tile's points is one number of each thread until then: 32 would be too many.
     flat = gl.arange(0, COLUMNS, layout=gl.BlockedLayout([1], [32], [WARPS], [0]))
     row = first_row + gl.arange(0, ROWS, layout=by_row)
     norm = gl.load(norm_ptr + first + row, mask=row < m, other=0.0)
     rest = gl.load(rest_ptr + first + row, mask=row < m, other=0.0)
     thresholds = gl.load(thresholds_ptr + first + row, mask=row < m, other=-float("inf"))
-    # A row that is too large for a query, and not for a point, has no elements here: it is noted for all points.
-    mine = first_row + gl.arange(0, ROWS, layout=gl.SliceLayout(1, mma))
-    low_of_row = gl.load(low_ptr + first + mine, mask=mine < m, other=float("inf"))
-    usable = gl.load(shift_ptr + mine, mask=mine < m, other=0.0) < float("inf")
-    low_of_row = gl.where(usable, low_of_row, -1e30)
     segment = 4 * part + gl.arange(0, 4, layout=gl.SliceLayout(0, by_lane))
     local = gl.arange(0, ROWS, layout=gl.SliceLayout(1, by_lane))
     places = local[:, None] * segments + segment[None, :]
     values_ptr += first_row.to(gl.int64) * segments * room
     entries_ptr += first_row.to(gl.int64) * segments * room
-    nearest_ptr += first_row.to(gl.int64) * segments * blocks_per_program
-    groups_ptr += first_row.to(gl.int64) * segments * blocks_per_program
-    masks_ptr += first_row.to(gl.int64) * segments * blocks_per_program
     counts = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
-    noted = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
+    if MIRRORED:
+        # A row that is too large for a query, and not for a point, has no elements here: it is noted for all points.
+        mine = first_row + gl.arange(0, ROWS, layout=gl.SliceLayout(1, mma))
+        low_of_row = gl.load(low_ptr + first + mine, mask=mine < m, other=float("inf"))
+        usable = gl.load(shift_ptr + mine, mask=mine < m, other=0.0) < float("inf")
+        low_of_row = gl.where(usable, low_of_row, -1e30)
+        nearest_ptr += first_row.to(gl.int64) * segments * blocks_per_program
+        groups_ptr += first_row.to(gl.int64) * segments * blocks_per_program
+        masks_ptr += first_row.to(gl.int64) * segments * blocks_per_program
+        noted = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
 
-    if HELD:
-        mbarrier.wait(loaded.index(STAGES), 0)
+    mbarrier.wait(loaded.index(STAGES), 0)
     step = 0
     for block in range(begin, end):
         low_here = gl.load(low_ptr + block * COLUMNS + flat)
-        limits_here = gl.load(limits_ptr + block * COLUMNS + flat)
+        if MIRRORED:
+            limits_here = gl.load(limits_ptr + block * COLUMNS + flat)
         e1 = gl.load(e1_ptr + block)
         e2 = gl.load(e2_ptr + block)
         for at in range(0, width, STEP):
             here = step % STAGES
             mbarrier.wait(loaded.index(here), (step // STAGES) & 1)
             scores = warpgroup_mma(
-                q.index(here if STREAMED else at // STEP),
-                x.index(here).permute((1, 0)),
-                scores,
-                use_acc=at > 0,
-                is_async=True,
+                q.index(at // STEP), x.index(here).permute((1, 0)), scores, use_acc=at > 0, is_async=True
             )
             scores = warpgroup_mma_wait(1, deps=[scores])
-            barrier()  # both warpgroups have finished with the step before
+            barrier()  # all warps have finished with the step before
             before = (step + STAGES - 1) % STAGES
             refill = (step > 0) & (ahead_block < end)
-            mbarrier.expect(loaded.index(before), BYTES, pred=refill)
-            if STREAMED:
-                load_tile(queries, [first_row, ahead_column], loaded.index(before), q.index(before), pred=refill)
+            mbarrier.expect(loaded.index(before), 2 * COLUMNS * STEP, pred=refill)
             load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(before), x.index(before), pred=refill)
             ahead_block, ahead_column = after(ahead_block, ahead_column + gl.where(step > 0, STEP, 0), width)
             step += 1
@@ -154,14 +145,16 @@ def screen_mirrored_hopper_kernel(
             scores, low, norm, rest, e1, e2, thresholds, counts, places * room, block * (COLUMNS // 32),
             values_ptr, entries_ptr, room, ROWS, COLUMNS,
         )  # fmt: skip
-        limits = gl.convert_layout(limits_here, by_column)
-        noted = note_near(
-            scores + low_of_row[:, None], limits, noted, places * blocks_per_program, block * (COLUMNS // 32),
-            nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS,
-        )  # fmt: skip
+        if MIRRORED:
+            limits = gl.convert_layout(limits_here, by_column)
+            noted = note_near(
+                scores + low_of_row[:, None], limits, noted, places * blocks_per_program, block * (COLUMNS // 32),
+                nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS,
+            )  # fmt: skip
     for stage in gl.static_range(STAGES + 1):
         mbarrier.invalidate(loaded.index(stage))
 
     at_row = first_row + local[:, None]
     gl.store(counts_ptr + at_row * segments + segment[None, :], counts, mask=at_row < m)
-    gl.store(noted_ptr + at_row * segments + segment[None, :], noted, mask=at_row < m)
+    if MIRRORED:
+        gl.store(noted_ptr + at_row * segments + segment[None, :], noted, mask=at_row < m)

@@ -1,0 +1,120 @@
+"""The screen of wide rows on Hopper, which stay in shared memory (kernels/screen_held.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.groups import POINT_TILE
+from tonari.exact.cuda.tiles import RESIDENT_WIDTH, STEP, Lists, Split, fewest_parts, is_hopper, swizzled
+
+ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread: three programs fit with these
+PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where shared memory has room for them; buffers
+# Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
+SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
+# Outputs of the kernel for graphs (mirror.py); the others are lists.
+NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
+
+
+@dataclass(frozen=True)
+class HeldTiling:
+    """How programs hold rows of one width.
+
+    Attributes
+    ----------
+    stages : int
+        Buffers of points.
+    programs : int
+        That a multiprocessor runs at a time.
+    """
+
+    stages: int
+    programs: int
+
+    def split(self, m: int, n: int, first: int, device: Any) -> Split:
+        """Divide the work of m rows and all of n points from number `first` on."""
+        blocks = -(-n // POINT_TILE) - first // POINT_TILE
+        return fewest_parts(ROWS, POINT_TILE, -(-m // ROWS), blocks, device, programs=self.programs)
+
+
+def held_tiling(width: int, device: Any) -> HeldTiling | None:
+    """Return how rows packed in so many columns are held on a device; None if they are not.
+
+    Those of up to RESIDENT_WIDTH columns have other kernels (screen.py).
+    """
+    return tiling_of(width) if width > RESIDENT_WIDTH and is_hopper(device) else None
+
+
+def tiling_of(width: int) -> HeldTiling | None:
+    """Return how rows of so many columns are held on Hopper; None if they are too wide.
+
+    >>> tiling_of(256), tiling_of(768), tiling_of(1536)
+    (HeldTiling(stages=5, programs=2), HeldTiling(stages=5, programs=1), None)
+    """
+    for programs in range(PROGRAMS, 0, -1):
+        room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - 2 * ROWS * width
+        stages = min(MOST_STAGES, room // (2 * POINT_TILE * STEP))
+        if stages >= LEAST_STAGES:
+            return HeldTiling(stages, programs)
+    return None
+
+
+def launch_held(
+    rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
+) -> None:
+    """List the groups below the thresholds of some rows, and with outputs for NOTED what these are to later points.
+
+    Parameters
+    ----------
+    rows : float16 tensor of shape (m, width)
+        Packed queries.
+    points : PackedPoints
+        All of them are screened, or those from row number `first` on.
+    tiling : HeldTiling
+    split : Split
+        By the tiling.
+    lists : Lists
+        Output.
+    terms : dict
+        The errors and thresholds of the rows; for NOTED those of all rows, limits, shifts of the rows, and the outputs.
+    first : int
+    """
+    from tonari.exact.cuda.kernels.screen_held import screen_held_kernel
+
+    m, width = rows.shape
+    launch(
+        screen_held_kernel,
+        split.row_tiles * split.parts,
+        {
+            "queries": swizzled(rows, ROWS, STEP),
+            "points": swizzled(points.values, POINT_TILE, STEP),
+            "low_ptr": points.low,
+            "e1_ptr": points.e1,
+            "e2_ptr": points.e2,
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            **dict.fromkeys(("shift_ptr", "limits_ptr", *NOTED)),
+            **terms,
+            "first": first,
+            "m": m,
+            "width": width,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "blocks": -(-points.n // POINT_TILE),
+            "blocks_per_program": split.each,
+        },
+        constants={
+            "ROWS": ROWS,
+            "COLUMNS": POINT_TILE,
+            "STEP": STEP,
+            "STAGES": tiling.stages,
+            "HELD": width // STEP,
+            "WARPS": WARPS,
+            "MIRRORED": NOTED[0] in terms,
+        },
+        warps=WARPS,
+        registers=REGISTERS,
+    )
