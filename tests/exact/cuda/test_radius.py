@@ -27,7 +27,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import candidate_parts, refine_within, screen
+    from tonari.exact.cuda import candidate_parts, refine_within, tiles
     from tonari.exact.cuda import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
     from tonari.select.cuda import ragged
@@ -183,7 +183,7 @@ def counting_lists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
 
 def test_lists_that_are_too_short_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FIRST_ROWS", 2)
-    monkeypatch.setattr(screen, "UNEVEN", 0)
+    monkeypatch.setattr(tiles, "UNEVEN", 0)
     seen = counting_lists(monkeypatch)
     queries, points = spread(600)
     limits = np.array([0, 1, 1, 40, 1, 2], np.float32)
@@ -216,7 +216,7 @@ def test_parts_of_lists_and_of_minima() -> None:
     """Entries beyond a segment's count are not read; parts of a row follow each other in blocks of their own."""
     entries = np.array([[16 * 5 + 9, 16 * 2 + 2, 16 * 1 + 15, 16 * 3 + 15], [16 * 7 + 15] * 4], np.int32)
     counts = np.array([[2, 1], [0, 0]], np.int32)
-    lists = screen.Lists(*tensors(DEVICE, np.zeros((2, 4), np.float32), entries, counts))
+    lists = tiles.Lists(*tensors(DEVICE, np.zeros((2, 4), np.float32), entries, counts))
     blocks = candidate_parts.blocks_of_lists(lists, 4)
     # Part b of group g of 32 points is number 16 (g // 4) + 4 b + g % 4 of groups of eight.
     assert blocks.parts.tolist() == [[17, 29, 6, 1], [5, 9, 13, -1]]
