@@ -43,6 +43,7 @@ from tonari.metrics import get_metric
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups, at most WIDEST times
 # the planned width, take the least time.
 PILOT_BATCHES, PILOT_ROWS = 8, 1024
+OF_RETRIES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
 AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 # Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
@@ -230,7 +231,7 @@ class Search:
         """How many times as long as refining the least groups of a row it takes to search it with all minima."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
-        return float(n * brute_pair_seconds(d) / refine + wider(d))
+        return float(OF_RETRIES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
         """Compare rows and points once for both from now on, if these are the same and it pays."""
