@@ -6,6 +6,8 @@ Without a CUDA device the kernels run in Triton's interpreter.
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -330,6 +332,36 @@ def test_a_batch_that_runs_out_of_memory_is_not_noted_twice(
     check_graph(checks.duplicates(SHORT, D), K, width=12)
     assert seen == FIRSTS[: failing + 1]
     assert calls[failing + 1] == calls[failing] // 2
+
+
+def test_without_memory_for_what_is_noted_rows_and_points_are_compared_twice(
+    seen: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*arguments: Any) -> None:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(chooser, "Mirror", no_memory)
+    check_graph(gaussian(40, D), K, width=8)
+    assert seen == []
+
+
+@pytest.mark.process
+def test_rehearsals_import_nothing_for_it() -> None:
+    """What torch imports to do nothing on "meta" takes seconds."""
+    program = """
+import sys
+from tests.helpers.plans import exact_cuda
+from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.exact.cuda.rehearse import rehearse_search
+
+plan = exact_cuda(10**6, 10**6, 768, 10, devices=("cuda:0",), self_join=True, free_bytes=10**11, form_dim="full")
+with rehearsing(Card((9, 0), 132)) as rehearsal:
+    rehearse_search(plan, "float32", self_join=True)
+names = {call.kernel.fn.__name__ for call in rehearsal.calls.values()}
+print({"screen_held_kernel", "limits_kernel", "note_kernel", "lowest_noted_kernel"} <= names, "torch._dynamo" in sys.modules)
+"""
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed.split() == ["True", "False"]
 
 
 def test_where_rows_and_points_are_not_the_same_nothing_is_mirrored(seen: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ from tonari.exact.cuda.screen_elementwise import screen_elementwise
 from tonari.exact.cuda.screened import AllMinima, Listed, Mirrored
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
+
+logger = logging.getLogger("tonari")
 
 
 class Prepared(Protocol):
@@ -74,12 +77,16 @@ class Chooser:
 
         `pack` packs some of the rows, as queries.
         """
+        import torch
+
         slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
         sample = self.sample(width)
         if not slots or sample is None or not is_faster(points.values.shape[1], points.low.device):
             return
         sample = sample_within(points.n, width, self.plan.group, sample, slots)
-        if sample is not None:
+        if sample is None:
+            return
+        try:
             self.mirror = Mirror(
                 points,
                 sample,
@@ -88,6 +95,8 @@ class Chooser:
                 pack,
                 lambda packed: self._thresholds(packed, precision, sample),
             )
+        except torch.cuda.OutOfMemoryError as error:  # another program may have taken free memory
+            logger.info("rows and points are compared twice: %s", error)
 
     def screened_in_turn(
         self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None

@@ -39,7 +39,6 @@ ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, wh
 LEAST_STREAMED = 512  # columns of such rows from which on one product for both is faster
 SLOTS = 16  # entries of a row that are handed over at a time
 TILES = 128  # of a batch whose errors are compared at a time
-LARGEST = 1e30  # thresholds at most, so that sums of them are finite
 
 
 def may_mirror(width: int) -> bool:
@@ -102,7 +101,7 @@ class Mirror:
         self._next = 0
         for some in to_visit(cut(n, batch), device):
             packed = pack(some)
-            self.thresholds[some] = threshold(packed).clamp_(max=LARGEST)
+            self.thresholds[some] = threshold(packed)
             self.norm[some], self.rest[some] = packed.norm, packed.rest
 
     def takes(self, first: int, count: int) -> bool:

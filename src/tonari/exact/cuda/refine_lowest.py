@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
+from tonari.cuda.rehearsal import least_of
 from tonari.exact.cuda.refine import refine_groups
 from tonari.exact.cuda.screened import Screened, parts_of
 from tonari.select.cuda.order import merge_lists
@@ -34,13 +35,11 @@ def refine_lowest(
     Neighbors of tensors of shape (rows, k), and float32 tensor of shape (rows,)
         A lower bound on the scores of all other points; None if there are none.
     """
-    import torch
-
     found: Any = None
     following: Any = None
     for part in parts_of(screened):
         chosen, beyond = part.lowest(width)
         here = refine_groups(queries, points, chosen, k, metric=metric, group=part.group, own=own, double=double)
         found = here if found is None else merge_lists(found, here, k, metric=metric)
-        following = beyond if following is None else torch.minimum(following, beyond)
+        following = beyond if following is None else least_of(following, beyond)
     return Neighbors(*found), following

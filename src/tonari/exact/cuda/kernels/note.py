@@ -19,6 +19,7 @@ import triton.language as tl
 from tonari.exact.cuda.kernels.groups import member_column
 
 _RAISED = tl.constexpr(2.0**-21)
+_LARGEST = tl.constexpr(1e30)  # a threshold at most, so that sums of it are finite
 
 
 @triton.jit(do_not_specialize=["first", "m", "n"])
@@ -45,6 +46,7 @@ def limits_kernel(
     threshold = tl.load(thresholds_ptr + point, mask=later, other=0.0)  # [POINT_TILE]
     bound = tl.load(norm_ptr + point, mask=later, other=0.0) * tl.max(e1, 0)
     bound += tl.load(rest_ptr + point, mask=later, other=0.0) * tl.max(e2, 0)
+    threshold = tl.minimum(threshold, _LARGEST)
     limit = threshold + bound + (tl.abs(threshold) + bound) * _RAISED
     tl.store(limits_ptr + point, tl.where(later, limit, -float("inf")))
 
