@@ -30,8 +30,8 @@ from tonari.metrics import get_metric
 FITTED_ROWS = 4096  # least queries for which the width is fitted
 FEW_UNPROVED = 0.01  # share of unproved rows up to which they are retried at the first precision
 HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
-LOOKED = 30  # and k: the groups of a row, at most, among whose members
-NEAREST = 20  # and twice k: are the nearest, which are refined for the first k-th value
+LOOKED = 10  # and k: the groups of a row, at most, among whose members
+NEAREST = 10  # and twice k: are the nearest, which are refined for the first k-th value
 ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
 

@@ -13,6 +13,8 @@ ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread:
 PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where shared memory has room for them; buffers
 # Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
+# Columns up to which rows are held: two programs fit up to 512, and were timed up to 256.
+LARGEST, LARGEST_MIRRORED = 256, 1408
 # Outputs of the kernel for graphs (mirror.py); the others are lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
@@ -38,26 +40,30 @@ class HeldTiling:
         return fewest_parts(ROWS, POINT_TILE, -(-m // ROWS), blocks, device, programs=self.programs)
 
 
-def held_tiling(width: int, device: Any) -> HeldTiling | None:
+def held_tiling(width: int, device: Any, *, mirrored: bool = False) -> HeldTiling | None:
     """Return how rows packed in so many columns are held on a device; None if they are not.
 
-    Those of up to RESIDENT_WIDTH columns have other kernels (screen.py).
+    Those of up to RESIDENT_WIDTH columns have other kernels (screen.py), and so have wide ones, unless the screen is a
+    graph's: then minima take so long that one warpgroup of a multiprocessor is as fast.
     """
-    return tiling_of(width) if width > RESIDENT_WIDTH and is_hopper(device) else None
+    if not RESIDENT_WIDTH < width <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
+        return None
+    return tiling_of(width)
 
 
-def tiling_of(width: int) -> HeldTiling | None:
-    """Return how rows of so many columns are held on Hopper; None if they are too wide.
+def tiling_of(width: int) -> HeldTiling:
+    """Return how rows of up to LARGEST_MIRRORED columns are held on Hopper.
 
-    >>> tiling_of(256), tiling_of(768), tiling_of(1536)
-    (HeldTiling(stages=5, programs=2), HeldTiling(stages=5, programs=1), None)
+    >>> tiling_of(256), tiling_of(768)
+    (HeldTiling(stages=5, programs=2), HeldTiling(stages=5, programs=1))
     """
-    for programs in range(PROGRAMS, 0, -1):
+
+    def stages(programs: int) -> int:
         room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - 2 * ROWS * width
-        stages = min(MOST_STAGES, room // (2 * POINT_TILE * STEP))
-        if stages >= LEAST_STAGES:
-            return HeldTiling(stages, programs)
-    return None
+        return min(MOST_STAGES, room // (2 * POINT_TILE * STEP))
+
+    programs = PROGRAMS if stages(PROGRAMS) >= LEAST_STAGES else 1
+    return HeldTiling(stages(programs), programs)
 
 
 def launch_held(

@@ -49,7 +49,7 @@ def may_mirror(width: int) -> bool:
 def is_faster(width: int, device: Any) -> bool:
     """Whether rows packed in so many columns are screened faster so on a device; in the interpreter, to test it."""
     return may_mirror(width) and (
-        held_tiling(width, device) is not None or width >= LEAST_STREAMED or device.type == "cpu"
+        held_tiling(width, device, mirrored=True) is not None or width >= LEAST_STREAMED or device.type == "cpu"
     )
 
 
@@ -124,7 +124,7 @@ class Mirror:
 
         device, n = self.values.device, self.points.n
         m = len(queries.values)
-        held = held_tiling(queries.values.shape[1], device)
+        held = held_tiling(queries.values.shape[1], device, mirrored=True)
         split = _split(m, n, first, device) if held is None else held.split(m, n, first, device)
         lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
         shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
