@@ -114,13 +114,13 @@ TABLES: dict[str, Table] = {
             Column("all columns", against(who="tonari, form_dim full")),
         ),
         lines=(
-            Line("H200: graph, filter responses, 1,000,000 × 960", {"case": "contracted-graph-gist", **CHOSEN, **H200}),
+            Line("graph, filter responses, 1,000,000 × 960", {"case": "contracted-graph-gist", **CHOSEN, **H200}),
             Line("the same, topics, 1,000,000 × 768", {"case": "contracted-graph-topics", **CHOSEN, **H200}),
-            Line("H100: the same, slow topics", {"case": "contracted-graph-slow-topics", **CHOSEN, **H100}),
-            Line("the same, patches of photographs", {"case": "contracted-graph-patches", **CHOSEN, **H100}),
+            Line("the same, slow topics", {"case": "contracted-graph-slow-topics", **CHOSEN, **H200}),
+            Line("the same, patches of photographs", {"case": "contracted-graph-patches", **CHOSEN, **H200}),
             Line(
                 "10,000 × 1,000,000 × 768, topics, cosine, an `Index` that has been searched 84 times",
-                {"case": "contracted-topics", "who": "tonari Index", **H100},
+                {"case": "contracted-topics", "who": "tonari Index", **H200},
             ),
         ),
     ),
