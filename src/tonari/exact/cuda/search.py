@@ -216,22 +216,26 @@ class Retries:
         self._nearby(OF_SCREEN)
         if self._are_inseparable():
             self._nearby(OF_VALUES)
-        if not len(self._left()):
+        left = self._left()  # each look waits for the device
+        if not len(left):
             return
         with contextlib.closing(self.search.levels()) as levels:
             number = 0
-            while not self.search.are_few(len(left := self._left())):
+            while not self.search.are_few(len(left)):
                 if (following := next(levels, None)) is None:
                     break
                 level, search_again = following
                 with self._expecting(functools.partial(rehearse_level, number), len(left)):
                     self._attempt(left, search_again)
-                certified = int((self.proved[left] != 0).sum())
-                self.report.certify(level, certified)
-                may_be_copies = number == 0 and self.plan.subsets and len(left) - certified >= LEAST_LEFT
+                still = left[self.proved[left] == 0]
+                self.report.certify(level, len(left) - len(still))
+                may_be_copies = number == 0 and self.plan.subsets and len(still) >= LEAST_LEFT
                 if may_be_copies and self._without_copies():
                     return
+                left = still
                 number += 1
+            if not len(left):
+                return
             self._nearby(OF_VALUES)
             if not (rows := len(last := self._left())):
                 return
