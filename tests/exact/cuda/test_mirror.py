@@ -20,7 +20,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_device, o
 from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
 from tests.helpers.plans import exact_cuda
 from tonari.core.neighbors import Neighbors
-from tonari.exact.cuda import mirror
+from tonari.exact.cuda import held, mirror, tiles
 from tonari.exact.cuda.groups import POINT_TILE, members
 from tonari.exact.cuda.sampling import Sample
 from tonari.exact.report import Report
@@ -388,15 +388,27 @@ def planned(n: int, d: int, free: int, **given: Any) -> Any:
     return exact_cuda(n, n, d, 10, devices=("cuda:0",), self_join=True, free_bytes=free, **given)
 
 
+@pytest.mark.parametrize(("n", "batch"), [(10**5, 512), (10**6, 4224), (2 * 10**6, 2112)])
+def test_what_a_batch_notes_is_planned(n: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However programs divide it: three numbers for each of four threads, row and tile of points."""
+    monkeypatch.setattr(tiles, "multiprocessors", lambda device: 144)
+    split = held.tiling_of(256).split(batch, n, 0, None)
+    assert split.parts > 1
+    kept = mirror.noted_bytes(n, 0, 0)
+    assert mirror.noted_bytes(n, 0, batch) - kept >= 12 * batch * 4 * split.parts * split.each
+
+
 def test_plans_have_room_for_what_is_noted() -> None:
     plan = planned(10**6, 768, 100 * GB)
     assert plan.mirrored_slots >= 1024
     without = exact_cuda(10**6, 10**6, 768, 10, devices=("cuda:0",), free_bytes=100 * GB)
     assert without.mirrored_slots == 0
-    assert plan.working_bytes - without.working_bytes >= mirror.noted_bytes(10**6, plan.mirrored_slots)
-    less = planned(10**6, 768, 40 * GB)
+    assert plan.working_bytes - without.working_bytes >= mirror.noted_bytes(
+        10**6, plan.mirrored_slots, plan.query_batch
+    )
+    less = planned(10**6, 768, 32 * GB)
     assert 0 < less.mirrored_slots < plan.mirrored_slots
-    assert less.total_bytes <= 40 * GB
+    assert less.total_bytes <= 32 * GB
     assert planned(10**6, 768, 16 * GB).mirrored_slots == 0
     assert planned(10**6, 128, 100 * GB).mirrored_slots == 0  # minima take as long as products
     assert planned(10**4, 768, 100 * GB).mirrored_slots == 0  # too few batches

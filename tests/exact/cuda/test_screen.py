@@ -192,13 +192,18 @@ def test_groups_share_out_the_columns(group: int) -> None:
     assert sorted(columns.ravel()) == list(range(3 * POINT_TILE))
 
 
+def skip_unless_hopper() -> None:
+    """Gluon's kernels are written for the matrix units of that generation, and other cards never launch them."""
+    if not tiles.is_hopper(torch.device("cuda:0")):
+        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+
+
 @on_gpu
 @pytest.mark.parametrize("d", [100, 128])
 @pytest.mark.parametrize(("m", "n"), [(257, 700), (300, 5000), (512, 1024), (513, 129), (600, 40_001)])
 def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: int, d: int) -> None:
     device = torch.device("cuda:0")
-    if not tiles.is_hopper(device):
-        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    skip_unless_hopper()
     queries, points = problem(m, n, d, "cuda:0")
     assert screening._is_for_hopper(m, queries.values.shape[1], queries.values.device)
     everything = expected(queries, points, 8)
@@ -218,8 +223,7 @@ def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, monkeypatch:
     """Also those that are held in graphs only."""
     monkeypatch.setattr(held, "LARGEST", held.LARGEST_MIRRORED)
     device = torch.device("cuda:0")
-    if not tiles.is_hopper(device):
-        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    skip_unless_hopper()
     queries, points = problem(m, n, d, "cuda:0")
     assert held_tiling(width_of(d), device) is not None
     everything = expected(queries, points, 8)
@@ -322,8 +326,7 @@ def test_the_kernel_for_hopper_compiles(tmp_path: Path) -> None:
 
 @on_gpu
 def test_a_search_takes_the_kernel_for_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not tiles.is_hopper(torch.device("cuda:0")):
-        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    skip_unless_hopper()
     launched = []
     launch_on_hopper = screening._launch_on_hopper
 

@@ -194,7 +194,8 @@ class CudaNeeds:
         usual = sample_for(self.n, self.width, self.group)
         if usual is None or not may_mirror(packed_width(self.screened, self.precisions[0])):
             return 0
-        slots = min(usual.capacity, room // noted_bytes(self.n, 1))
+        left = room - noted_bytes(self.n, 0, batch)
+        slots = min(usual.capacity, max(0, left) // (noted_bytes(self.n, 1, batch) - noted_bytes(self.n, 0, batch)))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def batch(self, slabs: Slabs, budget: int) -> int:

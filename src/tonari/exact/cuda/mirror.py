@@ -38,6 +38,7 @@ from tonari.select.cuda.survivors import power_of_two
 ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
 LEAST_STREAMED = 512  # columns of such rows from which on one product for both is faster
 SLOTS = 16  # entries of a row that are handed over at a time
+MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
 TILES = 128  # of a batch whose errors are compared at a time
 
 
@@ -53,9 +54,13 @@ def is_faster(width: int, device: Any) -> bool:
     )
 
 
-def noted_bytes(n: int, slots: int) -> int:
-    """Return the bytes of lists with so many slots for each of n rows, and of what is kept of the rows."""
-    return n * (8 * slots + 16)
+def noted_bytes(n: int, slots: int, batch: int) -> int:
+    """Return the bytes of lists with so many slots for each of n rows, of what a batch notes, and of limits.
+
+    Three numbers are noted by each of the four threads that share a row and a tile of points.
+    """
+    tiles = -(-n // POINT_TILE)
+    return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)
 
 
 class Mirror:

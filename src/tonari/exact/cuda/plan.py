@@ -292,7 +292,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     subsets = whole and needs.subset_bytes() <= room
     working += needs.subset_bytes() * subsets
     slots = needs.mirrored_slots(slabs, batch, room - needs.subset_bytes() * subsets)
-    working += noted_bytes(problem.n, slots) if slots else 0
+    working += noted_bytes(problem.n, slots, batch) if slots else 0
     return CudaPlan(
         n=problem.n,
         m=problem.m,

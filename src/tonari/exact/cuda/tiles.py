@@ -108,7 +108,7 @@ def blocks_of(x: Any, rows: int, columns: int) -> Any:
 
 
 def swizzled(x: Any, rows: int, columns: int) -> Any:
-    """Return a tensor descriptor as :func:`_blocks` does, with the shared-memory layout that Gluon requires."""
+    """Return a tensor descriptor as :func:`blocks_of` does, with the shared-memory layout that Gluon requires."""
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
