@@ -127,6 +127,23 @@ def test_rows_without_all_their_groups_have_no_members(device: str) -> None:
 
 
 @on_device
+def test_members_of_other_groups_come_behind(device: str) -> None:
+    """Also where those that are there take part of the room, or all of it."""
+    points, rows = gaussian(64, 4), 2
+    given = there(device, points[:rows], points, np.full(rows, np.inf, np.float32))
+    parts, single = np.array([[0], [3]], np.int32), np.array([[40, 63, 50], [33, 60, 0]], np.int32)
+    groups = Near(*there(device, parts, np.ones(rows, np.int32)))
+    alone = Near(*there(device, single, np.array([3, 2], np.int32)))
+    expected = [
+        set(members(parts[row].astype(np.int64), 8).ravel()) | set(single[row, :count])
+        for row, count in ((0, 3), (1, 2))
+    ]
+    for room in (64, 9, 4):
+        first = near_members(*given, groups, room, group=8, own=None)
+        agree(near_members(*given, alone, room, group=1, own=None, beside=first), expected)
+
+
+@on_device
 def test_limits_allow_for_sums_in_float32(device: str) -> None:
     """Squares that float32 sums exceed: with the allowance of `contracted_limits` no member is lost."""
     p = 1000
