@@ -38,7 +38,7 @@ def rented(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
         monkeypatch.setattr(form_dim, "cheapest", lambda *_: p)
 
     monkeypatch.setattr(plan, "brute_seconds", lambda problem, isa, workers: float(problem.m))
-    monkeypatch.setattr(plan, "_PILOT_SECONDS", plan._PILOT_SHARE * 3 * M)
+    monkeypatch.setattr(form_dim, "SECONDS", form_dim.SHARE * 3 * M)
     monkeypatch.setattr(plan, "_CONTRACTED_SECONDS", 2.0)
     monkeypatch.setattr(form_dim, "FORM_DIMS", (P,))
     choose(P)

@@ -56,7 +56,9 @@ def counted(rows: Array, most: int) -> list[int]:
 def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> tuple[Any, Report, Any]:
     """Search once without copies: the neighbours, what the run did, and the prepared points."""
     self_join = choices.get("self_join", False)
-    plan = plan_of(queries, points, k, metric, devices=(DEVICE,), **choices)
+    plan = dataclasses.replace(
+        plan_of(queries, points, k, metric, devices=(DEVICE,), **choices), subsets=True, seconds=1.0
+    )
     with dispatch.on(plan.devices[0]):
         prepared = prepare_resident_once(points, plan)
         found, report = search_resident(queries, prepared, plan, self_join=self_join, progress=False)

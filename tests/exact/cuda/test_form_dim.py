@@ -11,7 +11,6 @@ from tests.helpers.checks import Array, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, plan_of, tensors
 from tests.helpers.plans import exact_cuda
-from tonari.exact.cuda import plan as planning
 from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.form_dim import FORM_DIMS, cheapest, largest_form_dim
 
@@ -37,7 +36,7 @@ def few_directions(n: int, d: int, held: int = 12) -> Array:
 
 def chosen(points: Array, k: int = 5, m: int = GRAPH) -> int | None:
     (rows,) = tensors(DEVICE, points)
-    by = choose_contraction(rows, make_form(rows, "euclidean"), k, m)
+    by = choose_contraction(rows, make_form(rows, "euclidean"), k, m, rows.shape[1])
     return None if by is None else by.p
 
 
@@ -64,9 +63,9 @@ def test_few_queries_take_all() -> None:
 
 def test_the_least_time_wins() -> None:
     few, many = [50.0, 100.0], [50_000.0, 100_000.0]
-    assert cheapest([many, few, few, few], 10**6, 10**5, 960, 4) == 64
-    assert cheapest([few, few], 10**6, 10**5, 128, 4) in (32, 64)
-    assert cheapest([[50.0, 5000.0]] * 4, 10**6, 10**5, 960, 4) == 0  # too wide for some rows
+    assert cheapest([many, few, few, few], 10**6, 10**5, 960, 4, 960) == 64
+    assert cheapest([few, few], 10**6, 10**5, 128, 4, 128) in (32, 64)
+    assert cheapest([[50.0, 5000.0]] * 4, 10**6, 10**5, 960, 4, 960) == 0  # too wide for some rows
     assert [largest_form_dim(d) for d in (63, 64, 200, 4000)] == [0, 32, 64, FORM_DIMS[-1]]
 
 
@@ -97,13 +96,13 @@ def test_plans_leave_the_choice_to_pilot_rows(changes: dict[str, Any], expected:
 @pytest.mark.usefixtures("dear")
 @pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.full)])
 def test_whatever_is_chosen_the_answer_is_the_same(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_PILOT_SECONDS", 0.0)
+    monkeypatch.setattr(form_dim, "SECONDS", 0.0)
     points = few_directions(140, 70)
     seen: list[int] = []
     choose = contracted_search.choose_contraction
 
-    def watch(rows: Any, form: Any, k: int, m: int) -> Any:
-        by = choose(rows, form, k, GRAPH)
+    def watch(rows: Any, form: Any, k: int, m: int, columns: int) -> Any:
+        by = choose(rows, form, k, GRAPH, columns)
         seen.append(0 if by is None else by.p)
         return by
 

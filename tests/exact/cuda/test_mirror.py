@@ -48,18 +48,20 @@ GRID = 1 / 8  # values on it, and sums of them, are exact in float16 and float32
 
 
 class Packed:
-    """Rows as points and as queries, of numbers whose scores are exact, and thresholds."""
+    """Rows as points and as queries, of numbers whose scores are exact, and thresholds; elements have `size` bytes."""
 
-    def __init__(self, n: int, device: str, seed: int = 0) -> None:
+    def __init__(self, n: int, device: str, seed: int = 0, size: int = 2) -> None:
         rng = np.random.default_rng(seed)
-        tiles, width = -(-n // POINT_TILE), 192
+        tiles, width = -(-n // POINT_TILE), 384 // size
+        self.element = torch.float16 if size == 2 else torch.int8
+        unit = 1 if size == 2 else 1 / GRID  # elements of int8 are whole
 
         def grid(*shape: int, least: int = -8) -> Array:
             return rng.integers(least, 9, shape) * GRID
 
         self.n, self.device = n, device
         self.values = np.zeros((tiles * POINT_TILE, width))
-        self.values[:n, :D] = grid(n, D)
+        self.values[:n, :D] = unit * grid(n, D)
         self.low = np.full(tiles * POINT_TILE, np.inf)
         self.low[:n] = grid(n)
         self.e1, self.e2 = grid(tiles, least=0), grid(tiles, least=0)
@@ -81,7 +83,7 @@ class Packed:
         points = PackedPoints(
             *(
                 self.put(x, t)
-                for x, t in ((self.values, torch.float16), (self.low, None), (self.e1, None), (self.e2, None))
+                for x, t in ((self.values, self.element), (self.low, None), (self.e1, None), (self.e2, None))
             ),
             self.n,
         )
@@ -91,9 +93,9 @@ class Packed:
         )
 
     def queries(self, rows: slice) -> Any:
-        values = -2 * self.values[: self.n][rows]
+        times = -2 if self.element == torch.float16 else 1
         return SimpleNamespace(
-            values=self.put(values, torch.float16),
+            values=self.put(times * self.values[: self.n][rows], self.element),
             norm=self.put(self.norm[rows]),
             rest=self.put(self.rest[rows]),
             shift=self.put(self.shift[rows], torch.float64),
@@ -111,9 +113,10 @@ def noted_of(noted: Any, row: int) -> dict[int, float]:
 
 
 @on_device
+@pytest.mark.parametrize("size", [2, 1], ids=["float16", "int8"])
 @pytest.mark.parametrize(("n", "batch"), [(N, BATCH), (2 * POINT_TILE, BATCH), (5 * POINT_TILE - 1, 2 * POINT_TILE)])
-def test_what_is_listed_and_noted_is_everything_below_the_threshold(device: str, n: int, batch: int) -> None:
-    packed = Packed(n, device)
+def test_what_is_listed_and_noted_is_everything_below_the_threshold(device: str, n: int, batch: int, size: int) -> None:
+    packed = Packed(n, device, size=size)
     made = packed.mirror(n, batch)
     many = 0
     for first in range(0, n, batch):

@@ -23,11 +23,11 @@ from tests.helpers.gpu_checks import tensor_of
 from tonari.core import _native
 from tonari.exact.cpu import prepared
 from tonari.exact.cuda import form as forms
-from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.form import DeviceForm, make_form, shifted_form
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
 from tonari.exact.cuda.screen import screen
-from tonari.exact.cuda.tiles import RESIDENT_WIDTH
+from tonari.exact.cuda.tiles import RESIDENT_BYTES
 from tonari.metrics import METRICS, definitions
 
 if HAS_TORCH:
@@ -39,6 +39,7 @@ Array = npt.NDArray[Any]
 PRODUCTS = ("euclidean", "inner_product", "cosine", "correlation")
 PRECISIONS = [(metric, precision) for metric in PRODUCTS for precision in ("float16", "split")]
 PRECISIONS += [(metric, "float32") for metric in ELEMENTWISE]
+INT8 = ("euclidean", "int8")
 NO_ROW = 2**62
 UNIT = np.longdouble(2) ** -24
 TINY = np.longdouble(2) ** -100
@@ -126,6 +127,31 @@ def whole_numbers(rng: np.random.Generator, n: int, d: int) -> Array:
     return (rng.integers(0, 219, (n, d)) * rng.integers(0, 2, (n, d))).astype(np.float32)
 
 
+def fractions(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Bytes, and elements between them in every third row."""
+    rows = rng.integers(0, 256, (n, d)).astype(np.float64)
+    rows[::3] -= rng.choice([0, 0.5, 1 / 3, 1e-13], rows[::3].shape)
+    return rows
+
+
+def black_and_white(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Rows of bytes as long as they can be: float32 can just count to their squares, and not to all scores."""
+    rows = np.repeat(rng.choice([0.0, 255.0], (n, 1)), d, axis=1)
+    return np.abs(rows - (rng.random((n, d)) < rng.choice([0, 0.01, 0.5], (n, 1))))
+
+
+def longer(rng: np.random.Generator, n: int, d: int) -> Array:
+    """The same with more columns: float32 cannot count to the squares of most."""
+    return black_and_white(rng, n, d)
+
+
+def nearly_grey(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Bytes as long as they can be, and queries of nearly no length: what they lose is far below float32's steps."""
+    rows = black_and_white(rng, n, d)
+    rows[-4:] = 128 + 1e-7 * rng.standard_normal((4, d))  # queries
+    return rows
+
+
 # maker, and a shape of its own
 MAKERS: dict[Callable[..., Array], tuple[int, int]] = {
     gaussian: (129, 100),
@@ -145,9 +171,14 @@ MAKERS: dict[Callable[..., Array], tuple[int, int]] = {
     unsigned_bytes: (100, 128),
     signed_bytes: (128, 1),
     whole_numbers: (1, 64),
+    fractions: (140, 300),
+    black_and_white: (40, 1024),
+    longer: (40, 1100),
+    nearly_grey: (40, 1000),
 }
+BYTES = (unsigned_bytes, signed_bytes, whole_numbers, fractions, black_and_white, longer, nearly_grey)
 DATA = pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
-ON_RUNGS = pytest.mark.parametrize(("metric", "precision"), PRECISIONS)
+ON_RUNGS = pytest.mark.parametrize(("metric", "precision"), [*PRECISIONS, INT8])
 
 
 @dataclass(frozen=True)
@@ -159,6 +190,7 @@ class Side:
     seen: Array  # (n, d): x^, from the packed values
     values: Array
     usable: Array  # bool (n,): not beyond range
+    whole: Array  # bool (n,): of whole numbers
     out: SimpleNamespace
 
 
@@ -200,7 +232,7 @@ def seen_rows(values: Array, d: int, precision: str, *, points: bool) -> Array:
     else:
         assert not x[:, d:].any()
         x = x[:, :d]
-    return x if points or precision == "float32" else x / -2
+    return x if points or precision in ("float32", "int8") else x / -2
 
 
 def pack(rows: Array, form: DeviceForm, precision: str, device: str, flags: Any, *, points: bool) -> Side:
@@ -212,7 +244,8 @@ def pack(rows: Array, form: DeviceForm, precision: str, device: str, flags: Any,
     seen = seen_rows(found.values, d, precision, points=points)[:n]
     with np.errstate(over="ignore", invalid="ignore"):  # rows that no search accepts
         truth = form_rows(rows, form)
-    return Side(*truth, seen, found.values, usable, found)
+    numbers = rows.astype(np.float64)
+    return Side(*truth, seen, found.values, usable, (numbers == np.rint(numbers)).all(axis=1), found)
 
 
 @functools.cache
@@ -231,6 +264,8 @@ def problem(device: str, maker: Callable[..., Array], metric: str, precision: st
         queries[4] = np.clip(queries[4], -1e150, 1e150)
     sample = points if maker is not outliers else np.delete(points, np.s_[4::5], axis=0)
     form = make_form(tensor_of(sample).to(device), metric)
+    if precision == "int8":
+        form = shifted_form(metric, d, 0 if rows.dtype == np.int8 else 128, torch.device(device))
     flags = new_flags(torch.device(device))
     sides = [pack(part, form, precision, device, flags, points=part is points) for part in (points, queries)]
     return Problem(*sides, float(host(form.scale)[0]), host(flags).tolist())
@@ -254,11 +289,17 @@ def lost(side: Side, metric: str) -> Array:
     return summed(checks.differences(side.form, side.seen, metric), metric)
 
 
-def gamma(d: int, metric: str, precision: str) -> Any:
-    """What a sum may lose of its magnitude, by the bound's own formula."""
-    additions = {"float16": 4 * d, "split": 4.05 * (d + 64) if d > 32 else 16 * d, "float32": d}[precision]
+def gamma(side: Side, precision: str) -> Any:
+    """What a sum may lose of its magnitude, by the bound's own formula, for each row."""
+    d = side.form.shape[1]
+    additions = {"float16": 4 * d, "split": 4.05 * (d + 64) if d > 32 else 16 * d, "float32": d, "int8": -48}[precision]
     n = (additions + 64) * UNIT
-    return n / (1 - 2 * n)
+    return np.where(are_exact(side, precision), 0, n / (1 - 2 * n))
+
+
+def are_exact(side: Side, precision: str) -> Array:
+    """Rows without any error: whole numbers whose squares float32 can add."""
+    return np.asarray(side.whole & ((side.form * side.form).sum(axis=1) <= 2**24) & (precision == "int8"))
 
 
 def per_tile(values: Array, usable: Array) -> Array:
@@ -292,6 +333,9 @@ def test_packed_values(device: str, maker: Callable[..., Array], metric: str, pr
             np.testing.assert_array_equal(seen, np.where(np.abs(x) < 2.0**-60, 0, x).astype(np.float32))
             continue
         y = x.astype(np.float32)
+        if precision == "int8":
+            np.testing.assert_array_equal(seen, np.floor(y + np.float32(0.5)))
+            continue
         high = y.astype(np.float16)
         expected = high.astype(np.float64)
         if precision == "split":
@@ -313,26 +357,29 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
     case = problem(device, maker, metric, precision)
     x, q = case.points, case.queries
     n, d = x.form.shape
-    g = gamma(d, metric, precision)
+    g, q_gamma = gamma(x, precision), gamma(q, precision)
+    of_point = g if precision == "int8" else 0 * g  # a query that is exact has no gamma for points that are not
     factor = METRICS[metric].stretch
     x_lost, seen, size = lost(x, metric), *(norm(rows, metric) for rows in (x.seen, x.form))
     q_lost, q_seen, q_size = lost(q, metric), *(norm(rows, metric) for rows in (q.seen, q.form))
     term = (x.form * x.form).sum(axis=1) if metric == "euclidean" else np.zeros(n, np.longdouble)
     if metric in PRODUCTS:
         own = g * np.abs(term) + TINY
-        slack = 2 * UNIT * size + 2.0**-50
-        assert_bounds(x.out.e1, per_tile(2 * x_lost, x.usable), per_tile(2 * slack, x.usable))
+        slack = np.where(are_exact(x, precision), 0, 2 * UNIT * size + 2.0**-50)
+        in_e1 = 2 * (x_lost + of_point * seen)
+        assert_bounds(x.out.e1, per_tile(in_e1, x.usable), per_tile(2 * slack + 3 * of_point * x_lost, x.usable))
         assert_bounds(x.out.e2, per_tile(2 * seen, x.usable), per_tile(4 * (x_lost + slack), x.usable))
         assert_bounds(q.out.norm[q.usable], q_size[q.usable], 2 * TINY)
-        slack = 4 * UNIT * q_size + 2.0**-50 + 2 * g * q_lost
-        assert_bounds(q.out.rest[q.usable], (q_lost + g * q_seen)[q.usable], slack[q.usable])
+        step = 2.0**-11 * (1 + 2.0**-18) if precision == "int8" else 0.0  # for what float32 loses of exact points
+        slack = np.where(are_exact(q, precision), 2 * TINY, step + 4 * UNIT * q_size + 2.0**-50 + 2 * q_gamma * q_lost)
+        assert_bounds(q.out.rest[q.usable], (q_lost + q_gamma * q_seen)[q.usable], slack[q.usable])
     else:
         own = (factor * x_lost + g * seen) * (1 + g + 2.0**-20) + TINY
         assert (x.out.e1 == (per_tile(size + 1, x.usable) > 0)).all()
         assert not x.out.e2.any()
         assert not q.out.rest.any()
-        q_own = factor * q_lost + g * q_seen
-        unseen = g * (q_size + factor * q_lost - q_seen)  # sizes as rounded are not measured, but bounded
+        q_own = factor * q_lost + q_gamma * q_seen
+        unseen = q_gamma * (q_size + factor * q_lost - q_seen)  # sizes as rounded are not measured, but bounded
         assert_bounds(q.out.norm[q.usable], q_own[q.usable], (unseen + q_size * 2.0**-40 + 2 * TINY)[q.usable])
     assert not q.out.norm[~q.usable].any()
     assert not q.out.rest[~q.usable].any()
@@ -347,7 +394,8 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
             expected = (side.square == 0) | (side.square >= 2.0**-960)
         else:
             largest = min(largest_element(d, precision, points=points), METRICS[metric].largest)
-            expected = np.abs(side.form).max(axis=1) <= largest
+            half = 0.5 if precision == "int8" else 0.0
+            expected = np.abs(side.form + half).max(axis=1) <= largest
             if metric in ELEMENTWISE and METRICS[metric].degree == 0:
                 expected &= ((side.form == 0) | (np.abs(side.form) >= 2.0**-1022)).all(axis=1)
         np.testing.assert_array_equal(side.usable, expected)
@@ -370,7 +418,7 @@ def lost_on_matrix_units(q: Array, x: Array, low: Array) -> Array:
     Sums of short rows start at `low`.
     """
     magnitudes = np.zeros((len(q), len(x)), np.longdouble)
-    if q.shape[1] <= RESIDENT_WIDTH:
+    if q.shape[1] * q.itemsize <= RESIDENT_BYTES:
         magnitudes += np.where(low > -1e30, np.abs(low), 0)
     lost = np.zeros_like(magnitudes)
     used = np.flatnonzero(q.any(axis=0) | x.any(axis=0))
@@ -388,7 +436,7 @@ def elementwise(q: Array, x: Array, metric: str) -> Array:
 
 
 @on_device
-@ON_RUNGS
+@pytest.mark.parametrize(("metric", "precision"), PRECISIONS)
 @DATA
 def test_lower_bounds_hold_under_the_worst_arithmetic(
     device: str, maker: Callable[..., Array], metric: str, precision: str
@@ -587,10 +635,10 @@ def test_forms_without_a_sample(device: str) -> None:
 
 
 @on_device
-@pytest.mark.parametrize(("metric", "precision"), [level for level in PRECISIONS if level[1] != "float32"])
+@pytest.mark.parametrize(("metric", "precision"), [*(level for level in PRECISIONS if level[1] != "float32"), INT8])
 def test_minima_of_the_screen_are_lower_bounds(device: str, metric: str, precision: str) -> None:
     """The whole way, with the additions of the device at hand: no score lies below its group's minimum."""
-    for maker in (offset, spread, constant_rows):
+    for maker in (offset, spread, constant_rows) if precision != "int8" else BYTES:
         case = problem(device, maker, metric, precision)
         scores, _ = true_scores(case, metric)
         n = len(case.points.form)

@@ -23,7 +23,7 @@ from tonari.exact.cuda import screen as screening
 from tonari.exact.cuda.groups import POINT_TILE, group_count, members
 from tonari.exact.cuda.held import held_tiling, tiling_of
 from tonari.exact.cuda.screen import screen, screen_below
-from tonari.exact.cuda.tiles import Lists, width_of
+from tonari.exact.cuda.tiles import Lists, row_bytes, width_of
 
 if HAS_TORCH:
     import torch
@@ -33,37 +33,40 @@ pytestmark = needs_torch
 GROUPS = (8, 16, 32)
 # Values on this grid and sums of them are exact in float16 and float32: any order of additions gives the same bits.
 GRID = 1 / 8
+ELEMENTS = pytest.mark.parametrize("size", [2, 1], ids=["float16", "int8"])  # bytes of packed elements
 
 
-def problem(m: int, n: int, d: int, device: str, seed: int = 0) -> tuple[Any, Any]:
+def problem(m: int, n: int, d: int, device: str, seed: int = 0, size: int = 2) -> tuple[Any, Any]:
     """Packed queries and points as the screen reads them, made of numbers whose scores are exact."""
     rng = np.random.default_rng(seed)
     tiles = -(-n // POINT_TILE)
-    width = width_of(d)
+    width = width_of(d, size)
+    element = torch.float16 if size == 2 else torch.int8
+    unit = 1 if size == 2 else 1 / GRID  # elements of int8 are whole
 
     def grid(*shape: int, least: int = -8) -> np.ndarray:
         return rng.integers(least, 9, shape) * GRID
 
     values = np.zeros((tiles * POINT_TILE, width))
-    values[:n, :d] = grid(n, d)
+    values[:n, :d] = unit * grid(n, d)
     low = np.full(tiles * POINT_TILE, np.inf)
     low[:n] = grid(n)
     rows = np.zeros((m, width))
-    rows[:, :d] = grid(m, d)
+    rows[:, :d] = unit * grid(m, d)
 
     def put(array: np.ndarray, dtype: Any) -> Any:
         return torch.from_numpy(array).to(dtype).to(device)
 
     float32 = torch.float32
     points = SimpleNamespace(
-        values=put(values, torch.float16),
+        values=put(values, element),
         low=put(low, float32),
         e1=put(grid(tiles, least=0), float32),
         e2=put(grid(tiles, least=0), float32),
         n=n,
     )
     queries = SimpleNamespace(
-        values=put(rows, torch.float16), norm=put(grid(m, least=0), float32), rest=put(grid(m, least=0), float32)
+        values=put(rows, element), norm=put(grid(m, least=0), float32), rest=put(grid(m, least=0), float32)
     )
     return queries, points
 
@@ -74,7 +77,8 @@ def expected(queries: Any, points: Any, group: int) -> np.ndarray:
     def array(x: Any) -> np.ndarray:
         return x.double().cpu().numpy()
 
-    scores = array(queries.values) @ array(points.values).T + array(points.low)
+    times = -2 if queries.values.dtype == torch.int8 else 1  # queries of float16 are packed times -2
+    scores = times * array(queries.values) @ array(points.values).T + array(points.low)
     count = group_count(points.n, group)
     lowest = scores[:, members(np.arange(count), group)].min(axis=2)
     bound = array(queries.norm)[:, None] * array(points.e1) + array(queries.rest)[:, None] * array(points.e2)
@@ -89,18 +93,20 @@ def run_dense(queries: Any, points: Any, group: int, rows: slice) -> np.ndarray:
 
 
 @on_device
+@ELEMENTS
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (7, 127, 16), (17, 128, 33), (65, 129, 96), (130, 300, 128)])
-def test_minima_are_those_of_plain_products(device: str, m: int, n: int, d: int, group: int) -> None:
-    queries, points = problem(m, n, d, device)
+def test_minima_are_those_of_plain_products(device: str, m: int, n: int, d: int, group: int, size: int) -> None:
+    queries, points = problem(m, n, d, device, size=size)
     np.testing.assert_array_equal(run_dense(queries, points, group, slice(0, m)), expected(queries, points, group))
 
 
 @on_device
+@ELEMENTS
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(("m", "n", "d"), [(1, 100, 129), (7, 260, 300), (70, 513, 200)])
-def test_wide_rows_are_streamed(device: str, m: int, n: int, d: int, group: int) -> None:
-    queries, points = problem(m, n, d, device)
+def test_wide_rows_are_streamed(device: str, m: int, n: int, d: int, group: int, size: int) -> None:
+    queries, points = problem(m, n, d, device, size=size)
     points.e1[:] = points.e1.max()  # a block of two tiles uses the larger bound of both
     points.e2[:] = points.e2.max()
     np.testing.assert_array_equal(run_dense(queries, points, group, slice(0, m)), expected(queries, points, group))
@@ -149,9 +155,10 @@ def check_lists(lists: Lists, everything: np.ndarray, thresholds: np.ndarray) ->
 
 
 @on_device
+@ELEMENTS
 @pytest.mark.parametrize(("m", "n", "d"), [(3, 129, 16), (130, 2000, 96), (70, 2049, 200)])
-def test_lists_hold_what_the_threshold_lets_through(device: str, m: int, n: int, d: int) -> None:
-    queries, points = problem(m, n, d, device)
+def test_lists_hold_what_the_threshold_lets_through(device: str, m: int, n: int, d: int, size: int) -> None:
+    queries, points = problem(m, n, d, device, size=size)
     points.e1[:], points.e2[:] = points.e1.max(), points.e2.max()
     everything = expected(queries, points, 8)
     thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
@@ -199,13 +206,13 @@ def skip_unless_hopper() -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("d", [100, 128])
+@pytest.mark.parametrize(("d", "size"), [(100, 2), (128, 2), (200, 1), (256, 1)])
 @pytest.mark.parametrize(("m", "n"), [(257, 700), (300, 5000), (512, 1024), (513, 129), (600, 40_001)])
-def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: int, d: int) -> None:
+def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: int, d: int, size: int) -> None:
     device = torch.device("cuda:0")
     skip_unless_hopper()
-    queries, points = problem(m, n, d, "cuda:0")
-    assert screening._is_for_hopper(m, queries.values.shape[1], queries.values.device)
+    queries, points = problem(m, n, d, "cuda:0", size=size)
+    assert screening._is_for_hopper(m, row_bytes(queries.values), queries.values.device)
     everything = expected(queries, points, 8)
     thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
     thresholds[0], thresholds[-1] = -np.inf, 1e30
@@ -217,15 +224,17 @@ def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: 
 
 
 @on_gpu
-@pytest.mark.parametrize("d", [129, 200, 256, 400, 768, 1408])
+@pytest.mark.parametrize(
+    ("d", "size"), [*((d, 2) for d in (129, 200, 256, 400, 768, 1408)), *((d, 1) for d in (257, 400, 768, 2816))]
+)
 @pytest.mark.parametrize(("m", "n"), [(1, 300), (65, 700), (300, 5000), (600, 20_001)])
-def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that are held in graphs only."""
     monkeypatch.setattr(held, "LARGEST", held.LARGEST_MIRRORED)
     device = torch.device("cuda:0")
     skip_unless_hopper()
-    queries, points = problem(m, n, d, "cuda:0")
-    assert held_tiling(width_of(d), device) is not None
+    queries, points = problem(m, n, d, "cuda:0", size=size)
+    assert held_tiling(row_bytes(queries.values), device) is not None
     everything = expected(queries, points, 8)
     thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
     thresholds[0] = -np.inf
@@ -235,15 +244,15 @@ def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, monkeypatch:
     assert check_lists(lists, everything, thresholds) == 0
 
 
-@pytest.mark.parametrize("width", [192, 256, 512, 576, 1408])
-def test_what_is_held_fits_in_shared_memory(width: int) -> None:
-    made = tiling_of(width)
+@pytest.mark.parametrize("length", [384, 512, 768, 1024, 1152, 2816])
+def test_what_is_held_fits_in_shared_memory(length: int) -> None:
+    made = tiling_of(length)
     assert made.stages >= held.LEAST_STAGES
-    each = 2 * held.ROWS * width + made.stages * 2 * POINT_TILE * tiles.STEP + held.BESIDE
+    each = held.ROWS * length + made.stages * POINT_TILE * tiles.STEP_BYTES + held.BESIDE
     assert each <= held.OF_PROGRAM
     assert made.programs * (each + held.RESERVED) <= held.SHARED
     assert made.programs * 32 * held.WARPS * held.REGISTERS <= 1 << 16
-    assert tiling_of(held.LARGEST_MIRRORED + tiles.STEP).stages < held.LEAST_STAGES
+    assert tiling_of(held.LARGEST_MIRRORED + tiles.STEP_BYTES).stages < held.LEAST_STAGES
 
 
 _COMPILE_HELD = """
@@ -255,18 +264,19 @@ from tonari.exact.cuda import held, tiles
 from tonari.exact.cuda.groups import POINT_TILE
 from tonari.exact.cuda.kernels.screen_held import screen_held_kernel as kernel
 
-def tile(rows):
-    layout = gl.NVMMASharedLayout.get_default_for([rows, tiles.STEP], gl.float16)
-    return f"tensordesc<fp16{[rows, tiles.STEP]},{layout!r}>"
+def tile(rows, size):
+    shape, name, element = [rows, tiles.STEP_BYTES // size], *{1: ("i8", gl.int8), 2: ("fp16", gl.float16)}[size]
+    return f"tensordesc<{name}{shape},{gl.NVMMASharedLayout.get_default_for(shape, element)!r}>"
 
-types = {"queries": tile(held.ROWS), "points": tile(POINT_TILE), "shift_ptr": "*fp64"}
+types = {"shift_ptr": "*fp64"}
 types |= dict.fromkeys(("entries_ptr", "counts_ptr", "groups_ptr", "masks_ptr", "noted_ptr"), "*i32")
 names = kernel.arg_names
-for width in (256, 768):
+for size, length in ((2, 512), (2, 1536), (1, 768)):
     for mirrored in (False, True):
-        made = held.tiling_of(width)
-        constants = {"ROWS": held.ROWS, "COLUMNS": POINT_TILE, "STEP": tiles.STEP, "STAGES": made.stages,
-                     "HELD": width // tiles.STEP, "WARPS": held.WARPS, "MIRRORED": mirrored}
+        types |= {"queries": tile(held.ROWS, size), "points": tile(POINT_TILE, size)}
+        made = held.tiling_of(length)
+        constants = {"ROWS": held.ROWS, "COLUMNS": POINT_TILE, "STEP": tiles.STEP_BYTES // size, "STAGES": made.stages,
+                     "HELD": length // tiles.STEP_BYTES, "WARPS": held.WARPS, "MIRRORED": mirrored}
         if not mirrored:
             constants |= dict.fromkeys(("shift_ptr", "limits_ptr", *held.NOTED))
         signature = {
@@ -277,8 +287,8 @@ for width in (256, 768):
         options = {"num_warps": held.WARPS, "maxnreg": held.REGISTERS}
         built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
         each = built.metadata.shared
-        beside = each - 2 * held.ROWS * width - made.stages * 2 * POINT_TILE * tiles.STEP
-        print(beside <= held.BESIDE, "wgmma" in built.asm["ptx"])
+        beside = each - held.ROWS * length - made.stages * POINT_TILE * tiles.STEP_BYTES
+        print(beside <= held.BESIDE, {1: ".s32.s8.s8", 2: ".f32.f16.f16"}[size] in built.asm["ptx"])
 """
 
 
@@ -286,7 +296,7 @@ for width in (256, 768):
 @pytest.mark.process
 def test_the_kernel_that_holds_rows_compiles(tmp_path: Path) -> None:
     """Also without a GPU, and in the shared memory that it is planned to take."""
-    assert compiled(_COMPILE_HELD, tmp_path) == ["True True"] * 4
+    assert compiled(_COMPILE_HELD, tmp_path) == ["True True"] * 6
 
 
 _COMPILE = """
@@ -297,23 +307,25 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from tonari.exact.cuda import screen
 from tonari.exact.cuda.kernels.screen_hopper import screen_hopper_kernel as kernel
 
-width, half = screen.HOPPER_WIDTH, screen.HOPPER_ROWS // 2
-constants = {"HALF": half, "COLUMNS": screen.POINT_TILE, "WIDTH": width, "STAGES": screen.HOPPER_STAGES,
-             "TILES": screen.HOPPER_TILES}
-
-def tiles(*shape):
-    return f"tensordesc<fp16{list(shape)},{gl.NVMMASharedLayout.get_default_for(list(shape), gl.float16)!r}>"
-
-types = {"queries": tiles(half, width), "points": tiles(screen.POINT_TILE, width), "entries_ptr": "*i32",
-         "counts_ptr": "*i32"}
+half = screen.HOPPER_ROWS // 2
 names = kernel.arg_names
-signature = {
-    name: "constexpr" if name in constants else types.get(name, "*fp32" if name.endswith("_ptr") else "i32")
-    for name in names
-}
-source = GluonASTSource(kernel, signature, {(names.index(name),): value for name, value in constants.items()})
-built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
-print(len(built.asm["cubin"]) > 0, "wgmma" in built.asm["ptx"])
+for size, name, element in ((2, "fp16", gl.float16), (1, "i8", gl.int8)):
+    width = screen.HOPPER_BYTES // size
+    constants = {"HALF": half, "COLUMNS": screen.POINT_TILE, "WIDTH": width, "STAGES": screen.HOPPER_STAGES,
+                 "TILES": screen.HOPPER_TILES}
+
+    def tiles(*shape):
+        return f"tensordesc<{name}{list(shape)},{gl.NVMMASharedLayout.get_default_for(list(shape), element)!r}>"
+
+    types = {"queries": tiles(half, width), "points": tiles(screen.POINT_TILE, width), "entries_ptr": "*i32",
+             "counts_ptr": "*i32"}
+    signature = {
+        name: "constexpr" if name in constants else types.get(name, "*fp32" if name.endswith("_ptr") else "i32")
+        for name in names
+    }
+    source = GluonASTSource(kernel, signature, {(names.index(name),): value for name, value in constants.items()})
+    built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+    print(len(built.asm["cubin"]) > 0, {1: ".s32.s8.s8", 2: ".f32.f16.f16"}[size] in built.asm["ptx"])
 """
 
 
@@ -321,7 +333,7 @@ print(len(built.asm["cubin"]) > 0, "wgmma" in built.asm["ptx"])
 @pytest.mark.process
 def test_the_kernel_for_hopper_compiles(tmp_path: Path) -> None:
     """Also without a GPU, where nothing else runs it: names of Gluon change between versions of Triton."""
-    assert compiled(_COMPILE, tmp_path) == ["True True"]
+    assert compiled(_COMPILE, tmp_path) == ["True True"] * 2
 
 
 @on_gpu

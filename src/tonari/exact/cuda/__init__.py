@@ -13,7 +13,8 @@
     batches.py           one batch, and the ways to search its rows again       compare_few.py   or with all points
         │
     form.py              centre and scale, from a sample
-    pack.py              rows -> float16 (or two of them) with measured errors
+    pack.py              rows -> float16 (or two of them), or int8, with measured errors
+    byte_points.py       which rows are whole numbers of a byte, and are screened in int8
     sampling.py          size of the sample for a threshold, and length of the lists
     contraction.py       rows of fewer coordinates, form_dim.py how many; contracted_screen.py screens them, and
                          contracted_search.py refines original rows on the device

@@ -28,7 +28,7 @@ from tonari.exact.cuda.choices import PRECISIONS
 from tonari.exact.cuda.chooser import Chooser, Prepared
 from tonari.exact.cuda.compare_few import compare_few
 from tonari.exact.cuda.few import search_few
-from tonari.exact.cuda.form import make_form
+from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDEST, wider
 from tonari.exact.cuda.pack import PackedQueries, new_flags, pack_queries
@@ -79,6 +79,8 @@ class DevicePoints(Copied):
     metric : str
     precision : str
         The precision of the first packed copy; others are made when rows are retried.
+    form : DeviceForm, optional
+        Default: made for the points.
 
     Attributes
     ----------
@@ -86,10 +88,10 @@ class DevicePoints(Copied):
         The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
     """
 
-    def __init__(self, points: Any, metric: str, precision: str) -> None:
+    def __init__(self, points: Any, metric: str, precision: str, form: DeviceForm | None = None) -> None:
         self.points = points
         self.metric, self.precision = metric, precision
-        self.form = make_form(points, metric)
+        self.form = make_form(points, metric) if form is None else form
         self.flags = new_flags(points.device)
         self._copies = PackedCopies(points, self.form, self.flags)
         self.packed(precision)
@@ -113,14 +115,21 @@ class SomePoints(DevicePoints):
 
     Parameters
     ----------
-    points, metric, precision : as for :class:`DevicePoints`
+    points, metric, precision, form : as for :class:`DevicePoints`
     like : FirstAttempt, optional
         The first attempt. Default: their number alone decides.
     """
 
-    def __init__(self, points: Any, metric: str, precision: str, like: FirstAttempt | None) -> None:
-        super().__init__(points, metric, precision)
-        self._like = like
+    def __init__(
+        self,
+        points: Any,
+        metric: str,
+        precision: str,
+        like: FirstAttempt | None,
+        form: DeviceForm | None = None,
+    ) -> None:
+        super().__init__(points, metric, precision, form)
+        self._like, self._given = like, form
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
@@ -130,7 +139,8 @@ class SomePoints(DevicePoints):
 
     def without_data(self) -> SomePoints:
         """Return what stands for these points in a rehearsal, on the device "meta"."""
-        return SomePoints(without_data(self.points), self.metric, self.precision, self._like)
+        form = None if self._given is None else self._given.without_data()
+        return SomePoints(without_data(self.points), self.metric, self.precision, self._like, form)
 
 
 class Fitted(NamedTuple):
@@ -275,8 +285,7 @@ class Search:
         plan, prepared = self.plan, self.prepared
         packed = pack_queries(queries, prepared.form, precision, self.flags, first=first or 0)
         found, following = refine_lowest(
-            queries,
-            prepared.points,
+            *self.refined_rows(queries, first),
             self.chooser.screened_in_turn(packed, precision, sample, first),
             width,
             plan.k,
@@ -289,6 +298,13 @@ class Search:
         if following is not None:
             certify(prepared.form, packed.shift, found.distances[:, -1], following, proved, double=self.double)
         return found, proved
+
+    def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
+        """Return the rows that refining compares for some queries, of which `first` is the number, and for the points.
+
+        Their values are those of the original rows.
+        """
+        return queries, self.prepared.points
 
     def state(self, proved: Any) -> Any:
         """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""

@@ -10,12 +10,13 @@ from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.mirror import Mirror, is_faster
-from tonari.exact.cuda.pack import PackedPoints, PackedQueries, packed_width
+from tonari.exact.cuda.pack import PackedPoints, PackedQueries, packed_row_bytes
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.sampling import LEAST_ROWS, FirstAttempt, Sample, sample_for, sample_like, sample_within
 from tonari.exact.cuda.screen import screen, screen_below, slots_of
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
 from tonari.exact.cuda.screened import AllMinima, Listed, Mirrored
+from tonari.exact.cuda.tiles import row_bytes
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
 
@@ -68,8 +69,8 @@ class Chooser:
         if sample is None:
             return None
         rows, n = min(plan.m, plan.query_batch), len(self.prepared.points)
-        columns = packed_width(plan.d, plan.precisions[0])
-        slots = slots_of(rows, n, columns, sample.capacity, self.prepared.points.device)
+        length = packed_row_bytes(plan.d, plan.precisions[0])
+        slots = slots_of(rows, n, length, sample.capacity, self.prepared.points.device)
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
@@ -81,7 +82,7 @@ class Chooser:
 
         slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
         sample = self.sample(width)
-        if not slots or sample is None or not is_faster(points.values.shape[1], points.low.device):
+        if not slots or sample is None or not is_faster(row_bytes(points.values), points.low.device):
             return
         sample = sample_within(points.n, width, self.plan.group, sample, slots)
         if sample is None:

@@ -13,19 +13,20 @@ contraction.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Generator
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.batches import Again, DevicePoints, Fitted, Search
+from tonari.exact.cuda.byte_points import BytePoints, byte_points
 from tonari.exact.cuda.contracted_screen import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
-from tonari.exact.cuda.form_dim import choose_contraction
+from tonari.exact.cuda.form_dim import choose_contraction, is_pilot_due
 from tonari.exact.cuda.memory import WIDER
 from tonari.exact.cuda.pack import LARGEST_FLOAT16, PackedQueries, new_flags
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
@@ -83,9 +84,7 @@ class ContractedPoints(Copied):
 
     def without_data(self) -> ContractedPoints:
         """Return what stands for these points in a rehearsal, on the device "meta"."""
-        form = dataclasses.replace(
-            self.form, centre=without_data(self.form.centre), scale=without_data(self.form.scale)
-        )
+        form = self.form.without_data()
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
         twin.fitted = dict(self.fitted)
@@ -97,20 +96,29 @@ class ContractedPoints(Copied):
         return self._full
 
 
-def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoints:
-    """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none."""
-    made = None if plan.form_dim == "full" else contracted_points(points, plan)
-    return DevicePoints(points, plan.metric, plan.precisions[0]) if made is None else made
+def prepare_points(points: Any, plan: CudaPlan, *, once: bool = False) -> DevicePoints | ContractedPoints:
+    """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none.
+
+    `once` says that it is for a single search.
+    """
+    whole = byte_points(points, plan) if once else None
+    made = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
+    return made or whole or DevicePoints(points, plan.metric, plan.precisions[0])
 
 
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
     """Prepare contracted points as the plan says; None if no contraction is worth it, or if a row has none.
 
-    `beside` are the points in all dimensions, if they are kept.
+    `beside` are the points in all dimensions, if they are kept, and what a contraction has to be faster than.
     """
+    columns = plan.d
+    if isinstance(beside, BytePoints):
+        columns = -(-plan.d // 2)  # of float16, which take as long
+        if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
+            return None
     form = make_form(points, plan.metric)
     if plan.form_dim == PILOT:
-        by = choose_contraction(points, form, plan.k, plan.m)
+        by = choose_contraction(points, form, plan.k, plan.m, columns)
     else:
         by = contraction_of(points, form, int(plan.form_dim))
     made = None if by is None else ContractedPoints(points, form, by, beside)

@@ -34,7 +34,7 @@ class PreparedOnce:
         self.points, self.first, self.alike = points, Subset(points, copies.kept), copies.alike
         first = self.first
         self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
-        self.searched: Searchable = prepare_points(first.rows, self.plan)
+        self.searched: Searchable = prepare_points(first.rows, self.plan, once=True)
 
     def without_data(self) -> Searchable:
         """Return what stands for the points that are searched in a rehearsal, on the device "meta"."""
@@ -59,5 +59,5 @@ class PreparedOnce:
 
 def prepare_once(points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
     """Prepare points for one search of the plan's k, without copies that it cannot find; waits for the device."""
-    copies = first_copies(points, plan.k + 1)
-    return prepare_points(points, plan) if copies is None else PreparedOnce(points, copies, plan)
+    copies = first_copies(points, plan.k + 1) if plan.copies_first else None
+    return prepare_points(points, plan, once=True) if copies is None else PreparedOnce(points, copies, plan)

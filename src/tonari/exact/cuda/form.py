@@ -12,11 +12,13 @@ product has no centre.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import without_data
 from tonari.metrics import Metric, get_metric
 
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
@@ -44,6 +46,18 @@ class DeviceForm:
     d: int
     centre: Any
     scale: Any
+
+    def without_data(self) -> DeviceForm:
+        """Return what stands for this form in a rehearsal, on the device "meta"."""
+        return dataclasses.replace(self, centre=without_data(self.centre), scale=without_data(self.scale))
+
+
+def shifted_form(metric: str, d: int, shift: int, device: Any) -> DeviceForm:
+    """Return the form of scale 1 that subtracts the same number from every element."""
+    import torch
+
+    centre = torch.full((d,), float(shift), dtype=torch.float64, device=device)
+    return DeviceForm(metric, d, centre, torch.ones(1, dtype=torch.float64, device=device))
 
 
 def make_form(points: Any, metric: str) -> DeviceForm:

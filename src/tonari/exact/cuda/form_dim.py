@@ -22,6 +22,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP
 
 FORM_DIMS = (32, 64, 128, 256)
 PILOT_ROWS = 128
+SECONDS, SHARE = 0.06, 0.03  # what the choice takes, and may take of a whole search
 WORTH = 0.7  # most seconds of a contraction, relative to those of all dimensions
 MOST_LEFT = 512  # candidates of a row for which a search can widen (contracted_search.py)
 NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
@@ -32,6 +33,15 @@ def largest_form_dim(d: int) -> int:
     return max((p for p in FORM_DIMS if 2 * p <= d), default=0)
 
 
+def is_pilot_due(seconds: float) -> bool:
+    """Whether a search of so many seconds without a contraction may be worth the pilot rows.
+
+    >>> is_pilot_due(1.9), is_pilot_due(2.1)
+    (False, True)
+    """
+    return SHARE * seconds >= SECONDS
+
+
 def pilot_bytes(d: int) -> int:
     """Return the most bytes that the choice takes: a sample, a block of rows in all forms, and distances."""
     rows = sample_rows(d)
@@ -39,10 +49,10 @@ def pilot_bytes(d: int) -> int:
     return 8 * (rows * (2 * d + 3 * most + 6 * PILOT_ROWS) + 4 * d * d + 3 * d * most)
 
 
-def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contraction | None:
+def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: int) -> Contraction | None:
     """Return the contraction that is expected to answer m queries fastest, None if none is clearly faster than none.
 
-    Waits for the device.
+    Without one, queries are expected to take as long as `columns` of float16. Waits for the device.
     """
     import torch
 
@@ -70,11 +80,11 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contrac
         for count, mine, theirs in zip(counts, shown, _contracted(block @ directions, sizes, considered), strict=True):
             count += (_squares(mine, lengths, theirs, sizes) <= limits).sum(1)
     counted = (torch.stack([counts.mean(1), counts.quantile(NEARLY_ALL, dim=1)], 1)).tolist()
-    p = cheapest(counted, n, m, d, points.element_size())
+    p = cheapest(counted, n, m, d, points.element_size(), columns)
     return None if p == 0 else with_directions(form, directions[:, : p - 1], origin)
 
 
-def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int) -> int:
+def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, columns: int) -> int:
     """Return the number of coordinates that takes the least time, 0 if none takes clearly less than all dimensions.
 
     Parameters
@@ -83,14 +93,16 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int) 
     n, m, d : int
     itemsize : int
         Bytes per value of a point.
+    columns : int
+        Of float16, which are screened as fast as all dimensions.
 
     Examples
     --------
     >>> left_over = [[900.0, 4000.0], [200.0, 300.0], [60.0, 90.0]]
-    >>> cheapest(left_over, 10**6, 10**6, 960, 4), cheapest(left_over, 10**6, 10**4, 960, 4)
+    >>> cheapest(left_over, 10**6, 10**6, 960, 4, 960), cheapest(left_over, 10**6, 10**4, 960, 4, 960)
     (128, 0)
     """
-    best, least = 0, WORTH * m * n * brute_pair_seconds(d)
+    best, least = 0, WORTH * m * n * brute_pair_seconds(columns)
     for p, (mean, high) in zip(FORM_DIMS, counted, strict=False):
         left_over = mean * (LEAST_GROUP * 4 * p + 2 * d * itemsize) / CARD.read_rows
         contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # form rows in float64 are written, read and changed

@@ -7,21 +7,30 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.groups import POINT_TILE
-from tonari.exact.cuda.tiles import RESIDENT_WIDTH, STEP, Lists, Split, fewest_parts, is_hopper, swizzled
+from tonari.exact.cuda.tiles import (
+    RESIDENT_BYTES,
+    STEP_BYTES,
+    Lists,
+    Split,
+    fewest_parts,
+    is_hopper,
+    step_of,
+    swizzled,
+)
 
 ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread: three programs fit with these
 PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where shared memory has room for them; buffers
 # Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
-# Columns up to which rows are held: two programs fit up to 512, and were timed up to 256.
-LARGEST, LARGEST_MIRRORED = 256, 1408
+# Bytes of the longest rows that are held: two programs fit up to 1024, and were timed up to 512.
+LARGEST, LARGEST_MIRRORED = 512, 2816
 # Outputs of the kernel for graphs (mirror.py); the others are lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
 
 @dataclass(frozen=True)
 class HeldTiling:
-    """How programs hold rows of one width.
+    """How programs hold rows of one length.
 
     Attributes
     ----------
@@ -40,27 +49,27 @@ class HeldTiling:
         return fewest_parts(ROWS, POINT_TILE, -(-m // ROWS), blocks, device, programs=self.programs)
 
 
-def held_tiling(width: int, device: Any, *, mirrored: bool = False) -> HeldTiling | None:
-    """Return how rows packed in so many columns are held on a device; None if they are not.
+def held_tiling(length: int, device: Any, *, mirrored: bool = False) -> HeldTiling | None:
+    """Return how packed rows of so many bytes are held on a device; None if they are not.
 
-    Those of up to RESIDENT_WIDTH columns have other kernels (screen.py), and so have wide ones, unless the screen is a
+    Those of up to RESIDENT_BYTES have other kernels (screen.py), and so have wide ones, unless the screen is a
     graph's: then minima take so long that one warpgroup of a multiprocessor is as fast.
     """
-    if not RESIDENT_WIDTH < width <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
+    if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
         return None
-    return tiling_of(width)
+    return tiling_of(length)
 
 
-def tiling_of(width: int) -> HeldTiling:
-    """Return how rows of up to LARGEST_MIRRORED columns are held on Hopper.
+def tiling_of(length: int) -> HeldTiling:
+    """Return how rows of up to LARGEST_MIRRORED bytes are held on Hopper.
 
-    >>> tiling_of(256), tiling_of(768)
+    >>> tiling_of(512), tiling_of(1536)
     (HeldTiling(stages=5, programs=2), HeldTiling(stages=5, programs=1))
     """
 
     def stages(programs: int) -> int:
-        room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - 2 * ROWS * width
-        return min(MOST_STAGES, room // (2 * POINT_TILE * STEP))
+        room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - ROWS * length
+        return min(MOST_STAGES, room // (POINT_TILE * STEP_BYTES))
 
     programs = PROGRAMS if stages(PROGRAMS) >= LEAST_STAGES else 1
     return HeldTiling(stages(programs), programs)
@@ -73,7 +82,7 @@ def launch_held(
 
     Parameters
     ----------
-    rows : float16 tensor of shape (m, width)
+    rows : float16 or int8 tensor of shape (m, width)
         Packed queries.
     points : PackedPoints
         All of them are screened, or those from row number `first` on.
@@ -88,13 +97,13 @@ def launch_held(
     """
     from tonari.exact.cuda.kernels.screen_held import screen_held_kernel
 
-    m, width = rows.shape
+    (m, width), step = rows.shape, step_of(rows)
     launch(
         screen_held_kernel,
         split.row_tiles * split.parts,
         {
-            "queries": swizzled(rows, ROWS, STEP),
-            "points": swizzled(points.values, POINT_TILE, STEP),
+            "queries": swizzled(rows, ROWS, step),
+            "points": swizzled(points.values, POINT_TILE, step),
             "low_ptr": points.low,
             "e1_ptr": points.e1,
             "e2_ptr": points.e2,
@@ -115,9 +124,9 @@ def launch_held(
         constants={
             "ROWS": ROWS,
             "COLUMNS": POINT_TILE,
-            "STEP": STEP,
+            "STEP": step,
             "STAGES": tiling.stages,
-            "HELD": width // STEP,
+            "HELD": width // step,
             "WARPS": WARPS,
             "MIRRORED": NOTED[0] in terms,
         },

@@ -11,7 +11,7 @@ from tonari.exact.cuda.contraction import contraction_bytes, sample_rows
 from tonari.exact.cuda.form_dim import pilot_bytes
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.mirror import may_mirror, noted_bytes
-from tonari.exact.cuda.pack import packed_width
+from tonari.exact.cuda.pack import packed_row_bytes
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
 from tonari.exact.cuda.sampling import LEAST_ROWS, sample_for, sample_within
 from tonari.select.cuda.order import MERGE_BYTES
@@ -192,7 +192,7 @@ class CudaNeeds:
         if not graph or batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
             return 0
         usual = sample_for(self.n, self.width, self.group)
-        if usual is None or not may_mirror(packed_width(self.screened, self.precisions[0])):
+        if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
         left = room - noted_bytes(self.n, 0, batch)
         slots = min(usual.capacity, max(0, left) // (noted_bytes(self.n, 1, batch) - noted_bytes(self.n, 0, batch)))
@@ -215,9 +215,11 @@ class CudaNeeds:
     def row_seconds(self, n: int) -> float:
         """Return the seconds of one query against n points: screen (and write minima), select, refine."""
         groups = group_count(n, self.group)
-        columns = packed_width(self.screened, self.precisions[0])
-        rate = CARD.products if self.gemm else CARD.elements
-        screen = max(2.0 * n * columns / rate, 4.0 * groups / CARD.write_minima)
+        if self.gemm:  # at the rate of float16: a product and a sum for two bytes
+            screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
+        else:
+            screen = 2.0 * n * self.screened / CARD.elements
+        screen = max(screen, 4.0 * groups / CARD.write_minima)
         refine = min(groups, self.width) * self.group * self.d * self.itemsize / CARD.read_rows
         return screen + 4.0 * groups / CARD.read_minima + refine
 
@@ -253,7 +255,7 @@ class CudaNeeds:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         norms = 16  # norm, rest, shift
-        packed = norms + max(self._packed_row(precision, self.d) for precision in self.precisions[:-1])
+        packed = norms + max(packed_row_bytes(self.d, precision) for precision in self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
             near, each = KEPT * WIDEST * self.width, NEAR_BYTES
             if slabs.route == "host_refine":  # which are sorted, while the batch before has its contraction and theirs
@@ -273,10 +275,7 @@ class CudaNeeds:
     def _packed(self, n: int, precision: str, columns: int) -> int:
         """Return the bytes of n packed points: values, a term per point, two errors per tile."""
         tiles = -(-n // POINT_TILE)
-        return tiles * (POINT_TILE * (self._packed_row(precision, columns) + 4) + 8)
-
-    def _packed_row(self, precision: str, columns: int) -> int:
-        return packed_width(columns, precision) * (4 if precision == "float32" else 2)
+        return tiles * (POINT_TILE * (packed_row_bytes(columns, precision) + 4) + 8)
 
     def _contracted_row(self) -> int:
         """Return the bytes of a contracted row and its error."""

@@ -66,7 +66,9 @@ class ExactOnCuda(SearchMethod):
     def search_once(
         self, queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        found = capture_if_due(queries, points, plan, self_join=self_join, progress=progress)
+        found = None
+        if not plan.looks_first:
+            found = capture_if_due(queries, points, plan, self_join=self_join, progress=progress)
         if found is not None:
             return found
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)

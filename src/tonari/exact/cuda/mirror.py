@@ -24,33 +24,34 @@ from tonari.exact.cuda.pack import PackedPoints, PackedQueries
 from tonari.exact.cuda.sampling import Sample
 from tonari.exact.cuda.screened import Listed, Mirrored, Noted
 from tonari.exact.cuda.tiles import (
-    RESIDENT_WIDTH,
-    STEP,
+    RESIDENT_BYTES,
     Lists,
     Split,
     blocks_of,
     fewest_parts,
     lists_for,
     room_of,
+    row_bytes,
+    step_of,
 )
 from tonari.select.cuda.survivors import power_of_two
 
 ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
-LEAST_STREAMED = 512  # columns of such rows from which on one product for both is faster
+LEAST_STREAMED = 1024  # bytes of such rows from which on one product for both is faster
 SLOTS = 16  # entries of a row that are handed over at a time
 MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
 TILES = 128  # of a batch whose errors are compared at a time
 
 
-def may_mirror(width: int) -> bool:
-    """Whether rows packed in so many columns are screened by products that take longer than their minima."""
-    return width > RESIDENT_WIDTH
+def may_mirror(length: int) -> bool:
+    """Whether packed rows of so many bytes are screened by products that take longer than their minima."""
+    return length > RESIDENT_BYTES
 
 
-def is_faster(width: int, device: Any) -> bool:
-    """Whether rows packed in so many columns are screened faster so on a device; in the interpreter, to test it."""
-    return may_mirror(width) and (
-        held_tiling(width, device, mirrored=True) is not None or width >= LEAST_STREAMED or device.type == "cpu"
+def is_faster(length: int, device: Any) -> bool:
+    """Whether packed rows of so many bytes are screened faster so on a device; in the interpreter, to test it."""
+    return may_mirror(length) and (
+        held_tiling(length, device, mirrored=True) is not None or length >= LEAST_STREAMED or device.type == "cpu"
     )
 
 
@@ -129,7 +130,7 @@ class Mirror:
 
         device, n = self.values.device, self.points.n
         m = len(queries.values)
-        held = held_tiling(queries.values.shape[1], device, mirrored=True)
+        held = held_tiling(row_bytes(queries.values), device, mirrored=True)
         split = _split(m, n, first, device) if held is None else held.split(m, n, first, device)
         lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
         shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
@@ -155,14 +156,14 @@ class Mirror:
     def _launch_streamed(self, rows: Any, split: Split, lists: Lists, terms: dict[str, Any], first: int) -> None:
         from tonari.exact.cuda.kernels.screen_mirrored import screen_mirrored_kernel
 
-        points = self.points
+        points, step = self.points, step_of(rows)
         m, width = rows.shape
         launch(
             screen_mirrored_kernel,
             split.row_tiles * split.parts,
             {
-                "queries": blocks_of(rows, ROWS, STEP),
-                "points": blocks_of(points.values, POINT_TILE, STEP),
+                "queries": blocks_of(rows, ROWS, step),
+                "points": blocks_of(points.values, POINT_TILE, step),
                 "low_ptr": points.low,
                 "e1_ptr": points.e1,
                 "e2_ptr": points.e2,
@@ -182,7 +183,7 @@ class Mirror:
             constants={
                 "ROWS": ROWS,
                 "COLUMNS": POINT_TILE,
-                "STEP": STEP,
+                "STEP": step,
                 "GROUP": LEAST_GROUP,
                 "LISTED": LISTED,
                 "STAGES": STAGES,

@@ -1,10 +1,11 @@
 """Packing: rows -> the rounded rows that the screen reads, and the error bounds that the certificate needs.
 
+    int8      one product; elements rounded to whole numbers of a byte, whose sums are exact
     float16   one product; elements rounded to float16
     split     x^ = hi + lo, two float16, and all four products: points [lo | hi | lo | hi], queries [lo | lo | hi | hi]
     float32   no product; elementwise metrics
 
-For products, queries are packed times -2, which is exact. Every error bound is measured on the values that are packed
+Queries of float16 are packed times -2, which is exact. Every error bound is measured on the values that are packed
 (docs/exactness.md, "The GPU's screen").
 """
 
@@ -22,17 +23,20 @@ from tonari.exact.cuda.tiles import width_of
 from tonari.inputs.values import NO_ROW
 from tonari.metrics import cuda_terms, get_metric
 
-PRECISIONS = ("float16", "split", "float32")
+PRECISIONS = ("int8", "float16", "split", "float32")
+ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 
 # Warps per tile of points. A program packs fewer queries than points, so that small searches also fill the GPU.
 POINT_WARPS = 16
 QUERY_ROWS, QUERY_WARPS = 16, 4
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
+LARGEST_INT8 = 127.5  # of an element and a half, so from -128 to 127
 LARGEST_FLOAT32 = 1e12  # keeps every sum far below 1e30
 # Outputs of the kernel that only points or only queries have; the others are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
 # Columns of products beyond which float32 sums have no useful bound: n <= 1/4 in docs/exactness.md.
 MOST_COLUMNS = 2**20 - 16
+MOST_INT8_COLUMNS = 2**16  # of which int32 holds all sums
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class PackedPoints:
 
     Attributes
     ----------
-    values : float16 (tiles * POINT_TILE, width), float32 for "float32"
+    values : float16 (tiles * POINT_TILE, width); int8 for "int8", float32 for "float32"
         The rounded rows; zeros beyond the points, beyond the columns, and in rows beyond range.
     low : float32 (tiles * POINT_TILE,)
         a(x') - e0, rounded down; -1e30 for a point beyond range, +inf beyond the points.
@@ -90,8 +94,8 @@ class PackedQueries:
 
     Attributes
     ----------
-    values : float16 (m, width), or float32 (m, d) for "float32"
-        The rounded rows, times -2 for products; zeros beyond the columns and in rows beyond range.
+    values : float16 (m, width); int8 for "int8", or float32 (m, d) for "float32"
+        The rounded rows, times -2 for float16; zeros beyond the columns and in rows beyond range.
     norm, rest : float32 (m,)
         N and r, rounded up; 0 for a row beyond range.
     shift : float64 (m,)
@@ -115,9 +119,20 @@ def packed_width(d: int, precision: str) -> int:
     """Return the columns of a packed row of d values.
 
     >>> [packed_width(100, precision) for precision in PRECISIONS]
-    [128, 448, 100]
+    [128, 128, 448, 100]
     """
-    return {"float16": width_of(d), "split": width_of(4 * d), "float32": d}[precision]
+    if precision == "float32":
+        return d
+    return width_of(4 * d if precision == "split" else d, ELEMENT_BYTES[precision])
+
+
+def packed_row_bytes(d: int, precision: str) -> int:
+    """Return the bytes of a packed row of d values.
+
+    >>> [packed_row_bytes(100, precision) for precision in PRECISIONS]
+    [128, 256, 896, 400]
+    """
+    return packed_width(d, precision) * ELEMENT_BYTES[precision]
 
 
 def room_for(n: int, d: int, precision: str, device: Any) -> PackedPoints:
@@ -142,7 +157,8 @@ def pack_points(
     form : DeviceForm
         On the device of the points.
     precision : str
-        One of PRECISIONS: "float32" for elementwise metrics, one of the others for all other metrics.
+        One of PRECISIONS: "float32" for elementwise metrics, "int8" for metrics of the family "squares" whose form has
+        scale 1 and a centre of whole numbers, one of the others for all other metrics.
     flags : int64 tensor (3,)
         Output: lowered to the first row with NaN or infinity, with a value beyond 1e150, and with a negative value if
         the metric refuses these. Such rows are packed as beyond range.
@@ -174,7 +190,7 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, 
 def _empty_values(height: int, d: int, precision: str, device: Any) -> Any:
     import torch
 
-    dtype = torch.float32 if precision == "float32" else torch.float16
+    dtype = {"int8": torch.int8, "float32": torch.float32}.get(precision, torch.float16)
     return torch.empty((height, packed_width(d, precision)), dtype=dtype, device=device)
 
 
@@ -186,6 +202,8 @@ def largest_element(d: int, precision: str, *, points: bool) -> float:
     """
     if precision == "float32":
         return LARGEST_FLOAT32 if d <= 4 * MOST_COLUMNS else -1.0
+    if precision == "int8":
+        return LARGEST_INT8 if d <= MOST_INT8_COLUMNS else -1.0
     if d * (4 if precision == "split" else 1) > MOST_COLUMNS:
         return -1.0
     return LARGEST_FLOAT16 if points else LARGEST_FLOAT16 / 2

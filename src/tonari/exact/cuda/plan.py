@@ -15,7 +15,7 @@ from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
 from tonari.cuda.memory import SPARE, available
 from tonari.exact.cuda.choices import PRECISIONS, ROUTES, divisions, fit, on_route, share
-from tonari.exact.cuda.form_dim import largest_form_dim
+from tonari.exact.cuda.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds
 from tonari.exact.cuda.mirror import noted_bytes
@@ -31,9 +31,9 @@ SHARDS = ("points", "queries")
 PILOT = "pilot"  # the form_dim that pilot rows choose
 
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
-_PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
+_BYTES_SECONDS = 5e-3  # the same of one that looks whether elements are bytes, in 0.2 ms
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
 # Searches whose first attempt takes two launches (few.py), on an H100 about 15 µs beside reading the packed points.
 # The usual launches take 45 µs beside that, and two or three times the work on the host.
@@ -85,6 +85,9 @@ class CudaPlan(Plan):
         Whether there is room on the one device for a copy of some of the points, among which rows are searched: without
         copies of rows that an answer cannot hold (copies.py), before a single long search, otherwise if many rows are
         not proved; and those near to rows that are not proved by any bound (neighbourhoods.py).
+    bytes_first : bool
+        Whether a single search looks first whether all elements are whole numbers of a byte: then it begins with
+        "int8", which is exact for them (byte_points.py), and leaves out "split".
     mirrored_slots : int
         Of a graph whose rows and points are compared once for both (mirror.py): the room of a row for what earlier
         batches note for it. 0 if each batch is compared with all points.
@@ -110,6 +113,7 @@ class CudaPlan(Plan):
     query_slab: int
     point_slab: int
     subsets: bool
+    bytes_first: bool
     mirrored_slots: int
     cuda_graph: bool
 
@@ -121,6 +125,11 @@ class CudaPlan(Plan):
     def copies_first(self) -> bool:
         """Whether a single search looks for copies of rows before it begins."""
         return self.subsets and self.seconds >= _COPIES_SECONDS
+
+    @property
+    def looks_first(self) -> bool:
+        """Whether a single search looks at the points before it prepares them."""
+        return self.copies_first or self.bytes_first
 
     @property
     def few(self) -> bool:
@@ -260,10 +269,16 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     metric = get_metric(problem.metric)
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
-    pilot = _PILOT_SHARE * brute_seconds(problem, "", len(problem.devices)) >= _PILOT_SECONDS
+    pilot = is_pilot_due(brute_seconds(problem, "", len(problem.devices)))
     n, m = problem.n, problem.m
     whole = overrides.get("point_slab", n) >= n and overrides.get("query_slab", m) >= m and n <= MOST_POINTS
     return screened and pilot and whole and overrides.get("route", "resident") == "resident"
+
+
+def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
+    """Whether a screen of whole numbers of a byte would be faster in int8, and no other is asked for."""
+    asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
+    return get_metric(problem.metric).squares and problem.d > _SPLIT_FIRST and not asked
 
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
@@ -316,6 +331,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_slab=slabs.queries,
         point_slab=slabs.points,
         subsets=subsets,
+        bytes_first=whole and seconds >= _BYTES_SECONDS and _may_be_bytes(problem, overrides),
         mirrored_slots=slots,
         cuda_graph=captured and batch >= problem.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),

@@ -14,8 +14,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_coun
 from tonari.exact.cuda.held import held_tiling, launch_held
 from tonari.exact.cuda.tiles import (
     MOST_ROUNDS,
-    RESIDENT_WIDTH,
-    STEP,
+    RESIDENT_BYTES,
     Lists,
     Split,
     blocks_of,
@@ -24,13 +23,15 @@ from tonari.exact.cuda.tiles import (
     lists_for,
     multiprocessors,
     room_of,
+    row_bytes,
+    step_of,
     swizzled,
 )
 
 RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at a time
-# On Hopper a separate kernel lists the groups below a threshold for this packed width, where it is faster. It has this
-# many rows per program, tiles between two pauses of the matrix units, and buffers.
-HOPPER_WIDTH = 128
+# On Hopper a separate kernel lists the groups below a threshold for rows of so many bytes, where it is faster. It has
+# this many rows per program, tiles between two pauses of the matrix units, and buffers.
+HOPPER_BYTES = 256
 HOPPER_ROWS, HOPPER_TILES, HOPPER_STAGES = 256, 4, 4
 
 
@@ -69,37 +70,37 @@ def screen_below(
     -------
     Lists
     """
-    m, device, width = len(thresholds), thresholds.device, queries.values.shape[1]
-    held = held_tiling(width, device)
-    split = _split_for_lists(m, points.n, width, device)
+    m, device, length = len(thresholds), thresholds.device, row_bytes(queries.values)
+    held = held_tiling(length, device)
+    split = _split_for_lists(m, points.n, length, device)
     segments = 4 * split.parts
     room = max(room_of(split, points.n, capacity), -(-least_slots // segments))
     lists = lists_for(m, split, room, device)
     if held is not None:
         terms = {"norm_ptr": queries.norm[rows], "rest_ptr": queries.rest[rows], "thresholds_ptr": thresholds}
         launch_held(queries.values[rows], points, held, split, lists, terms)
-    elif _is_for_hopper(m, width, device):
+    elif _is_for_hopper(m, length, device):
         _launch_on_hopper(queries, points, rows, thresholds, lists, split)
     else:
         _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
     return lists
 
 
-def slots_of(m: int, n: int, width: int, capacity: int, device: Any) -> int:
-    """Return the slots of a row's list of groups among n points, for m queries packed in `width` columns."""
-    split = _split_for_lists(m, n, width, device)
+def slots_of(m: int, n: int, length: int, capacity: int, device: Any) -> int:
+    """Return the slots of a row's list of groups among n points, for m packed queries of `length` bytes."""
+    split = _split_for_lists(m, n, length, device)
     return 4 * split.parts * room_of(split, n, capacity)
 
 
-def _split_for_lists(m: int, n: int, width: int, device: Any) -> Split:
-    held = held_tiling(width, device)
+def _split_for_lists(m: int, n: int, length: int, device: Any) -> Split:
+    held = held_tiling(length, device)
     if held is not None:
         return held.split(m, n, 0, device)
-    return _split_for_hopper(m, n, device) if _is_for_hopper(m, width, device) else _split_of(m, n, width, device)
+    return _split_for_hopper(m, n, device) if _is_for_hopper(m, length, device) else _split_of(m, n, length, device)
 
 
-def _split_of(m: int, n: int, width: int, device: Any) -> Split:
-    if width <= RESIDENT_WIDTH:
+def _split_of(m: int, n: int, length: int, device: Any) -> Split:
+    if length <= RESIDENT_BYTES:
         rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
     else:
         rows, columns = (128, 256) if m > 64 else (64, 128)
@@ -117,10 +118,10 @@ def _launch(
     lists: Lists | None = None,
 ) -> None:
     q = queries.values[rows]
-    m, width = q.shape
+    (m, width), length = q.shape, row_bytes(q)
     if m == 0:
         return
-    split = _split_of(m, points.n, width, q.device)
+    split = _split_of(m, points.n, length, q.device)
     common = {
         "low_ptr": points.low,
         "e1_ptr": points.e1,
@@ -140,10 +141,10 @@ def _launch(
         "row_tiles": split.row_tiles,
     }
     constants = {"ROWS": split.rows, "COLUMNS": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
-    if width <= RESIDENT_WIDTH:
+    if length <= RESIDENT_BYTES:
         from tonari.exact.cuda.kernels.screen import screen_kernel
 
-        first = width if width & (width - 1) == 0 else 64
+        first = width if width & (width - 1) == 0 else step_of(q)
         more = width - first
         launch(
             screen_kernel,
@@ -157,31 +158,32 @@ def _launch(
                 "tiles": split.blocks,
                 "tiles_per_program": split.each,
             },
-            constants={**constants, "WIDTH": first, "MORE": more, "STAGES": 2 if width > 96 else 3},
-            warps=8 if split.rows == 128 and width > 96 else 4,
+            constants={**constants, "WIDTH": first, "MORE": more, "STAGES": 2 if length > 192 else 3},
+            warps=8 if split.rows == 128 and length > 192 else 4,
         )
     else:
         from tonari.exact.cuda.kernels.screen_wide import screen_wide_kernel
 
+        step = step_of(q)
         launch(
             screen_wide_kernel,
             split.row_tiles * split.parts,
             {
-                "queries": blocks_of(q, split.rows, STEP),
-                "points": blocks_of(points.values, split.columns, STEP),
+                "queries": blocks_of(q, split.rows, step),
+                "points": blocks_of(points.values, split.columns, step),
                 **common,
                 "n": points.n,
                 "width": width,
                 "blocks": split.blocks,
                 "blocks_per_program": split.each,
             },
-            constants={**constants, "STEP": STEP, "POINT_TILE": POINT_TILE, "STAGES": 4},
+            constants={**constants, "STEP": step, "POINT_TILE": POINT_TILE, "STAGES": 4},
             warps=8 if split.rows == 128 else 4,
         )
 
 
-def _is_for_hopper(m: int, width: int, device: Any) -> bool:
-    return m > HOPPER_ROWS and width == HOPPER_WIDTH and is_hopper(device)
+def _is_for_hopper(m: int, length: int, device: Any) -> bool:
+    return m > HOPPER_ROWS and length == HOPPER_BYTES and is_hopper(device)
 
 
 def _split_for_hopper(m: int, n: int, device: Any) -> Split:

@@ -124,7 +124,7 @@ def search_on_device(
     inputs.check_flags(flags[:3], numbered, "points", first=first_point)
     if own is None:
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
-    report.certify(search.level(plan.precisions[0]), certified)
+    report.certify(search.level(search.plan.precisions[0]), certified)
     if certified < m:
         Retries(search, own, found, proved, report).run()
     return found, report
@@ -312,8 +312,11 @@ class Retries:
 
     def _part(self, points: Any, rows: int) -> tuple[SomePoints, CudaPlan]:
         """Prepare some of the points, on the device or as a rehearsal, and plan for as many queries."""
-        plan = self.plan
-        made = SomePoints(points, plan.metric, plan.precisions[0], self._first_attempt)
+        plan, form = self.plan, self.search.prepared.form
+        if points.device.type == "meta":
+            form = form.without_data()
+        kept = form if plan.precisions[0] == "int8" else None
+        made = SomePoints(points, plan.metric, plan.precisions[0], self._first_attempt, kept)
         return made, plan_for_part(plan, len(points), rows, plan.devices[0])
 
     def _expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:

@@ -10,10 +10,10 @@ from typing import Any
 from tonari.cuda.rehearsal import rehearsed_card
 from tonari.exact.cuda.groups import LISTED, POINT_TILE, group_count
 
-# Packed queries up to this width stay in shared memory; wider ones do where there is a kernel for it (held.py), else
-# both operands are streamed.
-RESIDENT_WIDTH = 128
-STEP = 64  # columns of wide rows that are loaded at a time
+# Packed queries of up to so many bytes stay in shared memory; wider ones do where there is a kernel for it (held.py),
+# else both operands are streamed. Kernels and their tiles follow from the bytes of a row, whatever its elements are.
+RESIDENT_BYTES = 256
+STEP_BYTES = 128  # of wide rows that are loaded at a time
 MOST_ROUNDS = 4  # successive rounds of programs
 LEAST_BLOCKS = 4  # blocks of points per program, so that its pipeline fills
 UNEVEN = 5.0  # a segment has room for its share of a list plus this many standard deviations
@@ -64,16 +64,28 @@ def room_of(split: Split, n: int, capacity: int) -> int:
     return math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
 
 
-def width_of(d: int) -> int:
-    """Return the columns of a packed row of d values: a width that the kernels' steps divide evenly.
+def width_of(d: int, size: int = 2) -> int:
+    """Return the columns of a packed row of d values of `size` bytes: a width that the kernels' steps divide evenly.
 
     >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
     [16, 96, 128, 320, 960]
+    >>> [width_of(d, 1) for d in (1, 90, 100, 300, 960)]
+    [32, 128, 128, 384, 1024]
     """
-    for width in (16, 32, 64, 96, 128):
-        if d <= width:
-            return width
-    return -(-d // 64) * 64
+    for each in (32, 64, 128, 192, RESIDENT_BYTES):
+        if d * size <= each:
+            return each // size
+    return -(-d * size // STEP_BYTES) * STEP_BYTES // size
+
+
+def row_bytes(packed: Any) -> int:
+    """Return the bytes of a row of packed values."""
+    return int(packed.shape[1] * packed.element_size())
+
+
+def step_of(packed: Any) -> int:
+    """Return the columns of wide rows of packed values that are loaded at a time."""
+    return int(STEP_BYTES // packed.element_size())
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,8 @@ def swizzled(x: Any, rows: int, columns: int) -> Any:
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], gl.float16)
+    element = gl.int8 if x.element_size() == 1 else gl.float16
+    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], element)
     return TensorDescriptor.from_tensor(x, [rows, columns], layout)
 
 

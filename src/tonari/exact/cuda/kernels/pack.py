@@ -9,6 +9,10 @@ One program packs ROWS rows, for points a tile of the screen. It goes through th
 No block is kept. The angular metrics need a row's norm first and read the rows twice, correlation three times; later
 passes find the rows in the cache.
 
+For int8 h is y rounded to a whole number, halves up; that may err by 2^-24 of y - h where y is not whole, which the
+factor ROUNDED has room for. A row of whole numbers of a byte, whose size float32 can count to, has no error at all: its
+products and scores are whole numbers that are never rounded.
+
 Conversions to and from float64 are the slowest instructions here (16 per clock and multiprocessor), so for products the
 rounding error is measured in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is
 exact (both are multiples of y's last bit, and |y - h| <= |y|), so that |x' - h| <= |y - h| + 2^-24 |x'|. Four squares
@@ -30,6 +34,7 @@ from tonari.exact.cuda.kernels.form_rows import (
     load_elements,
     row_means,
 )
+from tonari.exact.cuda.kernels.record import COUNTED
 
 _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
@@ -41,6 +46,7 @@ ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bou
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # rounding x' to float32, x' and its norm to float64
 _LOST = tl.constexpr(2.0**-64)  # at most 2^20 squares that underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
+_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: more than float32 loses of its square
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
@@ -103,7 +109,8 @@ def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl
 
 
 @triton.jit
-def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.constexpr, LIMIT: tl.constexpr):
+def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.constexpr, LIMIT: tl.constexpr,
+            INT8: tl.constexpr = False):  # fmt: skip
     """Return form elements [ROWS, T, V], 0 where one is refused or cannot be packed, and 1 where that is so, int32."""
     sound = is_sound(elements, METRIC.nonnegative)
     x = tl.where(sound, elements, 0).to(tl.float64)
@@ -112,10 +119,17 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
     if METRIC.centred:
         x = less_mean(x, column, mean, varies, d)
     form = x * factor[:, None, None]
-    fits = tl.abs(form) <= LIMIT
+    fits = (tl.abs(form + 0.5) if INT8 else tl.abs(form)) <= LIMIT  # int8 goes from -128 to 127
     if METRIC.degree == 0:  # terms of tiny elements are not tiny, so underflow is not negligible
         fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
     return tl.where(fits, form, 0.0), ((sound & fits) == 0).to(tl.int32)
+
+
+@triton.jit
+def whole_numbers(elements, centre, factor):
+    """Return which elements [ROWS, T, V], less a centre, are whole numbers of which nothing is lost, int32."""
+    x = elements.to(tl.float64)
+    return ((x == tl.floor(x)) & (centre == tl.floor(centre)) & (factor[:, None, None] == 1)).to(tl.int32)
 
 
 @triton.jit
@@ -123,18 +137,20 @@ def product_errors(size, difference, d, PRECISION: tl.constexpr):
     """Return a bound on |x' - x^| of rows for products, and gamma, from |x'| and the measured |y - x^|."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
-    additions = 4 * columns
+    units = 4 * columns + 64
+    if PRECISION == "int8":
+        units = columns * 0 + 16  # the sum is exact, and rounded once
     if PRECISION == "split":
         # The large products come last, one per column; short rows have few products altogether.
-        additions = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns)
-    return difference, gamma_of(additions)
+        units = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns) + 64
+    return difference, gamma_of(units)
 
 
 @triton.jit
-def gamma_of(additions):
-    """Return gamma for the units of 2^-24 that additions lose."""
-    units = tl.minimum((additions + 64) * _UNIT, 0.25)
-    return units / (1 - 2 * units)
+def gamma_of(units):
+    """Return gamma for so many units of 2^-24."""
+    n = tl.minimum(units * _UNIT, 0.25)
+    return n / (1 - 2 * n)
 
 
 @triton.jit
@@ -243,22 +259,30 @@ def pack_kernel(
     sizes = tl.zeros([ROWS, T], tl.float64)
     differences = tl.zeros([ROWS, T], tl.float64)
     lost = tl.zeros([ROWS, T], tl.int32)
-    end = width if PRECISION == "float16" else d
+    rounded_off = tl.zeros([ROWS, T], tl.int32)
+    INT8: tl.constexpr = PRECISION == "int8"
+    end = width if PRECISION == "float16" or INT8 else d
     for start in range(0, end, T * V):
         column = start + local
         elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, n, d, stride, METRIC)
-        form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [ROWS, T, V]
+        # [ROWS, T, V]
+        form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT, INT8)
         lost += tl.sum(lost_here, 2)
         if PRODUCTS:
             y = form.to(tl.float32)
-            first = y.to(tl.float16)
+            if INT8:
+                first = tl.floor(y + 0.5).to(tl.int8)
+                whole = whole_numbers(elements, centre, factor) | (column >= d).to(tl.int32)
+                rounded_off += tl.sum(1 - whole, 2)
+            else:
+                first = y.to(tl.float16)
             rest = y - first.to(tl.float32)
             if PRECISION == "split":
                 second = rest.to(tl.float16)
                 rest = rest - second.to(tl.float32)
                 if not POINTS:
                     second = -(second + second)
-            if not POINTS:
+            if not INT8 and not POINTS:
                 first = -(first + first)  # exact, so that a row is to a point what the point is to the row
             if PRECISION == "split":
                 # Small products first: the rounding error of an addition is relative to the sum so far.
@@ -297,10 +321,14 @@ def pack_kernel(
         term = tl.sum(sizes, 1)
     if PRODUCTS:
         difference, gamma = product_errors(size, difference, d, PRECISION)
+        if INT8:
+            exact = (tl.sum(rounded_off, 1) == 0) & (term <= COUNTED)
+            difference = tl.where(exact, 0.0, difference)
+            gamma = tl.where(exact, 0.0, gamma)
     else:
         difference += size * _DOUBLE_RATIO
         difference *= METRIC.stretch
-        gamma = gamma_of(tl.cast(d, tl.float64))
+        gamma = gamma_of(tl.cast(d, tl.float64) + 64)
     rounded = size + difference  # at least |x^|
     packed = present & (beyond == 0)
     rounding = (difference + gamma * rounded) * ROUNDED + TINY
@@ -309,6 +337,8 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
+            if INT8:  # a query that is exact has no gamma for points that are not
+                e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:
             own = rounding * (1 + 2 * gamma)
@@ -322,6 +352,8 @@ def pack_kernel(
         if PRODUCTS:
             norm = size * ROUNDED + TINY
             remainder = rounding
+            if INT8:
+                remainder += tl.where(exact, 0.0, _STEP)
         else:
             norm = rounding
             remainder = term

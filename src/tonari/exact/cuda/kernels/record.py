@@ -16,16 +16,43 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+COUNTED = tl.constexpr(2.0**24)  # whole numbers up to here are exact in float32
+
 
 @triton.jit
-def lowest_scores(scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr):
-    """Reduce scores [ROWS, COLUMNS] to certified minima [ROWS, COLUMNS / (4 GROUP), 4], with groups in order."""
+def scores_of(sums):
+    """Return -2 <q^, x^> as float32: sums of float16 are that already, and those of int8 are <q^, x^>, exact."""
+    if sums.dtype == tl.int32:
+        result = sums.to(tl.float32) * -2.0
+    else:
+        result = sums
+    return result
+
+
+@triton.jit
+def never_rounded(minima, WHOLE: tl.constexpr):
+    """Return minima of scores; those of int8 are no more than float32 counts to, but +inf where there is no point."""
+    if WHOLE:
+        result = tl.where(minima < float("inf"), tl.minimum(minima, COUNTED), minima)
+    else:
+        result = minima
+    return result
+
+
+@triton.jit
+def lowest_scores(
+    scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, WHOLE: tl.constexpr
+):  # fmt: skip
+    """Reduce scores [ROWS, COLUMNS] to certified minima [ROWS, COLUMNS / (4 GROUP), 4], with groups in order.
+
+    WHOLE says that they are scores of int8.
+    """
     tl.static_assert(GROUP % 2 == 0)
     tl.static_assert(COLUMNS % (4 * GROUP) == 0)
     RUNS: tl.constexpr = GROUP // 2
     scores = tl.reshape(scores, (ROWS, COLUMNS // (8 * RUNS), RUNS, 4, 2))
     bound = norm * e1 + rest * e2
-    return tl.min(tl.min(scores, 4), 2) - bound[:, None, None]
+    return never_rounded(tl.min(tl.min(scores, 4), 2), WHOLE) - bound[:, None, None]
 
 
 @triton.jit

@@ -1,8 +1,8 @@
 """The screen for queries that stay in shared memory: one tile of queries against a range of tiles of points.
 
-    tile of queries   ROWS x WIDTH float16, loaded once
+    tile of queries   ROWS x WIDTH float16, or int8, loaded once
     tile of points    COLUMNS x WIDTH, a POINT_TILE, streamed through `STAGES` buffers by TMA
-    accumulator       ROWS x COLUMNS float32, which starts at the points' `low`; only its minima leave the kernel
+    accumulator       ROWS x COLUMNS float32, which starts at the points' `low`, or int32; only minima leave the kernel
 
 WIDTH is a power of two, or WIDTH and MORE are two powers of two that add up to the packed width (96 = 64 + 32). The
 idea is from tang2015, section III-E: the bottom level of its hierarchy, the minima of groups, is computed while the
@@ -14,7 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.record import append_below, lowest_scores, write_all
+from tonari.exact.cuda.kernels.record import append_below, lowest_scores, scores_of, write_all
 
 
 @triton.jit(
@@ -36,6 +36,8 @@ def screen_kernel(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr, MORE: tl.constexpr, GROUP: tl.constexpr,
     LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
+    WHOLE: tl.constexpr = queries.dtype == tl.int8
+    SUMS: tl.constexpr = tl.int32 if WHOLE else tl.float32
     # Programs that run at the same time share points: consecutive programs have different queries.
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * tiles_per_program
@@ -58,11 +60,12 @@ def screen_kernel(
         counts = tl.zeros((ROWS, 4), tl.int32)
     for number in tl.range(begin, end, num_stages=STAGES):
         tile = tl.cast(number, tl.int32)
-        scores = tl.dot(q, points.load([tile * COLUMNS, 0]).T)  # [ROWS, COLUMNS]
+        sums = tl.dot(q, points.load([tile * COLUMNS, 0]).T, out_dtype=SUMS)  # [ROWS, COLUMNS]
         if MORE:
-            scores = tl.dot(q_more, points_more.load([tile * COLUMNS, WIDTH]).T, scores)
-        scores = scores + tl.load(low_ptr + tile * COLUMNS + column)[None, :]
-        lowest = lowest_scores(scores, norm, rest, tl.load(e1_ptr + tile), tl.load(e2_ptr + tile), ROWS, COLUMNS, GROUP)
+            sums = tl.dot(q_more, points_more.load([tile * COLUMNS, WIDTH]).T, sums, out_dtype=SUMS)
+        scores = scores_of(sums) + tl.load(low_ptr + tile * COLUMNS + column)[None, :]
+        e1, e2 = tl.load(e1_ptr + tile), tl.load(e2_ptr + tile)
+        lowest = lowest_scores(scores, norm, rest, e1, e2, ROWS, COLUMNS, GROUP, WHOLE)
         if DENSE:
             write_all(
                 lowest, row, present, tile * (COLUMNS // GROUP), groups, minima_ptr, minima_stride,

@@ -1,8 +1,8 @@
 """The screen for wide rows on Hopper: rows stay in shared memory, and points are streamed past them.
 
-    tile of rows      ROWS x (HELD STEP) float16, loaded once
+    tile of rows      ROWS x (HELD STEP) float16, or int8, loaded once
     tile of points    COLUMNS x STEP, through STAGES buffers by TMA
-    accumulator       ROWS x COLUMNS float32, of one warpgroup: a thread has 32 columns of each of its two rows
+    accumulator       ROWS x COLUMNS float32, or int32, of one warpgroup: a thread has 32 columns of its two rows each
 
 A program is a single warpgroup, which waits for no other; others on the same multiprocessor go on with their products
 while it takes the minima of its own. One product is in flight while the buffers of the one before are filled again,
@@ -18,13 +18,13 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
-from tonari.exact.cuda.kernels.screen_hopper import barrier, load_tile, take
+from tonari.exact.cuda.kernels.screen_hopper import barrier, load_tile, lowest_parts, never_rounded, scores_of, take
 
 
 @gluon.jit
 def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
-    ROWS: gl.constexpr, COLUMNS: gl.constexpr,
+    ROWS: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
     """Append the points of whose limits a row's score is at or below; return the new counts [ROWS, 4]."""
     mma: gl.constexpr = scores.type.layout
@@ -34,6 +34,7 @@ def note_near(
     masks = gl.where(near, bits[None, :], 0).reshape([ROWS, COLUMNS // 8, 4, 2])
     mask = gl.sum(gl.sum(masks, 3), 1)
     nearest = gl.min(gl.min(gl.where(near, scores, float("inf")).reshape([ROWS, COLUMNS // 8, 4, 2]), 3), 1)
+    nearest = never_rounded(nearest, WHOLE)
     layout: gl.constexpr = noted.type.layout
     mask = gl.convert_layout(mask, layout, assert_trivial=True)
     nearest = gl.convert_layout(nearest, layout, assert_trivial=True)
@@ -65,33 +66,37 @@ def screen_held_kernel(
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, STEP: gl.constexpr, STAGES: gl.constexpr, HELD: gl.constexpr,
     WARPS: gl.constexpr, MIRRORED: gl.constexpr,
 ):  # fmt: skip
+    ELEMENT: gl.constexpr = queries.dtype
+    SIZE: gl.constexpr = ELEMENT.primitive_bitwidth // 8
+    WHOLE: gl.constexpr = gl.int8 == ELEMENT
+    SUMS: gl.constexpr = gl.int32 if WHOLE else gl.float32
     gl.static_assert(COLUMNS == 128, "a thread has 32 columns of a row, one for each bit")
     mma: gl.constexpr = gl.NVMMADistributedLayout(
-        version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, COLUMNS, 16]
+        version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, COLUMNS, 32 // SIZE]
     )
     first_row = (gl.program_id(0) % row_tiles) * ROWS
     part = gl.program_id(0) // row_tiles
     begin = first // COLUMNS + part * blocks_per_program
     end = gl.minimum(begin + blocks_per_program, blocks)
 
-    q = gl.allocate_shared_memory(gl.float16, [HELD, ROWS, STEP], queries.layout)
-    x = gl.allocate_shared_memory(gl.float16, [STAGES, COLUMNS, STEP], points.layout)
+    q = gl.allocate_shared_memory(ELEMENT, [HELD, ROWS, STEP], queries.layout)
+    x = gl.allocate_shared_memory(ELEMENT, [STAGES, COLUMNS, STEP], points.layout)
     loaded = gl.allocate_shared_memory(gl.int64, [STAGES + 1, 1], mbarrier.MBarrierLayout())
     for stage in gl.static_range(STAGES + 1):
         mbarrier.init(loaded.index(stage), count=1)
-    mbarrier.expect(loaded.index(STAGES), 2 * ROWS * STEP * HELD)
+    mbarrier.expect(loaded.index(STAGES), ROWS * STEP * HELD * SIZE)
     for held in gl.static_range(HELD):
         load_tile(queries, [first_row, held * STEP], loaded.index(STAGES), q.index(held))
     ahead_block, ahead_column = begin, 0
     for stage in gl.static_range(STAGES):
         present = ahead_block < end
-        mbarrier.expect(loaded.index(stage), 2 * COLUMNS * STEP, pred=present)
+        mbarrier.expect(loaded.index(stage), COLUMNS * STEP * SIZE, pred=present)
         load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(stage), x.index(stage), pred=present)
         ahead_block, ahead_column = after(ahead_block, ahead_column + STEP, width)
 
-    scores = gl.zeros([ROWS, COLUMNS], gl.float32, layout=mma)
+    sums = gl.zeros([ROWS, COLUMNS], SUMS, layout=mma)
     # The minima of a tile have their own layout; rows, columns and lanes are laid out to match.
-    parts: gl.constexpr = gl.min(gl.min(scores.reshape([ROWS, COLUMNS // 32, 4, 4, 2]), 4), 2).type.layout
+    parts: gl.constexpr = lowest_parts(scores_of(sums), COLUMNS, ROWS).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, parts))
     by_lane: gl.constexpr = gl.SliceLayout(1, parts)
     by_column: gl.constexpr = gl.SliceLayout(0, mma)
@@ -128,28 +133,29 @@ def screen_held_kernel(
         for at in range(0, width, STEP):
             here = step % STAGES
             mbarrier.wait(loaded.index(here), (step // STAGES) & 1)
-            scores = warpgroup_mma(
-                q.index(at // STEP), x.index(here).permute((1, 0)), scores, use_acc=at > 0, is_async=True
+            sums = warpgroup_mma(
+                q.index(at // STEP), x.index(here).permute((1, 0)), sums, use_acc=at > 0, is_async=True
             )
-            scores = warpgroup_mma_wait(1, deps=[scores])
+            sums = warpgroup_mma_wait(1, deps=[sums])
             barrier()  # all warps have finished with the step before
             before = (step + STAGES - 1) % STAGES
             refill = (step > 0) & (ahead_block < end)
-            mbarrier.expect(loaded.index(before), 2 * COLUMNS * STEP, pred=refill)
+            mbarrier.expect(loaded.index(before), COLUMNS * STEP * SIZE, pred=refill)
             load_tile(points, [ahead_block * COLUMNS, ahead_column], loaded.index(before), x.index(before), pred=refill)
             ahead_block, ahead_column = after(ahead_block, ahead_column + gl.where(step > 0, STEP, 0), width)
             step += 1
         low = gl.convert_layout(low_here, by_column)
-        scores = warpgroup_mma_wait(0, deps=[scores])
+        sums = warpgroup_mma_wait(0, deps=[sums])
+        scores = scores_of(sums)
         counts = take(
             scores, low, norm, rest, e1, e2, thresholds, counts, places * room, block * (COLUMNS // 32),
-            values_ptr, entries_ptr, room, ROWS, COLUMNS,
+            values_ptr, entries_ptr, room, ROWS, COLUMNS, WHOLE,
         )  # fmt: skip
         if MIRRORED:
             limits = gl.convert_layout(limits_here, by_column)
             noted = note_near(
                 scores + low_of_row[:, None], limits, noted, places * blocks_per_program, block * (COLUMNS // 32),
-                nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS,
+                nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, WHOLE,
             )  # fmt: skip
     for stage in gl.static_range(STAGES + 1):
         mbarrier.invalidate(loaded.index(stage))

@@ -1,9 +1,9 @@
 """The screen on Hopper: the matrix units do not wait for the minima.
 
-    queries           2 x HALF rows in shared memory, loaded once: half a and half b
+    queries           2 x HALF rows of float16, or int8, in shared memory, loaded once: half a and half b
     tile of points    COLUMNS x WIDTH, streamed through STAGES buffers by TMA
-    accumulators      one per half, HALF x COLUMNS float32: while the product of one half runs, the minima of the other
-                      are taken
+    accumulators      one per half, HALF x COLUMNS float32, or int32: while the product of one half runs, the minima of
+                      the other are taken
 
         issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill tile i
 
@@ -24,6 +24,16 @@ barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 
 
 @gluon.jit
+def scores_of(sums):
+    """Return -2 <q^, x^> as float32; see the function of this name in kernels/record.py."""
+    if sums.dtype == gl.int32:
+        result = sums.to(gl.float32) * -2.0
+    else:
+        result = sums
+    return result
+
+
+@gluon.jit
 def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
     """Reduce scores [HALF, COLUMNS] to minima [HALF, parts of 8, 4 lanes]."""
     scores = scores.reshape([HALF, COLUMNS // 32, 4, 4, 2])
@@ -31,12 +41,22 @@ def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
 
 
 @gluon.jit
+def never_rounded(minima, WHOLE: gl.constexpr):
+    """Return minima of scores, of int8 none above 2^24; see the function of this name in kernels/record.py."""
+    if WHOLE:
+        result = gl.where(minima < float("inf"), gl.minimum(minima, 2.0**24), minima)
+    else:
+        result = minima
+    return result
+
+
+@gluon.jit
 def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
-    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
+    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
     """Append a tile's groups at or below the thresholds; return the new counts."""
-    lowest = lowest_parts(scores + low[None, :], COLUMNS, HALF)
+    lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     layout: gl.constexpr = lowest.type.layout
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
@@ -61,30 +81,36 @@ def screen_hopper_kernel(
     HALF: gl.constexpr, COLUMNS: gl.constexpr, WIDTH: gl.constexpr, STAGES: gl.constexpr,
     TILES: gl.constexpr,
 ):  # fmt: skip
+    ELEMENT: gl.constexpr = queries.dtype
+    SIZE: gl.constexpr = ELEMENT.primitive_bitwidth // 8
+    WHOLE: gl.constexpr = gl.int8 == ELEMENT
+    SUMS: gl.constexpr = gl.int32 if WHOLE else gl.float32
     gl.static_assert(COLUMNS % 32 == 0, "a part is 32 columns, eight for each of four lanes")
-    mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, COLUMNS, 16])
+    mma: gl.constexpr = gl.NVMMADistributedLayout(
+        version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, COLUMNS, 32 // SIZE]
+    )
     first_row = (gl.program_id(0) % row_tiles) * (2 * HALF)
     part = gl.program_id(0) // row_tiles
     begin = part * tiles_per_program
     end = begin + tiles_per_program  # a multiple of TILES; tiles beyond the last are empty
 
-    q = gl.allocate_shared_memory(gl.float16, [2, HALF, WIDTH], queries.layout)
-    x = gl.allocate_shared_memory(gl.float16, [STAGES, COLUMNS, WIDTH], points.layout)
+    q = gl.allocate_shared_memory(ELEMENT, [2, HALF, WIDTH], queries.layout)
+    x = gl.allocate_shared_memory(ELEMENT, [STAGES, COLUMNS, WIDTH], points.layout)
     loaded = gl.allocate_shared_memory(gl.int64, [STAGES + 1, 1], mbarrier.MBarrierLayout())
     for stage in gl.static_range(STAGES + 1):
         mbarrier.init(loaded.index(stage), count=1)
-    mbarrier.expect(loaded.index(STAGES), 4 * HALF * WIDTH)
+    mbarrier.expect(loaded.index(STAGES), 2 * HALF * WIDTH * SIZE)
     load_tile(queries, [first_row, 0], loaded.index(STAGES), q.index(0))
     load_tile(queries, [first_row + HALF, 0], loaded.index(STAGES), q.index(1))
     for stage in gl.static_range(STAGES):
         present = begin + stage < end
-        mbarrier.expect(loaded.index(stage), 2 * COLUMNS * WIDTH, pred=present)
+        mbarrier.expect(loaded.index(stage), COLUMNS * WIDTH * SIZE, pred=present)
         load_tile(points, [(begin + stage) * COLUMNS, 0], loaded.index(stage), x.index(stage), pred=present)
 
-    a = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
-    b = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
+    a = gl.zeros([HALF, COLUMNS], SUMS, layout=mma)
+    b = gl.zeros([HALF, COLUMNS], SUMS, layout=mma)
     # The minima of a tile have their own layout; rows, columns and lanes are laid out to match.
-    shape: gl.constexpr = lowest_parts(a, COLUMNS, HALF).type.layout
+    shape: gl.constexpr = lowest_parts(scores_of(a), COLUMNS, HALF).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, shape))
     by_lane: gl.constexpr = gl.SliceLayout(1, shape)
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
@@ -122,8 +148,8 @@ def screen_hopper_kernel(
             e2 = gl.load(e2_ptr + tile, mask=tile < tiles, other=0.0)
             a = warpgroup_mma_wait(1, deps=[running_a])
             counts_a = take(
-                a, low, norm_a, rest_a, e1, e2, thresholds_a, counts_a, starts_a, tile * (COLUMNS // 32),
-                values_ptr, entries_ptr, room, HALF, COLUMNS,
+                scores_of(a), low, norm_a, rest_a, e1, e2, thresholds_a, counts_a, starts_a, tile * (COLUMNS // 32),
+                values_ptr, entries_ptr, room, HALF, COLUMNS, WHOLE,
             )  # fmt: skip
             if number + 1 < TILES:
                 following = step + number + 1
@@ -137,11 +163,11 @@ def screen_hopper_kernel(
             barrier()  # both warpgroups have finished with this tile
             refill = tile + STAGES < end
             buffer = (step + number) % STAGES
-            mbarrier.expect(loaded.index(buffer), 2 * COLUMNS * WIDTH, pred=refill)
+            mbarrier.expect(loaded.index(buffer), COLUMNS * WIDTH * SIZE, pred=refill)
             load_tile(points, [(tile + STAGES) * COLUMNS, 0], loaded.index(buffer), here, pred=refill)
             counts_b = take(
-                b, low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (COLUMNS // 32),
-                values_ptr, entries_ptr, room, HALF, COLUMNS,
+                scores_of(b), low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (COLUMNS // 32),
+                values_ptr, entries_ptr, room, HALF, COLUMNS, WHOLE,
             )  # fmt: skip
     for stage in gl.static_range(STAGES + 1):
         mbarrier.invalidate(loaded.index(stage))

@@ -4,8 +4,8 @@
     to the row, the point is          s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
     to the point, the row is          s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
 
-    tile of rows      ROWS x STEP float16, tile of points COLUMNS x STEP, through `STAGES` buffers each
-    accumulator       ROWS x COLUMNS float32
+    tile of rows      ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
+    accumulator       ROWS x COLUMNS float32, or int32
 
 Rows are those of a batch; points are its own and those of all later batches, so that each product of two batches is
 computed once. What points are to rows is appended to the rows' lists (record.py). What rows are to points of later
@@ -21,7 +21,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.record import append_below, lowest_scores
+from tonari.exact.cuda.kernels.record import append_below, lowest_scores, never_rounded, scores_of
 
 _ALWAYS = tl.constexpr(-1e30)  # `low` of a point beyond range
 
@@ -29,7 +29,7 @@ _ALWAYS = tl.constexpr(-1e30)  # `low` of a point beyond range
 @triton.jit
 def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     """Append the points of whose limits a row's score is at or below; return the new counts [ROWS, 4]."""
     tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
@@ -39,7 +39,7 @@ def note_near(
     masks = tl.reshape(tl.where(near, bits[None, :], 0), (ROWS, COLUMNS // 8, 4, 2))
     mask = tl.sum(tl.sum(masks, 3), 1)  # [ROWS, 4]
     kept = tl.reshape(tl.where(near, scores, float("inf")), (ROWS, COLUMNS // 8, 4, 2))
-    nearest = tl.min(tl.min(kept, 3), 1)
+    nearest = never_rounded(tl.min(tl.min(kept, 3), 1), WHOLE)
     hit = mask != 0
     at = starts + noted
     tl.store(nearest_ptr + at, nearest, mask=hit)
@@ -60,6 +60,8 @@ def screen_mirrored_kernel(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
+    WHOLE: tl.constexpr = queries.dtype == tl.int8
+    SUMS: tl.constexpr = tl.int32 if WHOLE else tl.float32
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     part = tl.program_id(0) // row_tiles
     begin = first // COLUMNS + part * blocks_per_program
@@ -85,23 +87,23 @@ def screen_mirrored_kernel(
     noted = tl.zeros((ROWS, 4), tl.int32)
     for number in tl.range(begin, end, flatten=True):
         block = tl.cast(number, tl.int32)
-        scores = tl.zeros((ROWS, COLUMNS), tl.float32)
+        sums = tl.zeros((ROWS, COLUMNS), SUMS)
         for at in tl.range(0, width, STEP, num_stages=STAGES):
             first_column = tl.cast(at, tl.int32)
-            scores = tl.dot(
-                queries.load([first_row, first_column]), points.load([block * COLUMNS, first_column]).T, scores
-            )
+            q, x = queries.load([first_row, first_column]), points.load([block * COLUMNS, first_column])
+            sums = tl.dot(q, x.T, sums, out_dtype=SUMS)
+        scores = scores_of(sums)
         point = block * COLUMNS + column
         low = tl.load(low_ptr + point)
         e1, e2 = tl.load(e1_ptr + block), tl.load(e2_ptr + block)
-        lowest = lowest_scores(scores + low[None, :], norm, rest, e1, e2, ROWS, COLUMNS, GROUP)
+        lowest = lowest_scores(scores + low[None, :], norm, rest, e1, e2, ROWS, COLUMNS, GROUP, WHOLE)
         counts = append_below(
             lowest, counts, thresholds, block * 4, values_ptr, entries_ptr, places * room, room,
             ROWS, COLUMNS, GROUP, LISTED,
         )  # fmt: skip
         noted = note_near(
             scores + low_of_row[:, None], tl.load(limits_ptr + point), noted, places * blocks_per_program, block * 4,
-            nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, LISTED,
+            nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, LISTED, WHOLE,
         )  # fmt: skip
     tl.store(counts_ptr + row[:, None] * segments + segment, counts, mask=present[:, None])
     tl.store(noted_ptr + row[:, None] * segments + segment, noted, mask=present[:, None])

@@ -1,7 +1,7 @@
 """The screen for wide rows: both operands are streamed, STEP columns at a time.
 
-    tile of queries   ROWS x STEP float16, tile of points COLUMNS x STEP, through `STAGES` buffers each
-    accumulator       ROWS x COLUMNS float32; a block of COLUMNS points is COLUMNS / POINT_TILE tiles
+    tile of queries   ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
+    accumulator       ROWS x COLUMNS float32, or int32; a block of COLUMNS points is COLUMNS / POINT_TILE tiles
 
 The loops over columns and over blocks are flattened into one, so that the loads of the next block are in flight while
 the minima of this one are taken.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.record import append_below, lowest_scores, write_all
+from tonari.exact.cuda.kernels.record import append_below, lowest_scores, scores_of, write_all
 
 
 @triton.jit(do_not_specialize=["m", "n", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
@@ -23,6 +23,8 @@ def screen_wide_kernel(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, POINT_TILE: tl.constexpr, GROUP: tl.constexpr,
     LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
+    WHOLE: tl.constexpr = queries.dtype == tl.int8
+    SUMS: tl.constexpr = tl.int32 if WHOLE else tl.float32
     tl.static_assert(COLUMNS % POINT_TILE == 0, "a block is whole tiles of points")
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * blocks_per_program
@@ -42,20 +44,19 @@ def screen_wide_kernel(
         counts = tl.zeros((ROWS, 4), tl.int32)
     for number in tl.range(begin, end, flatten=True):
         block = tl.cast(number, tl.int32)
-        scores = tl.zeros((ROWS, COLUMNS), tl.float32)
+        sums = tl.zeros((ROWS, COLUMNS), SUMS)
         for at in tl.range(0, width, STEP, num_stages=STAGES):
             first_column = tl.cast(at, tl.int32)
-            scores = tl.dot(
-                queries.load([first_row, first_column]), points.load([block * COLUMNS, first_column]).T, scores
-            )
+            q, x = queries.load([first_row, first_column]), points.load([block * COLUMNS, first_column])
+            sums = tl.dot(q, x.T, sums, out_dtype=SUMS)
         point = block * COLUMNS + column
-        scores = scores + tl.load(low_ptr + point, mask=point < n, other=float("inf"))[None, :]
+        scores = scores_of(sums) + tl.load(low_ptr + point, mask=point < n, other=float("inf"))[None, :]
         # One bound for all tiles of the block: the largest of each error.
         tile = block * (COLUMNS // POINT_TILE) + tl.arange(0, COLUMNS // POINT_TILE)
         tile_present = tile * POINT_TILE < n
         e1 = tl.max(tl.load(e1_ptr + tile, mask=tile_present, other=0.0), 0)
         e2 = tl.max(tl.load(e2_ptr + tile, mask=tile_present, other=0.0), 0)
-        lowest = lowest_scores(scores, norm, rest, e1, e2, ROWS, COLUMNS, GROUP)
+        lowest = lowest_scores(scores, norm, rest, e1, e2, ROWS, COLUMNS, GROUP, WHOLE)
         if DENSE:
             write_all(
                 lowest, row, present, block * (COLUMNS // GROUP), groups, minima_ptr, minima_stride,

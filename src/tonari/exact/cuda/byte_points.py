@@ -1,0 +1,115 @@
+"""Points whose elements are whole numbers of a byte, such as the pixels of pictures, whatever their dtype is.
+
+Their products are those of int8, which matrix units multiply twice as fast as float16 and add without an error
+(docs/exactness.md, "Bytes"). Where float16 leaves thousands of rows to higher precisions, because its sums round,
+nothing but ties is left. The elements are shifted by a whole number, so that 0 to 255 become -128 to 127.
+
+    look    a sample of the rows: are they such numbers, and what is the shift?
+    pack    all rows; those that are not show in the errors that are measured, or are beyond range
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tonari.exact.cuda.batches import DevicePoints, Search
+from tonari.exact.cuda.form import SAMPLE_ROWS, DeviceForm, shifted_form
+from tonari.exact.cuda.plan import CudaPlan
+
+SHIFTS = (128, 0)  # of unsigned bytes, and of signed ones
+LARGEST_ERROR = 0.125  # of rows that are accepted: 0 up to 1024 columns if they are whole numbers, little beyond
+
+
+class BytePoints(DevicePoints):
+    """Prepared points on one GPU with packed copies in int8; for the parameters see :class:`DevicePoints`.
+
+    Parameters
+    ----------
+    form : DeviceForm
+        With a shift of ``SHIFTS`` as its centre.
+    shift : int
+
+    Attributes
+    ----------
+    exact : bool
+        Whether packed rows are the rows, shifted, so that all differences of rows are those of packed rows.
+    """
+
+    def __init__(self, points: Any, metric: str, form: DeviceForm, shift: int) -> None:
+        super().__init__(points, metric, "int8", form)
+        self.shift, self.exact = shift, False
+
+    def is_usable(self) -> bool:
+        """Whether every row is made of whole numbers of a byte; waits for the device."""
+        import torch
+
+        packed = self.packed("int8")
+        worst, lowest = torch.stack([packed.e1.amax(), packed.low.amin()]).tolist()
+        self.exact = worst == 0
+        return bool(worst <= LARGEST_ERROR and lowest > -1e29)
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries: in int8 if these are such numbers, too, for which it may wait."""
+        return ByteSearch(queries, self, in_int8(plan)) if self._holds(queries) else Search(queries, self, plan)
+
+    def without_data(self) -> BytePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        from tonari.cuda.rehearsal import without_data
+
+        twin = BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
+        twin.exact = self.exact
+        return twin
+
+    def _holds(self, queries: Any) -> bool:
+        return queries is self.points or queries.device.type == "meta" or self.shift in shifts_of(queries)
+
+
+class ByteSearch(Search):
+    """The state that all batches of a search in int8 share."""
+
+    prepared: BytePoints
+
+    def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
+        """Return packed rows for graphs if all are exact: their differences are the same, and they have fewer bytes."""
+        if first is None or not (self.is_graph and self.prepared.exact):
+            return super().refined_rows(queries, first)
+        rows = self.prepared.packed("int8").values[: len(self.prepared.points), : self.plan.d]
+        return rows[first : first + len(queries)], rows
+
+
+def byte_points(points: Any, plan: CudaPlan) -> BytePoints | None:
+    """Prepare points for a search in int8; None if their elements are not whole numbers of a byte.
+
+    Waits for the device.
+    """
+    if not plan.bytes_first:
+        return None
+    shifts = shifts_of(points)
+    if not shifts:
+        return None
+    form = shifted_form(plan.metric, plan.d, shifts[0], points.device)
+    made = BytePoints(points, plan.metric, form, shifts[0])
+    return made if made.is_usable() else None
+
+
+def shifts_of(rows: Any) -> list[int]:
+    """Return the shifts that bring the elements of some of the rows to whole numbers from -128 to 127.
+
+    Waits for the device.
+    """
+    import torch
+
+    sample = rows[:: -(-len(rows) // SAMPLE_ROWS)]
+    least, most = sample.aminmax()
+    whole = (sample == sample.round()).all() if sample.is_floating_point() else torch.ones_like(least)
+    low, high, is_whole = torch.stack([least.double(), most.double(), whole.double()]).tolist()
+    return [shift for shift in SHIFTS if is_whole and low >= shift - 128 and high <= shift + 127]
+
+
+def in_int8(plan: CudaPlan) -> CudaPlan:
+    """Return the plan whose first precision is int8; float16 is exact for such rows, too, and takes queries beyond."""
+    if plan.precisions[0] == "int8":
+        return plan
+    rest = [precision for precision in plan.precisions if precision != "split"]
+    return dataclasses.replace(plan, precisions=("int8", *(rest if "split" in plan.precisions else rest[-1:])))
