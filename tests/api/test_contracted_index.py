@@ -94,9 +94,9 @@ def test_what_pilot_rows_refuse_is_asked_once(rented: Any, levels: Any, monkeypa
     asked: list[int] = []
     choose = contracted_search.choose_contraction
 
-    def counted(points: Any, form: Any, k: int, m: int) -> Any:
+    def counted(points: Any, form: Any, k: int, m: int, columns: int) -> Any:
         asked.append(m)
-        return choose(points, form, k, m)
+        return choose(points, form, k, m, columns)
 
     monkeypatch.setattr(contracted_search, "choose_contraction", counted)
     points, queries = near_a_plane(N), near_a_plane(M, 7)

@@ -244,14 +244,17 @@ def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, size: int, m
     assert check_lists(lists, everything, thresholds) == 0
 
 
-@pytest.mark.parametrize("length", [384, 512, 768, 1024, 1152, 2816])
-def test_what_is_held_fits_in_shared_memory(length: int) -> None:
-    made = tiling_of(length)
+@pytest.mark.parametrize(
+    ("length", "tall"),
+    [*((length, False) for length in (384, 512, 768, 1024, 1152, 2816)), (640, True), (768, True), (1152, True)],
+)
+def test_what_is_held_fits_in_shared_memory(length: int, tall: bool) -> None:
+    made = tiling_of(length, tall=tall)
     assert made.stages >= held.LEAST_STAGES
-    each = held.ROWS * length + made.stages * POINT_TILE * tiles.STEP_BYTES + held.BESIDE
+    each = made.rows * length + made.stages * POINT_TILE * tiles.STEP_BYTES + held.BESIDE
     assert each <= held.OF_PROGRAM
     assert made.programs * (each + held.RESERVED) <= held.SHARED
-    assert made.programs * 32 * held.WARPS * held.REGISTERS <= 1 << 16
+    assert made.programs * 32 * made.warps * made.registers <= 1 << 16
     assert tiling_of(held.LARGEST_MIRRORED + tiles.STEP_BYTES).stages < held.LEAST_STAGES
 
 
@@ -273,10 +276,10 @@ types |= dict.fromkeys(("entries_ptr", "counts_ptr", "groups_ptr", "masks_ptr", 
 names = kernel.arg_names
 for size, length in ((2, 512), (2, 1536), (1, 768)):
     for mirrored in (False, True):
-        types |= {"queries": tile(held.ROWS, size), "points": tile(POINT_TILE, size)}
-        made = held.tiling_of(length)
-        constants = {"ROWS": held.ROWS, "COLUMNS": POINT_TILE, "STEP": tiles.STEP_BYTES // size, "STAGES": made.stages,
-                     "HELD": length // tiles.STEP_BYTES, "WARPS": held.WARPS, "MIRRORED": mirrored}
+        made = held.tiling_of(length, tall=mirrored and size == 1)
+        types |= {"queries": tile(made.rows, size), "points": tile(POINT_TILE, size)}
+        constants = {"ROWS": made.rows, "COLUMNS": POINT_TILE, "STEP": tiles.STEP_BYTES // size, "STAGES": made.stages,
+                     "HELD": length // tiles.STEP_BYTES, "WARPS": made.warps, "MIRRORED": mirrored}
         if not mirrored:
             constants |= dict.fromkeys(("shift_ptr", "limits_ptr", *held.NOTED))
         signature = {
@@ -284,10 +287,10 @@ for size, length in ((2, 512), (2, 1536), (1, 768)):
             for name in names
         }
         source = GluonASTSource(kernel, signature, {(names.index(name),): value for name, value in constants.items()})
-        options = {"num_warps": held.WARPS, "maxnreg": held.REGISTERS}
+        options = {"num_warps": made.warps, "maxnreg": made.registers}
         built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
         each = built.metadata.shared
-        beside = each - held.ROWS * length - made.stages * POINT_TILE * tiles.STEP_BYTES
+        beside = each - made.rows * length - made.stages * POINT_TILE * tiles.STEP_BYTES
         print(beside <= held.BESIDE, {1: ".s32.s8.s8", 2: ".f32.f16.f16"}[size] in built.asm["ptx"])
 """
 

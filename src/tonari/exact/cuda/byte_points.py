@@ -5,7 +5,7 @@ Their products are those of int8, which matrix units multiply twice as fast as f
 nothing but ties is left. The elements are shifted by a whole number, so that 0 to 255 become -128 to 127.
 
     look    a sample of the rows: are they such numbers, and what is the shift?
-    pack    all rows; those that are not show in the errors that are measured, or are beyond range
+    pack    all rows; those that are not show in the errors that are measured, or are beyond range: there must be none
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from tonari.exact.cuda.batches import DevicePoints, Search
 from tonari.exact.cuda.form import SAMPLE_ROWS, DeviceForm, shifted_form
-from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.plan import CudaPlan, usual_width
 
 SHIFTS = (128, 0)  # of unsigned bytes, and of signed ones
-LARGEST_ERROR = 0.125  # of rows that are accepted: 0 up to 1024 columns if they are whole numbers, little beyond
+BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a few that tie
 
 
 class BytePoints(DevicePoints):
@@ -29,25 +29,19 @@ class BytePoints(DevicePoints):
     form : DeviceForm
         With a shift of ``SHIFTS`` as its centre.
     shift : int
-
-    Attributes
-    ----------
-    exact : bool
-        Whether packed rows are the rows, shifted, so that all differences of rows are those of packed rows.
     """
 
     def __init__(self, points: Any, metric: str, form: DeviceForm, shift: int) -> None:
         super().__init__(points, metric, "int8", form)
-        self.shift, self.exact = shift, False
+        self.shift = shift
 
     def is_usable(self) -> bool:
-        """Whether every row is made of whole numbers of a byte; waits for the device."""
+        """Whether every row is exact (docs/exactness.md, "Bytes"); waits for the device."""
         import torch
 
         packed = self.packed("int8")
         worst, lowest = torch.stack([packed.e1.amax(), packed.low.amin()]).tolist()
-        self.exact = worst == 0
-        return bool(worst <= LARGEST_ERROR and lowest > -1e29)
+        return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries: in int8 if these are such numbers, too, for which it may wait."""
@@ -57,9 +51,7 @@ class BytePoints(DevicePoints):
         """Return what stands for these points in a rehearsal, on the device "meta"."""
         from tonari.cuda.rehearsal import without_data
 
-        twin = BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
-        twin.exact = self.exact
-        return twin
+        return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
 
     def _holds(self, queries: Any) -> bool:
         return queries is self.points or queries.device.type == "meta" or self.shift in shifts_of(queries)
@@ -71,8 +63,8 @@ class ByteSearch(Search):
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return packed rows for graphs if all are exact: their differences are the same, and they have fewer bytes."""
-        if first is None or not (self.is_graph and self.prepared.exact):
+        """Return packed rows for graphs: their differences are those of the rows themselves, in fewer bytes."""
+        if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
         rows = self.prepared.packed("int8").values[: len(self.prepared.points), : self.plan.d]
         return rows[first : first + len(queries)], rows
@@ -108,8 +100,13 @@ def shifts_of(rows: Any) -> list[int]:
 
 
 def in_int8(plan: CudaPlan) -> CudaPlan:
-    """Return the plan whose first precision is int8; float16 is exact for such rows, too, and takes queries beyond."""
+    """Return the plan whose first precision is int8; float16 is exact for such rows, too, and takes queries beyond.
+
+    Of the usual groups, those beside the nearest are for bounds that overlap, and most of them are left out.
+    """
     if plan.precisions[0] == "int8":
         return plan
     rest = [precision for precision in plan.precisions if precision != "split"]
-    return dataclasses.replace(plan, precisions=("int8", *(rest if "split" in plan.precisions else rest[-1:])))
+    rest = rest if "split" in plan.precisions else rest[-1:]
+    width = min(plan.width, plan.k + BESIDE) if plan.width <= usual_width(plan.k + 1) else plan.width
+    return dataclasses.replace(plan, precisions=("int8", *rest), width=width)

@@ -19,11 +19,15 @@ from tonari.exact.cuda.tiles import (
 )
 
 ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread: three programs fit with these
+TALL = (128, 8, 240)  # the same of two warpgroups, which share the points; one program fits
 PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where shared memory has room for them; buffers
 # Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
-# Bytes of the longest rows that are held: two programs fit up to 1024, and were timed up to 512.
-LARGEST, LARGEST_MIRRORED = 512, 2816
+# Bytes of the longest rows that are held: two programs fit up to 1024.
+LARGEST, LARGEST_MIRRORED = 1024, 2816
+# Bytes of rows of int8 from which on, and up to which, tall tiles are faster in a graph: products of as many bytes take
+# half as long as those of float16, and the points that they wait for as long.
+TALL_FROM, TALL_TO = 640, 1152
 # Outputs of the kernel for graphs (mirror.py); the others are lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
@@ -38,41 +42,47 @@ class HeldTiling:
         Buffers of points.
     programs : int
         That a multiprocessor runs at a time.
+    rows, warps, registers : int
+        Rows of a tile, warps of a program, and registers of a thread.
     """
 
     stages: int
     programs: int
+    rows: int = ROWS
+    warps: int = WARPS
+    registers: int = REGISTERS
 
     def split(self, m: int, n: int, first: int, device: Any) -> Split:
         """Divide the work of m rows and all of n points from number `first` on."""
         blocks = -(-n // POINT_TILE) - first // POINT_TILE
-        return fewest_parts(ROWS, POINT_TILE, -(-m // ROWS), blocks, device, programs=self.programs)
+        return fewest_parts(self.rows, POINT_TILE, -(-m // self.rows), blocks, device, programs=self.programs)
 
 
-def held_tiling(length: int, device: Any, *, mirrored: bool = False) -> HeldTiling | None:
-    """Return how packed rows of so many bytes are held on a device; None if they are not.
+def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool = False) -> HeldTiling | None:
+    """Return how packed rows of so many bytes are held on a device, `whole` ones of int8; None if they are not.
 
     Those of up to RESIDENT_BYTES have other kernels (screen.py), and so have wide ones, unless the screen is a
     graph's: then minima take so long that one warpgroup of a multiprocessor is as fast.
     """
     if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
         return None
-    return tiling_of(length)
+    return tiling_of(length, tall=mirrored and whole and TALL_FROM <= length <= TALL_TO)
 
 
-def tiling_of(length: int) -> HeldTiling:
-    """Return how rows of up to LARGEST_MIRRORED bytes are held on Hopper.
+def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
+    """Return how rows of up to LARGEST_MIRRORED bytes are held on Hopper; tall tiles have room for TALL_TO.
 
-    >>> tiling_of(512), tiling_of(1536)
-    (HeldTiling(stages=5, programs=2), HeldTiling(stages=5, programs=1))
+    >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
+    [(5, 2), (5, 1)]
     """
+    rows, warps, registers = TALL if tall else (ROWS, WARPS, REGISTERS)
 
     def stages(programs: int) -> int:
-        room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - ROWS * length
+        room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - rows * length
         return min(MOST_STAGES, room // (POINT_TILE * STEP_BYTES))
 
-    programs = PROGRAMS if stages(PROGRAMS) >= LEAST_STAGES else 1
-    return HeldTiling(stages(programs), programs)
+    programs = PROGRAMS if not tall and stages(PROGRAMS) >= LEAST_STAGES else 1
+    return HeldTiling(stages(programs), programs, rows, warps, registers)
 
 
 def launch_held(
@@ -102,7 +112,7 @@ def launch_held(
         screen_held_kernel,
         split.row_tiles * split.parts,
         {
-            "queries": swizzled(rows, ROWS, step),
+            "queries": swizzled(rows, tiling.rows, step),
             "points": swizzled(points.values, POINT_TILE, step),
             "low_ptr": points.low,
             "e1_ptr": points.e1,
@@ -122,14 +132,14 @@ def launch_held(
             "blocks_per_program": split.each,
         },
         constants={
-            "ROWS": ROWS,
+            "ROWS": tiling.rows,
             "COLUMNS": POINT_TILE,
             "STEP": step,
             "STAGES": tiling.stages,
             "HELD": width // step,
-            "WARPS": WARPS,
+            "WARPS": tiling.warps,
             "MIRRORED": NOTED[0] in terms,
         },
-        warps=WARPS,
-        registers=REGISTERS,
+        warps=tiling.warps,
+        registers=tiling.registers,
     )

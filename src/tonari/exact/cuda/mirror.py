@@ -38,7 +38,7 @@ from tonari.select.cuda.survivors import power_of_two
 
 ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
 LEAST_STREAMED = 1024  # bytes of such rows from which on one product for both is faster
-SLOTS = 16  # entries of a row that are handed over at a time
+SLOTS, NOTE_WARPS = 32, 4  # entries of a row that are handed over at a time
 MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
 TILES = 128  # of a batch whose errors are compared at a time
 
@@ -100,6 +100,7 @@ class Mirror:
 
         n, device = points.n, points.low.device
         self.points, self.sample = points, sample
+        self.whole = points.values.element_size() == 1
         self.thresholds, self.norm, self.rest = (torch.empty(n, dtype=torch.float32, device=device) for _ in range(3))
         self.values = torch.full((n, slots), float("inf"), dtype=torch.float32, device=device)
         self.rows = torch.empty((n, slots), dtype=torch.int32, device=device)
@@ -130,7 +131,7 @@ class Mirror:
 
         device, n = self.values.device, self.points.n
         m = len(queries.values)
-        held = held_tiling(row_bytes(queries.values), device, mirrored=True)
+        held = held_tiling(row_bytes(queries.values), device, mirrored=True, whole=self.whole)
         split = _split(m, n, first, device) if held is None else held.split(m, n, first, device)
         lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
         shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
@@ -206,6 +207,7 @@ class Mirror:
                 "thresholds_ptr": self.thresholds,
                 "norm_ptr": self.norm,
                 "rest_ptr": self.rest,
+                "low_ptr": points.low,
                 "e1_ptr": points.e1,
                 "e2_ptr": points.e2,
                 "limits_ptr": limits,
@@ -213,7 +215,7 @@ class Mirror:
                 "m": m,
                 "n": points.n,
             },
-            constants={"POINT_TILE": POINT_TILE, "TILES": TILES},
+            constants={"POINT_TILE": POINT_TILE, "TILES": TILES, "WHOLE": self.whole},
             warps=4,
         )
         return limits
@@ -229,6 +231,7 @@ class Mirror:
                 "thresholds_ptr": self.thresholds,
                 "norm_ptr": self.norm,
                 "rest_ptr": self.rest,
+                "low_ptr": self.points.low,
                 "e1_ptr": self.points.e1,
                 "e2_ptr": self.points.e2,
                 "values_ptr": self.values,
@@ -244,8 +247,9 @@ class Mirror:
                 "POINT_TILE": POINT_TILE,
                 "SEGMENTS": power_of_two(4 * split.parts),
                 "SLOTS": SLOTS,
+                "WHOLE": self.whole,
             },
-            warps=4,
+            warps=NOTE_WARPS,
         )
 
 

@@ -9,6 +9,9 @@ has its score at or below the limit. The screen notes the latter, in lists of th
 lists of the points, by one program per row, SLOTS entries at a time, and of each entry all LISTED points of which its
 mask has some. A point's next place is what an atomic counter returns, so that entries are in any order; those that find
 no room are counted.
+
+Of int8, where all rows are exact, `low` of the point is added to scores and limits, and taken off again here. They are
+squared distances then: the lowest of some points tells more of each, and below 2^24 none is rounded.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.groups import member_column
+from tonari.exact.cuda.kernels.record import COUNTED
 
 _RAISED = tl.constexpr(2.0**-21)
 _LARGEST = tl.constexpr(1e30)  # a threshold at most, so that sums of it are finite
@@ -25,7 +29,7 @@ _LARGEST = tl.constexpr(1e30)  # a threshold at most, so that sums of it are fin
 @triton.jit(do_not_specialize=["first", "m", "n"])
 def limits_kernel(
     # inputs
-    thresholds_ptr, norm_ptr, rest_ptr, e1_ptr, e2_ptr,
+    thresholds_ptr, norm_ptr, rest_ptr, low_ptr, e1_ptr, e2_ptr,
     # output: float32 [tiles of points][POINT_TILE], -inf for points that are of no later batch
     limits_ptr,
     # shapes: the batch is rows `first` to `first + m` of n
@@ -33,6 +37,7 @@ def limits_kernel(
     # constants
     POINT_TILE: tl.constexpr,
     TILES: tl.constexpr,
+    WHOLE: tl.constexpr,  # scores of int8
 ):  # fmt: skip
     e1 = tl.zeros([TILES], tl.float32)
     e2 = tl.zeros([TILES], tl.float32)
@@ -47,14 +52,18 @@ def limits_kernel(
     bound = tl.load(norm_ptr + point, mask=later, other=0.0) * tl.max(e1, 0)
     bound += tl.load(rest_ptr + point, mask=later, other=0.0) * tl.max(e2, 0)
     threshold = tl.minimum(threshold, _LARGEST)
-    limit = threshold + bound + (tl.abs(threshold) + bound) * _RAISED
+    if WHOLE:
+        square = threshold + tl.load(low_ptr + point, mask=later, other=0.0)
+        limit = square + bound + tl.where(square < COUNTED, 0.5, square * _RAISED)
+    else:
+        limit = threshold + bound + (tl.abs(threshold) + bound) * _RAISED
     tl.store(limits_ptr + point, tl.where(later, limit, -float("inf")))
 
 
 @triton.jit(do_not_specialize=["first", "segments", "segment_room", "room"])
 def note_kernel(
     # inputs: what screen_mirrored.py noted, and what is known of points and rows
-    nearest_ptr, groups_ptr, masks_ptr, noted_ptr, thresholds_ptr, norm_ptr, rest_ptr, e1_ptr, e2_ptr,
+    nearest_ptr, groups_ptr, masks_ptr, noted_ptr, thresholds_ptr, norm_ptr, rest_ptr, low_ptr, e1_ptr, e2_ptr,
     # outputs: float32 and int32 [point][room], int32 [point]
     values_ptr, rows_ptr, counts_ptr,
     # shapes
@@ -64,6 +73,7 @@ def note_kernel(
     POINT_TILE: tl.constexpr,
     SEGMENTS: tl.constexpr,
     SLOTS: tl.constexpr,
+    WHOLE: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     number = first + tl.program_id(0)
@@ -88,7 +98,10 @@ def note_kernel(
         point = member_column(group[:, None], member, LISTED, POINT_TILE)
         bound = tl.load(norm_ptr + point, mask=near, other=0.0) * e1
         bound += tl.load(rest_ptr + point, mask=near, other=0.0) * e2
-        value = nearest[:, None] - bound
+        score = nearest[:, None]
+        if WHOLE:
+            score = score - tl.load(low_ptr + point, mask=near, other=0.0)
+        value = score - bound
         near = near & (value <= tl.load(thresholds_ptr + point, mask=near, other=0.0))
         place = tl.atomic_add(counts_ptr + point, 1, mask=near, sem="relaxed")
         fits = near & (place < room)

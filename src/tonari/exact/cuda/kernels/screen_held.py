@@ -153,6 +153,8 @@ def screen_held_kernel(
         )  # fmt: skip
         if MIRRORED:
             limits = gl.convert_layout(limits_here, by_column)
+            if WHOLE:  # squared distances
+                scores += low[None, :]
             noted = note_near(
                 scores + low_of_row[:, None], limits, noted, places * blocks_per_program, block * (COLUMNS // 32),
                 nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, WHOLE,

@@ -4,6 +4,9 @@
     to the row, the point is          s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
     to the point, the row is          s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
 
+Of int8, s + low(row) + low(point) is noted (kernels/note.py).
+
+
     tile of rows      ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
     accumulator       ROWS x COLUMNS float32, or int32
 
@@ -101,6 +104,8 @@ def screen_mirrored_kernel(
             lowest, counts, thresholds, block * 4, values_ptr, entries_ptr, places * room, room,
             ROWS, COLUMNS, GROUP, LISTED,
         )  # fmt: skip
+        if WHOLE:  # squared distances
+            scores += low[None, :]
         noted = note_near(
             scores + low_of_row[:, None], tl.load(limits_ptr + point), noted, places * blocks_per_program, block * 4,
             nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, LISTED, WHOLE,
