@@ -104,7 +104,7 @@ def test_no_case_was_lost() -> None:
         "consumers": 8,
         "contraction": 5,
         "exact_cpu": 19,
-        "exact_cuda": 31 + 2,
+        "exact_cuda": 32 + 2,
         "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,

@@ -229,7 +229,7 @@ def test_batches_out_of_turn(device: str) -> None:
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sample thresholds of graphs of any size; the first row of each mirrored batch."""
     monkeypatch.setattr(chooser, "LEAST_ROWS", 1)
-    monkeypatch.setattr(chooser, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=256))
+    monkeypatch.setattr(chooser, "sample_for", lambda n, width, group, cost=0: Sample(stride=2, rank=6, capacity=256))
     monkeypatch.setattr(chooser, "sample_within", lambda n, width, group, sample, slots: sample)
     firsts: list[int] = []
     screened = mirror.Mirror.screened
@@ -403,7 +403,7 @@ def test_what_a_batch_notes_is_planned(n: int, batch: int, monkeypatch: pytest.M
 
 def test_plans_have_room_for_what_is_noted() -> None:
     plan = planned(10**6, 768, 100 * GB)
-    assert plan.mirrored_slots >= 1024
+    assert plan.mirrored_slots >= 512
     without = exact_cuda(10**6, 10**6, 768, 10, devices=("cuda:0",), free_bytes=100 * GB)
     assert without.mirrored_slots == 0
     assert plan.working_bytes - without.working_bytes >= mirror.noted_bytes(

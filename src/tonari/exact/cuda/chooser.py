@@ -12,7 +12,15 @@ from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.mirror import Mirror, is_faster
 from tonari.exact.cuda.pack import PackedPoints, PackedQueries, packed_row_bytes
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.sampling import LEAST_ROWS, FirstAttempt, Sample, sample_for, sample_like, sample_within
+from tonari.exact.cuda.sampling import (
+    LEAST_ROWS,
+    NOTED_COST,
+    FirstAttempt,
+    Sample,
+    sample_for,
+    sample_like,
+    sample_within,
+)
 from tonari.exact.cuda.screen import screen, screen_below, slots_of
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
 from tonari.exact.cuda.screened import AllMinima, Listed, Mirrored
@@ -81,7 +89,7 @@ class Chooser:
         import torch
 
         slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
-        sample = self.sample(width)
+        sample = None if self.sample(width) is None else sample_for(points.n, width, self.plan.group, NOTED_COST)
         if not slots or sample is None or not is_faster(row_bytes(points.values), points.low.device):
             return
         sample = sample_within(points.n, width, self.plan.group, sample, slots)

@@ -25,9 +25,9 @@ PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where share
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
 # Bytes of the longest rows that are held: two programs fit up to 1024.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
-# Bytes of rows of int8 from which on, and up to which, tall tiles are faster in a graph: products of as many bytes take
-# half as long as those of float16, and the points that they wait for as long.
-TALL_FROM, TALL_TO = 640, 1152
+# Bytes up to which tall tiles hold rows, which are faster for graphs of int8: a tile's products take half as long as
+# those of float16, and the points that they wait for come as slowly.
+TALL_TO = 1152
 # Outputs of the kernel for graphs (mirror.py); the others are lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
@@ -66,7 +66,7 @@ def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool
     """
     if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
         return None
-    return tiling_of(length, tall=mirrored and whole and TALL_FROM <= length <= TALL_TO)
+    return tiling_of(length, tall=mirrored and whole and length <= TALL_TO)
 
 
 def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:

@@ -13,7 +13,7 @@ from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.mirror import may_mirror, noted_bytes
 from tonari.exact.cuda.pack import packed_row_bytes
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
-from tonari.exact.cuda.sampling import LEAST_ROWS, sample_for, sample_within
+from tonari.exact.cuda.sampling import LEAST_ROWS, NOTED_COST, sample_for, sample_within
 from tonari.select.cuda.order import MERGE_BYTES
 
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
@@ -27,6 +27,7 @@ SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhood
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
+MIRRORED_LONGER = 2  # times as long are their batches: their screens become short, and launches stay as many
 MIRRORED_BATCHES = 4  # fewest batches of a graph in which rows and points are compared once for both
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
 _SHORT = 16  # columns of a row that is not short
@@ -188,15 +189,19 @@ class CudaNeeds:
         0 if rows and points are not compared once for both: where they are not the same rows on one device, where
         products take no longer than their minima, or where `room` bytes are too few.
         """
-        graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
-        if not graph or batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
+        if batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
             return 0
-        usual = sample_for(self.n, self.width, self.group)
-        if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
+        usual = sample_for(self.n, self.width, self.group, NOTED_COST)
+        if usual is None or not self._is_mirrored(slabs):
             return 0
         left = room - noted_bytes(self.n, 0, batch)
         slots = min(usual.capacity, max(0, left) // (noted_bytes(self.n, 1, batch) - noted_bytes(self.n, 0, batch)))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
+
+    def _is_mirrored(self, slabs: Slabs) -> bool:
+        """Whether this is a graph whose rows and points are compared once for both, if there is room for it."""
+        graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
+        return graph and may_mirror(packed_row_bytes(self.screened, self.precisions[0]))
 
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
@@ -206,7 +211,8 @@ class CudaNeeds:
         tiles = -(-self.m // LEAST_BATCH)
         if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
             tiles = -(-tiles // LEAST_BATCHES)
-        wanted = min(tiles, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
+        most = MINIMA_BYTES * (MIRRORED_LONGER if self._is_mirrored(slabs) else 1)
+        wanted = min(tiles, most // (4 * self.groups(slabs) * LEAST_BATCH))
         wanted = max(1, wanted) * LEAST_BATCH
         if room >= LEAST_BATCH:
             room = room // LEAST_BATCH * LEAST_BATCH

@@ -38,7 +38,7 @@ from tonari.select.cuda.survivors import power_of_two
 
 ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
 LEAST_STREAMED = 1024  # bytes of such rows from which on one product for both is faster
-SLOTS, NOTE_WARPS = 32, 4  # entries of a row that are handed over at a time
+SLOTS, NOTE_WARPS = 64, 4  # entries of a row that are handed over at a time
 MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
 TILES = 128  # of a batch whose errors are compared at a time
 

@@ -29,6 +29,7 @@ LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the 
 LARGEST_MEAN = 100.0  # nearest points in the sample: more do not improve the threshold, and sums below would underflow
 # Relative costs, from timings on an H100, of screening one more point and of one more slot in a list.
 SCREEN_COST, SLOT_COST = 1.0, 12.0
+NOTED_COST = 48.0  # the same of a slot in a list of a graph, for what earlier batches note with atomics (mirror.py)
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ class FirstAttempt(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def sample_for(n: int, wanted: int, group: int) -> Sample | None:
+def sample_for(n: int, wanted: int, group: int, slot_cost: float = SLOT_COST) -> Sample | None:
     """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
 
-    >>> sample_for(1_000_000, 10, 8)
-    Sample(stride=64, rank=4, capacity=1024, least_slots=0)
+    >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, NOTED_COST)
+    (Sample(stride=64, rank=4, capacity=1024, least_slots=0), Sample(stride=32, rank=5, capacity=576, least_slots=0))
     >>> sample_for(10_000, 10, 8) is None
     True
     """
@@ -85,7 +86,7 @@ def sample_for(n: int, wanted: int, group: int) -> Sample | None:
         stride *= 2
     while n // stride >= LEAST_SAMPLE:
         sample = _sample_at(stride, wanted)
-        cost = SCREEN_COST * n / stride + SLOT_COST * sample.capacity
+        cost = SCREEN_COST * n / stride + slot_cost * sample.capacity
         if _fits(sample, n, group) and (best is None or cost < best[0]):
             best = cost, sample
         stride *= 2
