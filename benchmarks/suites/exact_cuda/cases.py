@@ -124,6 +124,7 @@ SUITE = Suite(
             cost=25.0,
             gigabytes=12.0,
         ),
+        _contracted("patches", TEN_THOUSAND, 768, cost=40.0),
         _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
         _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
         *_cold(),
@@ -155,7 +156,6 @@ SUITE = Suite(
         _in_host_memory("contracted-host-6m", 6, cost=60.0, gigabytes=20.0),
         _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
         _contracted("patches", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.0, "H200"),)),
-        _contracted("patches", TEN_THOUSAND, 768, cost=40.0),
         _contracted("slow topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(2.2, "H200"),)),
         _contracted(
             "topics", TEN_THOUSAND, 768, cost=62.0, prepared=True, metric="cosine", bars=(seconds(14e-3, "H200"),)

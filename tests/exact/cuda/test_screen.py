@@ -199,6 +199,19 @@ def test_groups_share_out_the_columns(group: int) -> None:
     assert sorted(columns.ravel()) == list(range(3 * POINT_TILE))
 
 
+@pytest.mark.parametrize(
+    ("batch", "count", "expected"),
+    [(8576, 132, 8448), (4224, 132, 4224), (4223, 132, 4223), (9000, 108, 6912), (6000, 46, 5888), (300, 1, 256)],
+)
+def test_batches_whose_tiles_are_shared_evenly(
+    batch: int, count: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiles, "multiprocessors", lambda device: count)
+    made = tiles.even_batch(batch, torch.device("cpu"))
+    assert made == expected
+    assert made == batch or (made % POINT_TILE == 0 and 4 * made % (POINT_TILE * count) == 0)
+
+
 def skip_unless_hopper() -> None:
     """Gluon's kernels are written for the matrix units of that generation, and other cards never launch them."""
     if not tiles.is_hopper(torch.device("cuda:0")):

@@ -209,6 +209,11 @@ class Search:
         """The sample for the current width."""
         return self.chooser.sample(self.width)
 
+    @property
+    def query_batch(self) -> int:
+        """The queries of a batch."""
+        return self.chooser.query_batch
+
     def first_attempt(self) -> FirstAttempt | None:
         """Return what searches among some of the points share with the first attempt; None if that has no sample."""
         return self.chooser.first_attempt(self.least_width)

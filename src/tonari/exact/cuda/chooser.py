@@ -62,6 +62,11 @@ class Chooser:
         if not self.elementwise:
             check_matrix_units(prepared.form.centre.device)
 
+    @property
+    def query_batch(self) -> int:
+        """The rows of a batch."""
+        return self.plan.query_batch if self.mirror is None else self.mirror.batch
+
     def sample(self, width: int) -> Sample | None:
         """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
         if self.elementwise:

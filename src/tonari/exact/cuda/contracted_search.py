@@ -139,6 +139,11 @@ class ContractedSearch(Search):
         self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
 
+    @property
+    def query_batch(self) -> int:
+        """The queries of a batch."""
+        return self.contracted.chooser.query_batch
+
     def first_attempt(self) -> None:
         """Return None: searches among some of the points screen all dimensions."""
 

@@ -189,19 +189,15 @@ class CudaNeeds:
         0 if rows and points are not compared once for both: where they are not the same rows on one device, where
         products take no longer than their minima, or where `room` bytes are too few.
         """
-        if batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
+        graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
+        if not graph or batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
             return 0
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
-        if usual is None or not self._is_mirrored(slabs):
+        if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
         left = room - noted_bytes(self.n, 0, batch)
         slots = min(usual.capacity, max(0, left) // (noted_bytes(self.n, 1, batch) - noted_bytes(self.n, 0, batch)))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
-
-    def _is_mirrored(self, slabs: Slabs) -> bool:
-        """Whether this is a graph whose rows and points are compared once for both, if there is room for it."""
-        graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
-        return graph and may_mirror(packed_row_bytes(self.screened, self.precisions[0]))
 
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
@@ -211,8 +207,7 @@ class CudaNeeds:
         tiles = -(-self.m // LEAST_BATCH)
         if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
             tiles = -(-tiles // LEAST_BATCHES)
-        most = MINIMA_BYTES * (MIRRORED_LONGER if self._is_mirrored(slabs) else 1)
-        wanted = min(tiles, most // (4 * self.groups(slabs) * LEAST_BATCH))
+        wanted = min(tiles, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         wanted = max(1, wanted) * LEAST_BATCH
         if room >= LEAST_BATCH:
             room = room // LEAST_BATCH * LEAST_BATCH

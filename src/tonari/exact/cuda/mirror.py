@@ -28,6 +28,7 @@ from tonari.exact.cuda.tiles import (
     Lists,
     Split,
     blocks_of,
+    even_batch,
     fewest_parts,
     lists_for,
     room_of,
@@ -76,7 +77,7 @@ class Mirror:
     slots : int
         Room of a row for what earlier batches note for it.
     batch : int
-        Rows of a batch.
+        Rows of a batch at most.
     pack : callable(slice)
         Packs some rows, as queries.
     threshold : callable(PackedQueries)
@@ -85,6 +86,8 @@ class Mirror:
     Attributes
     ----------
     sample : Sample
+    batch : int
+        Rows of a batch.
     """
 
     def __init__(
@@ -101,12 +104,13 @@ class Mirror:
         n, device = points.n, points.low.device
         self.points, self.sample = points, sample
         self.whole = points.values.element_size() == 1
+        self.batch = even_batch(batch, device)
         self.thresholds, self.norm, self.rest = (torch.empty(n, dtype=torch.float32, device=device) for _ in range(3))
         self.values = torch.full((n, slots), float("inf"), dtype=torch.float32, device=device)
         self.rows = torch.empty((n, slots), dtype=torch.int32, device=device)
         self.counts = torch.zeros(n, dtype=torch.int32, device=device)
         self._next = 0
-        for some in to_visit(cut(n, batch), device):
+        for some in to_visit(cut(n, self.batch), device):
             packed = pack(some)
             self.thresholds[some] = threshold(packed)
             self.norm[some], self.rest[some] = packed.norm, packed.rest

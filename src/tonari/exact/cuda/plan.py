@@ -17,7 +17,7 @@ from tonari.cuda.memory import SPARE, available
 from tonari.exact.cuda.choices import PRECISIONS, ROUTES, divisions, fit, on_route, share
 from tonari.exact.cuda.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
-from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
 from tonari.exact.cuda.mirror import noted_bytes
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
@@ -301,12 +301,16 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
-    working = needs.working_bytes(slabs, batch)
-    room = budget - needs.total_bytes(slabs, batch)
     whole = slabs.route == "resident" and problem.n >= _LEAST_OF_SUBSETS and not needs.several
-    subsets = whole and needs.subset_bytes() <= room
-    working += needs.subset_bytes() * subsets
-    slots = needs.mirrored_slots(slabs, batch, room - needs.subset_bytes() * subsets)
+    longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
+    for times in sorted(longer, reverse=True):
+        room = budget - needs.total_bytes(slabs, times * batch)
+        subsets = whole and needs.subset_bytes() <= room
+        slots = needs.mirrored_slots(slabs, times * batch, room - needs.subset_bytes() * subsets)
+        if slots:
+            batch *= times
+            break
+    working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
     working += noted_bytes(problem.n, slots, batch) if slots else 0
     return CudaPlan(
         n=problem.n,

@@ -102,7 +102,7 @@ def _search(begun: Search, m: int, self_join: bool) -> Neighbors:
     if own is not None:
         begun.begin_mirror()
     found = []
-    for rows in to_visit(cut(m, begun.plan.query_batch), torch.device("meta")):
+    for rows in to_visit(cut(m, begun.query_batch), torch.device("meta")):
         ids = None if own is None else own[rows]
         found.append(begun.first_batch(begun.queries[rows], ids, rows.start)[0])
     return found[0]

@@ -104,18 +104,19 @@ def search_on_device(
     if own is not None:
         search.begin_mirror()
     pending: deque[tuple[Any, int]] = deque()
+    batch = search.query_batch
 
     def work(rows: slice) -> None:
         ids = None if own is None else own[rows]
         answer.put(rows, *search.first_batch(queries[rows], ids, rows.start))
-        event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
+        event = torch.cuda.Event() if device.type == "cuda" and m > batch else None
         if event is not None:
             event.record()
         pending.append((event, (rows.stop - rows.start) * n))
         if len(pending) > IN_FLIGHT:
             _wait(pending, bar)
 
-    in_batches(m, plan.query_batch, work, planned=plan.total_bytes)
+    in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
     while pending:

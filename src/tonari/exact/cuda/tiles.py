@@ -112,6 +112,17 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
+def even_batch(batch: int, device: Any) -> int:
+    """Return the most rows, `batch` or less, whose tiles all multiprocessors of a device share evenly.
+
+    With tiles of 64 or 128 rows, and as many parts of the points as it takes, no round of programs is then a short one.
+    A batch that is too short for that is returned as it is.
+    """
+    count = multiprocessors(device)
+    step = POINT_TILE * count // math.gcd(count, 4)
+    return batch // step * step or batch
+
+
 def blocks_of(x: Any, rows: int, columns: int) -> Any:
     """Return a tensor descriptor for loading blocks of a matrix by TMA; beyond its edges it reads zeros."""
     from triton.tools.tensor_descriptor import TensorDescriptor
