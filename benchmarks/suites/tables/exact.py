@@ -112,18 +112,26 @@ TABLES: dict[str, Table] = {
         columns=(
             Column("tonari", seconds(bold=True)),
             Column("all columns", against(who="tonari, form_dim full")),
-            Column("float16", against(who="tonari, float16")),
         ),
         lines=(
             Line("graph, filter responses, 1,000,000 × 960", {"case": "contracted-graph-gist", **CHOSEN, **H200}),
             Line("the same, topics, 1,000,000 × 768", {"case": "contracted-graph-topics", **CHOSEN, **H200}),
             Line("the same, slow topics", {"case": "contracted-graph-slow-topics", **CHOSEN, **H200}),
-            Line("the same, patches of photographs, in int8", {"case": "contracted-graph-patches", **CHOSEN, **H200}),
-            Line("10,000 × 1,000,000 × 768, patches, in int8", {"case": "contracted-patches", **CHOSEN, **H200}),
             Line(
                 "10,000 × 1,000,000 × 768, topics, cosine, an `Index` that has been searched 84 times",
                 {"case": "contracted-topics", "who": "tonari Index", **H200},
             ),
+        ),
+    ),
+    "exact-bytes-cuda": Table(
+        where={"suite": "exact_cuda"},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("beginning with float16", against(who="tonari, float16")),
+        ),
+        lines=(
+            Line("graph, 1,000,000 × 768", {"case": "contracted-graph-patches", **CHOSEN, **H200}),
+            Line("search, 10,000 × 1,000,000 × 768", {"case": "contracted-patches", **CHOSEN, **H200}),
         ),
     ),
     "exact-h100": Table(
