@@ -531,8 +531,8 @@ _CUDA = (
     Fault(
         "exact-cuda-rehearsed-batches",
         "src/tonari/exact/cuda/rehearse.py",
-        'to_visit(cut(m, begun.plan.query_batch), torch.device("meta"))',
-        "cut(m, begun.plan.query_batch)[:1]",
+        'to_visit(cut(m, begun.query_batch), torch.device("meta"))',
+        "cut(m, begun.query_batch)[:1]",
         "only the first batch is rehearsed: kernels of later ones are compiled one by one",
         ("tests/exact/cuda/test_rehearse.py::test_a_rehearsal_launches_what_the_search_launches",),
     ),
