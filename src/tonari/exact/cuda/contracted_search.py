@@ -79,7 +79,7 @@ class ContractedPoints(Copied):
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
         if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
-            return Search(queries, self.in_all_dimensions(plan), plan)
+            return self.in_all_dimensions(plan).begin(queries, plan)
         return ContractedSearch(queries, self, plan)
 
     def without_data(self) -> ContractedPoints:

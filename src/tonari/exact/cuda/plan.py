@@ -33,7 +33,7 @@ PILOT = "pilot"  # the form_dim that pilot rows choose
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
-_BYTES_SECONDS = 5e-3  # the same of one that looks whether elements are bytes, in 0.2 ms
+_BYTES_SECONDS = 0.02  # least seconds of a search that looks whether elements are bytes, for which it waits twice
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
 # Searches whose first attempt takes two launches (few.py), on an H100 about 15 µs beside reading the packed points.
 # The usual launches take 45 µs beside that, and two or three times the work on the host.
@@ -72,7 +72,7 @@ class CudaPlan(Plan):
     group : int
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
-        Groups of a row that are refined at first.
+        Groups of a row that are refined at first, fewer in int8.
     contracted_width : int
         The groups among which contracted rows at first look for those near a row; 0 if none are contracted.
     query_batch : int
