@@ -21,10 +21,10 @@ pytestmark = [needs_torch]
 if HAS_TORCH:
     import torch
 
+    from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch, mirror
     from tonari.exact.cuda.batches import DevicePoints
     from tonari.exact.cuda.byte_points import BytePoints, byte_points, in_int8, shifts_of
-    from tonari.exact.cuda.contracted_search import ContractedPoints
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
     from tonari.exact.report import Report
 
@@ -153,6 +153,15 @@ def test_errors_of_other_rows_are_measured(noise: float, monkeypatch: pytest.Mon
     assert report.rows_by_precision.get("int8", 0) < M
 
 
+def test_graphs_in_batches() -> None:
+    """Values come from the packed rows of each batch."""
+    points = rows_of_bytes(N)
+    p = tensor(points)
+    found, report, _ = search(p, p, plan(p, p, self_join=True, query_batch=128), self_join=True)
+    assert_same_neighbors(found, brute(points, points, K, self_ids=np.arange(N)))
+    assert report.rows_by_precision.get("int8", 0) > N // 2
+
+
 def test_graphs_with_copies() -> None:
     points = rows_of_bytes(N)
     points[40:90] = points[40]
@@ -161,7 +170,7 @@ def test_graphs_with_copies() -> None:
     assert made.copies_first
     found, report, prepared = search(p, p, made, self_join=True)
     assert isinstance(prepared.searched, BytePoints)
-    assert report.rows_by_precision["copies"] == 50 - 4 + 0
+    assert report.rows_by_precision["copies"] == 50 - 4
     assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
 
 
@@ -230,12 +239,24 @@ def test_a_contraction_has_to_be_faster_than_int8(monkeypatch: pytest.MonkeyPatc
     assert asked == [50, 99]  # the second search is too short
 
 
-def test_without_data() -> None:
+def test_a_rehearsal_is_in_int8_too() -> None:
     p = tensor(rows_of_bytes(N))
     made = plan(p, p)
     prepared = prepare_resident_once(p, made)
-    assert isinstance(prepared, BytePoints)
-    assert not isinstance(prepared, ContractedPoints)
+    with rehearsing(Card((9, 0), 132)):
+        twin = prepared.without_data()
+        begun = twin.begin(twin.points, made)
+    assert isinstance(twin, BytePoints)
+    assert twin.points.device.type == twin.form.centre.device.type == "meta"
+    assert begun.plan == prepared.begin(p, made).plan == in_int8(made)
+
+
+def test_no_copy_is_kept_that_the_plan_does_not_count() -> None:
+    """Queries that are no bytes begin with float16: then there is no copy in int8 beside."""
+    p = tensor(rows_of_bytes(N))
+    prepared = prepare_resident_once(p, plan(p, p))
+    prepared.begin(p + 0.5, plan(p, p))
+    assert not prepared._copies._made
 
 
 @on_gpu

@@ -22,7 +22,7 @@ from tests.helpers.plans import exact_cuda
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cuda import held, mirror, tiles
 from tonari.exact.cuda.groups import POINT_TILE, members
-from tonari.exact.cuda.sampling import Sample
+from tonari.exact.cuda.sampling import NOTED_COST, Sample, sample_for
 from tonari.exact.report import Report
 from tonari.metrics.reference import brute
 
@@ -399,6 +399,16 @@ def test_what_a_batch_notes_is_planned(n: int, batch: int, monkeypatch: pytest.M
     assert split.parts > 1
     kept = mirror.noted_bytes(n, 0, 0)
     assert mirror.noted_bytes(n, 0, batch) - kept >= 12 * batch * 4 * split.parts * split.each
+
+
+def test_plans_have_room_for_the_sample_of_a_graph() -> None:
+    """Its thresholds take more points than those of other searches."""
+    given: dict[str, Any] = {"devices": ("cuda:0",), "free_bytes": 100 * GB, "query_batch": 4224, "form_dim": "full"}
+    made, without = (exact_cuda(10**6, 10**6, 768, 10, self_join=graph, **given) for graph in (True, False))
+    assert made.query_batch == 4224  # not longer, as it is asked for
+    sample = sample_for(10**6, made.width, made.group, NOTED_COST)
+    noted = mirror.noted_bytes(10**6, made.mirrored_slots, 4224)
+    assert made.working_bytes - without.working_bytes >= noted + 10**6 // sample.stride * 768 * 2
 
 
 def test_plans_have_room_for_what_is_noted() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from tonari.cuda.rehearsal import without_data
 from tonari.exact.cuda.batches import DevicePoints, Search
 from tonari.exact.cuda.form import SAMPLE_ROWS, DeviceForm, shifted_form
 from tonari.exact.cuda.plan import CudaPlan, usual_width
@@ -45,12 +46,13 @@ class BytePoints(DevicePoints):
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries: in int8 if these are such numbers, too, for which it may wait."""
-        return ByteSearch(queries, self, in_int8(plan)) if self._holds(queries) else Search(queries, self, plan)
+        if self._holds(queries):
+            return ByteSearch(queries, self, in_int8(plan))
+        self.forget("int8")  # the plan has no room for it beside the usual copies
+        return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
         """Return what stands for these points in a rehearsal, on the device "meta"."""
-        from tonari.cuda.rehearsal import without_data
-
         return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
 
     def _holds(self, queries: Any) -> bool:

@@ -13,7 +13,7 @@ from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.mirror import may_mirror, noted_bytes
 from tonari.exact.cuda.pack import packed_row_bytes
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
-from tonari.exact.cuda.sampling import LEAST_ROWS, NOTED_COST, sample_for, sample_within
+from tonari.exact.cuda.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
 from tonari.select.cuda.order import MERGE_BYTES
 
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
@@ -195,9 +195,19 @@ class CudaNeeds:
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
         if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
-        left = room - noted_bytes(self.n, 0, batch)
+        least = self._packed(-(-self.n // LEAST_STRIDE), self.precisions[0], self.screened)  # of any sample
+        left = room - noted_bytes(self.n, 0, batch) - least
         slots = min(usual.capacity, max(0, left) // (noted_bytes(self.n, 1, batch) - noted_bytes(self.n, 0, batch)))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
+
+    def mirrored_bytes(self, slots: int, batch: int) -> int:
+        """Return the bytes of what a graph notes in so many slots of each row, and of the sample for its thresholds."""
+        usual = sample_for(self.n, self.width, self.group, NOTED_COST)
+        sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
+        if sample is None:
+            return 0
+        sampled = self._packed(-(-self.n // sample.stride), self.precisions[0], self.screened)
+        return noted_bytes(self.n, slots, batch) + sampled
 
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""

@@ -18,7 +18,6 @@ from tonari.exact.cuda.choices import PRECISIONS, ROUTES, divisions, fit, on_rou
 from tonari.exact.cuda.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
-from tonari.exact.cuda.mirror import noted_bytes
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
@@ -311,7 +310,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
             batch *= times
             break
     working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
-    working += noted_bytes(problem.n, slots, batch) if slots else 0
+    working += needs.mirrored_bytes(slots, batch)
     return CudaPlan(
         n=problem.n,
         m=problem.m,

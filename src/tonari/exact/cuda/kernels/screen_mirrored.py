@@ -6,7 +6,6 @@
 
 Of int8, s + low(row) + low(point) is noted (kernels/note.py).
 
-
     tile of rows      ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
     accumulator       ROWS x COLUMNS float32, or int32
 
