@@ -42,7 +42,7 @@ def rented(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     monkeypatch.setattr(plan, "_CONTRACTED_SECONDS", 2.0)
     monkeypatch.setattr(form_dim, "FORM_DIMS", (P,))
     choose(P)
-    kept = plan._plan_within_spare, plan._plan_usual
+    kept = plan._plan_within_spare, plan._plan_usual, plan._plan_for_contracted
     for plans in kept:
         plans.cache_clear()
     yield choose

@@ -6,6 +6,7 @@ Without a GPU the CPU plays the device, in Triton's interpreter.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.checks import HOSTILE, Array, assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
-from tests.helpers.gpu_checks import DEVICE, check, plan_of, rows_of, search, tensors
+from tests.helpers.gpu_checks import DEVICE, check, on_host, plan_of, rows_of, search, tensors
 from tonari import exact, inputs
 from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
+from tonari.metrics.reference import brute
 
 # Where NumPy plays the device it warns of what a device computes without a word.
 pytestmark = [
@@ -171,6 +174,85 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fitted == [prepared.fitted[2].width]
     assert fitted[0] > 2
     assert found.indices[:, 0].tolist() == [0, 1]
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, Array]]:
+    """Search with the width of two groups and a number of rows to search again before it is known which are left.
+
+    Returns the prepared search, and which rows its first attempt proves: some of them.
+    """
+    monkeypatch.setattr(contracted_screen, "FEW_UNPROVED", 1.0)
+
+    def begin(queries: Array, points: Array, stragglers: int) -> tuple[Any, Array]:
+        monkeypatch.setattr(contracted_search.ContractedSearch, "stragglers", stragglers)
+        plan = plan_of(queries, points, K, group=8, form_dim=4, **HERE)
+        there, rows = tensors(DEVICE, queries, points)
+        prepared = contracted_search.prepare_points(rows, plan)
+        prepared.fitted[K] = batches.Fitted(2, 0.5)
+        proved = prepared.begin(there, plan).first_batch(there, None)[1].cpu().numpy() == 1
+        return lambda: engine.search_on_device(there, prepared, plan), proved
+
+    return begin
+
+
+def test_how_many_rows_are_searched_ahead() -> None:
+    points = near_a_plane(400, D)
+    plan = plan_of(points, points, K, group=8, form_dim=4, **HERE)
+    queries, rows = tensors(DEVICE, points, points)
+    prepared = contracted_search.prepare_points(rows, plan)
+    assert prepared.begin(queries, plan).stragglers == 0  # nothing is known of them
+    for unproved, rows_ahead in ((0.0, 0), (0.002, 0), (0.0025, 128), (0.16, 128), (0.165, 0)):
+        prepared.fitted[K] = batches.Fitted(2, unproved)
+        assert prepared.begin(queries, plan).stragglers == rows_ahead
+
+
+@pytest.mark.parametrize("stragglers", [2, 5, 128])
+def test_rows_that_are_not_proved_are_searched_ahead(
+    stragglers: int, ahead: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as are asked for; the others are searched when it is known which they are."""
+    queries, points = near_a_plane(12, 20, 5), near_a_plane(300, 20)
+    search, proved = ahead(queries, points, stragglers)
+    left = np.count_nonzero(~proved)
+    assert 5 < left < 12
+    later: list[int] = []
+    run = engine.Retries.run
+
+    def noted(self: Any) -> None:
+        later.append(int((self.proved == 0).sum()))
+        run(self)
+
+    monkeypatch.setattr(engine.Retries, "run", noted)
+    found, report = search()
+    rest = max(0, left - stragglers)
+    assert later == ([rest] if rest else [])
+    assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert report.rows_by_precision["float16 in 4 dimensions"] == 12 - rest
+
+
+def test_rows_that_are_proved_keep_what_they_have(ahead: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They make up the number of the rows that are searched ahead, where another attempt may prove less of them."""
+    queries, points = near_a_plane(12, 20, 5), near_a_plane(300, 20)
+    search, proved = ahead(queries, points, 128)
+    again = contracted_search.ContractedSearch.again
+
+    def nothing(self: Any, precision: str, width: int) -> Any:
+        def search_again(queries: Any, own: Any) -> Any:
+            found, done = again(self, precision, width)(queries, own)
+            return Neighbors(found.distances.fill_(-7), found.indices.fill_(-7)), torch.zeros_like(done)
+
+        return search_again
+
+    seen: list[Any] = []
+    monkeypatch.setattr(engine.Retries, "run", lambda self: seen.append((self.found, self.proved)))
+    with monkeypatch.context() as patch:
+        patch.setattr(contracted_search.ContractedSearch, "again", nothing)
+        search()
+    (found, still), truth = seen[0], brute(queries, points, K)
+    assert (still.cpu().numpy() == proved).all()
+    kept = Neighbors(*(part[proved] for part in on_host(found)))
+    assert_same_neighbors(kept, Neighbors(*(part[proved] for part in truth)))
 
 
 @pytest.mark.usefixtures("attempts")

@@ -86,8 +86,11 @@ def test_groups_of_all_minima(device: str, groups: int, room: int, monkeypatch: 
 @on_device
 @pytest.mark.parametrize("group", [8, 32])
 @pytest.mark.parametrize(("n", "p"), [(1, 2), (POINT_TILE - 1, 7), (POINT_TILE, 32), (POINT_TILE + 1, 64), (300, 100)])
-def test_members(device: str, n: int, p: int, group: int) -> None:
+@pytest.mark.parametrize("parts", [1, 2, near.PARTS])
+def test_members(device: str, n: int, p: int, group: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one program for each row, and by several: by more of them than there is to do, too."""
     m = 5
+    monkeypatch.setattr(near, "PARTS", parts)
     points, queries = gaussian(n, p), gaussian(m, p, 1)
     rng = np.random.default_rng(2)
     count = group_count(n, group)
@@ -127,9 +130,11 @@ def test_rows_without_all_their_groups_have_no_members(device: str) -> None:
 
 
 @on_device
-def test_members_of_other_groups_come_behind(device: str) -> None:
+@pytest.mark.parametrize("few", [0, near.FEW])
+def test_members_of_other_groups_come_behind(device: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where those that are there take part of the room, or all of it."""
     points, rows = gaussian(64, 4), 2
+    monkeypatch.setattr(near, "FEW", few)
     given = there(device, points[:rows], points, np.full(rows, np.inf, np.float32))
     parts, single = np.array([[0], [3]], np.int32), np.array([[40, 63, 50], [33, 60, 0]], np.int32)
     groups = Near(*there(device, parts, np.ones(rows, np.int32)))

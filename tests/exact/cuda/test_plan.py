@@ -142,14 +142,23 @@ def test_working_bytes_hold_the_minima_of_a_batch(group: int) -> None:
 
 
 def test_batches_are_whole_tiles_of_at_most_two_gibibytes() -> None:
-    for n, m in itertools.product([10**3, 10**6, 10**8], [1, 128, 129, 10**6]):
+    """Unless three of them hold all queries, which are one batch then."""
+    for n, m in itertools.product([10**3, 10**6, 10**8], [1, 128, 129, 384, 385, 10**6]):
         plan = made(n=n, m=m, d=8, k=10)
         minima = 4 * group_count(n, plan.group)
         rounded = -(-m // LEAST_BATCH) * LEAST_BATCH
-        assert plan.query_batch % LEAST_BATCH == 0
-        assert plan.query_batch == max(
-            LEAST_BATCH, min(rounded, MINIMA_BYTES // minima // LEAST_BATCH * LEAST_BATCH)
-        ), (n, m)
+        most = max(LEAST_BATCH, MINIMA_BYTES // minima // LEAST_BATCH * LEAST_BATCH)
+        assert plan.query_batch == (rounded if rounded <= 3 * most else most), (n, m)
+
+
+def test_all_queries_are_one_batch_only_where_there_is_room() -> None:
+    sizes: dict[str, Any] = {"n": 10**8, "m": 384, "d": 8, "k": 10, "host_points": False, "host_queries": False}
+    roomy = made(**sizes)
+    alone = made(**sizes, memory=roomy.total_bytes - 1)  # without room for subsets of the points
+    assert roomy.query_batch == alone.query_batch == 384
+    short = made(**sizes, memory=alone.total_bytes - 1)
+    assert short.query_batch == 256
+    assert short.total_bytes < alone.total_bytes
 
 
 # ---------------------------------------------------------------- what is chosen

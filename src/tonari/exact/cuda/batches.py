@@ -46,6 +46,7 @@ PILOT_BATCHES, PILOT_ROWS = 8, 1024
 OF_RETRIES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
 AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
+STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
 # Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
 # and OF_PAIR more, which is for selecting.
 OF_ATTEMPT, OF_PAIR = 1 << 30, 96
@@ -310,6 +311,14 @@ class Search:
         Their values are those of the original rows.
         """
         return queries, self.prepared.points
+
+    @property
+    def stragglers(self) -> int:
+        """How many rows are searched again without waiting for the device to tell which are left.
+
+        0 where the first rows let expect none, or so many that it is better to know which.
+        """
+        return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
 
     def state(self, proved: Any) -> Any:
         """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""

@@ -30,8 +30,7 @@ from tonari.metrics import get_metric
 FITTED_ROWS = 4096  # least queries for which the width is fitted
 FEW_UNPROVED = 0.01  # share of unproved rows up to which they are retried at the first precision
 HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
-LOOKED = 10  # and k: the groups of a row, at most, among whose members
-NEAREST = 10  # and twice k: are the nearest, which are refined for the first k-th value
+NEAREST = 10  # or k, and k: the nearest points in p coordinates, which are refined for the first k-th value
 ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
 
@@ -112,7 +111,7 @@ class ContractedScreen:
         found = self.chooser.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(KEPT * width) if keep else found
         del found  # all minima, of which the lowest are kept
-        count = min(2 * self.plan.k + NEAREST, len(prepared.points))
+        count = min(self.plan.k + max(self.plan.k, NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
         nearest, _ = refine_lowest(rows.values, prepared.rows.values, screened, min(width, count), count, **facts)
         return Look(rows, packed.shift, screened, nearest.indices)

@@ -19,6 +19,7 @@ from tonari.select.cuda.order import MERGE_BYTES
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
+AT_ONCE = 3  # so many batches are one where there is room: each takes the host 3 ms to launch, when rows are contracted
 LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
@@ -210,15 +211,19 @@ class CudaNeeds:
         return noted_bytes(self.n, slots, batch) + sampled
 
     def batch(self, slabs: Slabs, budget: int) -> int:
-        """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit."""
+        """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit.
+
+        All queries of a resident search that would have up to AT_ONCE batches are one, if the budget allows it.
+        """
         room = budget - self.total_bytes(slabs, 0)
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
         if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
             tiles = -(-tiles // LEAST_BATCHES)
-        wanted = min(tiles, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
-        wanted = max(1, wanted) * LEAST_BATCH
+        most = max(1, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
+        at_once = slabs.route == "resident" and tiles <= AT_ONCE * most
+        wanted = (tiles if at_once else min(tiles, most)) * LEAST_BATCH
         if room >= LEAST_BATCH:
             room = room // LEAST_BATCH * LEAST_BATCH
         return max(0, min(wanted, room))

@@ -11,8 +11,9 @@ from tonari.exact.cuda.tiles import Lists
 from tonari.select.cuda.survivors import power_of_two
 
 SLOTS = 1024  # of a row's list, or of its minima, that are read at a time
-MEMBERS, COLUMNS = 128, 64  # of a tile of contracted rows
+MEMBERS, COLUMNS = 128, 32  # of a tile of contracted rows; most members are ruled out by the first columns
 WARPS = 4
+FEW, PARTS = 128, 16  # of so few rows each has several programs, which keep multiprocessors busy
 
 
 class Near(NamedTuple):
@@ -171,9 +172,10 @@ def near_members(
         found = torch.zeros(m, dtype=torch.int32, device=queries.device)
     else:
         members, found = beside
+    parts = PARTS if m <= FEW else 1
     launch(
         near_members_kernel,
-        m,
+        m * parts,
         {
             "queries_ptr": queries,
             "rows_ptr": rows,
@@ -196,6 +198,7 @@ def near_members(
             "UNIT": unit,
             "CHUNK": MEMBERS,
             "COLUMNS": min(COLUMNS, power_of_two(p)),
+            "PARTS": parts,
         },
         warps=WARPS,
     )

@@ -210,6 +210,8 @@ def plan_on_cuda(
         return _plan_usual(problem, _rounded(budget))
     if prepared_by is not None and prepared_by.route != "streamed":
         budget += prepared_by.packed_bytes + prepared_by.copied_bytes
+    if contracted and usual and free_bytes is None:
+        return _plan_for_contracted(problem, _rounded(budget), tuple(overrides.items()))
     if contracted:
         return _plan_route(problem, budget, overrides, usual=usual)
     return _plan_within(problem, budget, overrides, usual=usual)
@@ -241,6 +243,12 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
     """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
     return _plan_within(problem, free, {}, usual=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
+    """Return the plan of a search of contracted points that overrides nothing else, kept for the next like it."""
+    return _plan_route(problem, free, dict(overrides), usual=True)
 
 
 def _rounded(free: int) -> int:

@@ -4,10 +4,10 @@
     members    those of these groups with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows:
                CHUNK members and COLUMNS columns of their rows at a time, gathered, in float32
 
-One program per row. Both steps count what there is and write it while there is room. A row with too little is searched
-again, so that the second step does nothing for it; so is one of whose groups the list does not tell all. What is
-written does not depend on the order in which programs run. The limit allows for the rounding of the sums
-(contracted_limits.py).
+One program per row; where rows are few, several share the members of a row, in turns of CHUNK. Both steps count what
+there is and write it while there is room. A row with too little is searched again, so that the second step does nothing
+for it; so is one of whose groups the list does not tell all. Which members are written does not depend on the order in
+which programs run, only their places do. The limit allows for the rounding of the sums (contracted_limits.py).
 """
 
 from __future__ import annotations
@@ -97,13 +97,15 @@ def near_members_kernel(
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
     COLUMNS: tl.constexpr,
+    PARTS: tl.constexpr,
 ):  # fmt: skip
     """Write the members of a row's groups that are within its limit, behind those that are there."""
-    row = tl.program_id(0).to(tl.int64)
+    row = (tl.program_id(0) // PARTS).to(tl.int64)
     found = tl.load(found_ptr + row)
     limit = tl.load(limits_ptr + row)
     total = tl.load(near_ptr + row)
-    for start in tl.range(0, tl.where(found > room, 0, found) * GROUP, CHUNK):
+    first = (tl.program_id(0) % PARTS) * CHUNK
+    for start in tl.range(first, tl.where(found > room, 0, found) * GROUP, PARTS * CHUNK):
         numbers = start + tl.arange(0, CHUNK)
         ids, present = candidates(groups_ptr, own_ptr, row, numbers, found, room, n, HAS_OWN, GROUP, POINT_TILE)
         x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
@@ -117,7 +119,11 @@ def near_members_kernel(
             square += tl.sum((x - q) * (x - q), 1)
             present = present & (square <= limit)  # of the others no more is read
         near = present.to(tl.int32)
+        if PARTS > 1:
+            total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")
         place = total + tl.cumsum(near, 0) - near
         tl.store(members_ptr + row * members_room + place, ids, mask=(near > 0) & (place < members_room))
-        total += tl.sum(near, 0)
-    tl.store(near_ptr + row, total)
+        if PARTS == 1:
+            total += tl.sum(near, 0)
+    if PARTS == 1:
+        tl.store(near_ptr + row, total)
