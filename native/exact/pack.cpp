@@ -210,6 +210,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const Form* l
   for (std::int64_t group = 0; group < packed_.groups; ++group) {
     const std::int64_t first = group * packed_.group, held = std::min(packed_.group, packed_.count - first);
     read.read(points, base_ + first, held);
+    FormRows::expect(points, base_ + first + held, std::min(packed_.group, packed_.count - first - held));
     packer.pack(group, read, held);
     if (!looks) continue;
     looks->pack(group, read, held);

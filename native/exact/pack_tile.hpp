@@ -139,8 +139,10 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
   return terms;
 }
 
-// Half of the registers hold sums, or all of AVX-512's that broadcasts leave: a panel is read once for so many rows.
-constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 8 : 2;
+// Half of the registers hold sums, or all of AVX-512's that broadcasts leave: a panel is read once for so many rows,
+// which are a group of points.
+constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 12 : 2;
+constexpr int kMomentsAtOnce = kRegisterLanes<double> >= 8 ? 8 : 2;
 
 // products[r] = S(rows[r][i] matrix[i]) for ROWS rows, panel by panel of the matrix.
 template <int ROWS>
@@ -176,19 +178,19 @@ inline void multiply(const double* rows, std::int64_t count, std::int64_t d, con
   multiply_all(rows, count, d, matrix, width, products, width);
 }
 
-// moments[i] += S(rows[r][i] products[r]), kRowsAtOnce of i at a time.
+// moments[i] += S(rows[r][i] products[r]), kMomentsAtOnce of i at a time.
 inline void add_moments(const double* rows, std::int64_t count, std::int64_t d, const double* products,
                         std::int64_t width, double* moments) {
   for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
     double* const panel = moments + first * padded(d);
-    for (std::int64_t i = 0; i < padded(d); i += kRowsAtOnce) {
-      Lanes sums[kRowsAtOnce];
-      for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = Lanes::load(panel + (i + j) * Lanes::lanes);
+    for (std::int64_t i = 0; i < padded(d); i += kMomentsAtOnce) {
+      Lanes sums[kMomentsAtOnce];
+      for (int j = 0; j < kMomentsAtOnce; ++j) sums[j] = Lanes::load(panel + (i + j) * Lanes::lanes);
       for (std::int64_t r = 0; r < count; ++r) {
         const Lanes y = Lanes::load(products + r * width + first);
-        for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = fma(Lanes(rows[r * padded(d) + i + j]), y, sums[j]);
+        for (int j = 0; j < kMomentsAtOnce; ++j) sums[j] = fma(Lanes(rows[r * padded(d) + i + j]), y, sums[j]);
       }
-      for (int j = 0; j < kRowsAtOnce; ++j) sums[j].store(panel + (i + j) * Lanes::lanes);
+      for (int j = 0; j < kMomentsAtOnce; ++j) sums[j].store(panel + (i + j) * Lanes::lanes);
     }
   }
 }

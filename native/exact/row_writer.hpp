@@ -98,10 +98,20 @@ class FormRows {
       terms_[static_cast<std::size_t>(r)] = loops_.read(form_, rows, first + r, rows_.data() + r * padded(form_.d));
     }
   }
+  // Fetches rows that are read next, wherever an order has them, while others are packed.
+  static void expect(const RowsView& rows, std::int64_t first, std::int64_t count) {
+    const std::int64_t bytes = std::min(rows.d * static_cast<std::int64_t>(dtype_size(rows.dtype)), kExpected / std::max<std::int64_t>(count, 1));
+    for (std::int64_t r = 0; r < count; ++r) {
+      const char* row = static_cast<const char*>(row_pointer(rows, first + r));
+      for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
+    }
+  }
   const double* rows() const { return rows_.data(); }
   const std::vector<RowTerms>& terms() const { return terms_; }
 
  private:
+  static constexpr std::int64_t kExpected = 1 << 18;  // bytes: a part of the second-level cache
+
   const Form& form_;
   const PackLoops& loops_;
   AlignedVector<double> rows_;

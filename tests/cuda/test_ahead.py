@@ -146,7 +146,7 @@ def longest(k):
         rehearse_search(plan, "float32", self_join=False)
     calls = sorted(rehearsal.calls.values(), key=compile._effort, reverse=True)
     return [(call.name, call.constants.get("SIZE")) for call in calls]
-print(json.dumps([longest(10), longest(256)[:4]]))
+print(json.dumps([longest(10), longest(256)[:3]]))
 """,
         tmp_path,
     )
@@ -154,8 +154,7 @@ print(json.dumps([longest(10), longest(256)[:4]]))
     assert few[:2] == [["screen_hopper_kernel", None], ["resident_kernel", 32]], ran.stderr
     names = [name for name, _ in few]
     assert names.index("screen_kernel") < names.index("widen_kernel")  # which is longer, but has no product of matrices
-    assert many[:2] == [["screen_hopper_kernel", None]] * 2
-    assert many[2:] == [["answer_kernel", 512], ["resident_kernel", 32]]
+    assert many[:3] == [["screen_hopper_kernel", None], ["answer_kernel", 512], ["resident_kernel", 32]]
 
 
 def test_a_network_is_taken_for_loops_where_it_has_them() -> None:

@@ -47,8 +47,12 @@ def search_allowed(
     """Search what rules allow; see :func:`tonari.search`."""
     place = place_for(device, queries=queries, points=points)
     looked_at = not (place.devices or get_metric(metric).bits)  # values that are checked in host memory
-    base = inputs.as_rows(points, "points", check_values=False) if looked_at else place.rows(points, "points", metric)
-    rows = place.rows(queries, "queries", metric)
+    threads = options.get("threads")
+    if looked_at:
+        base = inputs.as_rows(points, "points", check_values=False)
+    else:
+        base = place.rows(points, "points", metric, threads)
+    rows = place.rows(queries, "queries", metric, threads)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, **options)
     _refuse_unserved(problem, method)
@@ -56,7 +60,7 @@ def search_allowed(
     rules = rules_of(len(rows), len(base), **given)
     # A look at all points takes longer than a search of a few.
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
-    base = base if late else place.rows(base, "points", metric)
+    base = base if late else place.rows(base, "points", metric, threads)
     engine = Engine(points=base, place=place, metric=metric, method=method, unchecked=late, **held)
     found = nearest_allowed(engine, rows, problem.k, rules, progress)
     return on_side_of(queries, found)
@@ -85,7 +89,7 @@ def graph_allowed(
     name = get_metric(metric).name
     include_self, progress = inputs.check_flag(include_self, "include_self"), inputs.check_progress(progress)
     place = place_for(device, points=points)
-    rows = place.rows(points, "points", name)
+    rows = place.rows(points, "points", name, threads)
     n = len(rows)
     k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
     problem = problem_of(place, rows, rows, max(1, k - include_self), name, threads=threads, memory=memory)

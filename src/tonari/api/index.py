@@ -113,7 +113,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         self._memory = inputs.parse_memory(memory)
         self._asked = by_force(self._base) if overrides and method == "auto" else method
         self._overrides = overrides
-        rows = self._place.rows(points, "points", self.metric)
+        rows = self._place.rows(points, "points", self.metric, self._threads)
         self.d = rows.shape[1]
         self._state = State([Part(self._segment(rows, progress=progress))], len(rows))
         self._updating = threading.Lock()  # of the one update that replaces the state

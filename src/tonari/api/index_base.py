@@ -69,11 +69,13 @@ class IndexBase:
 
     def _compared(self, rows: Any, name: str) -> Any:
         """Return checked rows as they are compared: changed, and checked again, as weights may make them too large."""
-        return rows if self._change is None else self._place.rows(self._change.rows(rows, name), name, self._base)
+        if self._change is None:
+            return rows
+        return self._place.rows(self._change.rows(rows, name), name, self._base, self._threads)
 
     def _rows(self, now: State, queries: Any) -> Any:
         """Check queries, and return them as they are compared."""
-        rows = self._place.rows(queries, "queries", self.metric)
+        rows = self._place.rows(queries, "queries", self.metric, self._threads)
         inputs.same_width(rows, now.sample)
         return self._compared(rows, "queries")
 

@@ -44,7 +44,7 @@ class ChangingIndex(IndexBase):
         A few added rows are packed with at most 1,024 others. Segments merge as they grow, so that each row is packed
         again O(log n) times in all, and there are O(log n) segments.
         """
-        rows = self._place.rows(points, "points", self.metric)
+        rows = self._place.rows(points, "points", self.metric, self._threads)
         sample = self._state.sample
         inputs.same_width(rows, sample)
         came, expected = (

@@ -88,8 +88,9 @@ def ask(
     metric = get_metric(metric).name
     progress = inputs.check_progress(progress)
     place = place_for(device, queries=queries, points=points)
-    base = place.rows(points, "points", metric)
-    rows = base if queries is points else place.rows(queries, "queries", metric)
+    threads = given.get("threads")
+    base = place.rows(points, "points", metric, threads)
+    rows = base if queries is points else place.rows(queries, "queries", metric, threads)
     inputs.same_width(rows, base)
     value = problem_of(place, base, rows, 1, metric, **given).value_dtype
     limits = limits_of(metric, len(rows), value, **within)

@@ -176,8 +176,8 @@ def search(
         if again is not None:
             return carry(again)
     place = place_for(device, queries=queries, points=points)
-    base = place.rows(points, "points", metric)
-    rows = place.rows(queries, "queries", metric)
+    base = place.rows(points, "points", metric, threads)
+    rows = place.rows(queries, "queries", metric, threads)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
     decision = decide(place, problem, base, rows, method, plan, progress)

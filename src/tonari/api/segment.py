@@ -122,9 +122,9 @@ class Segment:
             again = cuda_graph_cache.replayed(key, (queries,), progress)
             if again is not None:
                 return again
-        rows = self._place.rows(queries, "queries", self._metric)
-        inputs.same_width(rows, self.points)
         threads = inputs.check_threads(threads) or self._threads
+        rows = self._place.rows(queries, "queries", self._metric, threads)
+        inputs.same_width(rows, self.points)
         decision = self._decide_once(rows, k, threads, progress, taken, around)
         return on_side_of(queries, answer(rows, self.points, decision, progress))
 

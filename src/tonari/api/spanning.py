@@ -92,7 +92,7 @@ def mutual_reachability_tree(
     progress = inputs.check_progress(progress)
     given: dict[str, Any] = {"metric": name, "method": method, "device": device}
     given |= {"threads": threads, "memory": memory}
-    rows = place_for(device, points=points).rows(points, "points", name)
+    rows = place_for(device, points=points).rows(points, "points", name, threads)
     n = len(rows)
     min_samples = inputs.check_count(min_samples, "min_samples")
     if min_samples > n:

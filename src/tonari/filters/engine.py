@@ -107,9 +107,9 @@ class Engine:
     def _check(self, copied: npt.NDArray[Any]) -> None:
         """Refuse copied rows with values that no row may have, naming one by its number among all."""
         try:
-            self.place.rows(copied, "points", self.metric)
+            self.place.rows(copied, "points", self.metric, self.threads)
         except ValueError:
-            self.place.rows(self.points, "points", self.metric)
+            self.place.rows(self.points, "points", self.metric, self.threads)
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:

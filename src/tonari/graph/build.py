@@ -50,7 +50,7 @@ def build_lists(
     check_plan(plan, graph=True)
     approximate = may_miss(method, recall, seed, start, update, plan)
     place = place_for(device, points=points)
-    rows = place.rows(points, "points", name)
+    rows = place.rows(points, "points", name, threads)
     n = len(rows)
     k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self

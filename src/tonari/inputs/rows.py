@@ -29,7 +29,7 @@ _BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # of 
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
 
-def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
+def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None = None) -> Rows:
     """Check a set of rows and return it as the plain array that the methods read.
 
     Parameters
@@ -42,6 +42,8 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
         What messages call it.
     check_values : bool
         Whether to check for NaN, inf and values beyond 1e150. If False, the caller must: see :func:`check_flags`.
+    threads : int, optional
+        That check values. Default: as many as that is worth.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     else:
         rows, dtype = _converted(x, name)
     if check_values and dtype.kind not in "iu":
-        check_finite(rows, name)
+        check_finite(rows, name, threads)
     return rows
 
 

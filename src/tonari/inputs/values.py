@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.slices import cut
+from tonari.core.workers import Workers, default_threads
 from tonari.inputs.bfloat16 import as_floats, held
 from tonari.inputs.kinds import kind_of
 
@@ -23,14 +25,18 @@ LARGEST_FLOAT64 = 1e150
 
 NO_ROW = 1 << 62  # a flag that is not set
 _LOOKED_AT = 1 << 24  # values checked at once
+_A_PART = 1 << 25  # bytes that a thread checks at once: between them Ctrl-C takes effect
+_READ = 1e-10  # seconds for a byte
+
+T = TypeVar("T")
 
 
-def check_finite(rows: npt.NDArray[Any], name: str) -> None:
-    """Refuse NaN, infinity and float64 values beyond 1e150."""
-    row = _native.first_nonfinite_row(rows)
+def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
+    """Refuse NaN, infinity and float64 values beyond 1e150; default threads: as many as that is worth."""
+    row = _first_row(_native.first_nonfinite_row, rows, threads)
     if row >= 0:
         raise _NOT_FINITE.error(rows[row], row, name)
-    if _overflows(rows):
+    if rows.itemsize == 8 and any(_by_parts(lambda part: _overflows(rows[part]), rows, threads)):
         row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
         raise _OVERFLOWING.error(rows[row], row, name)
 
@@ -39,7 +45,21 @@ def _overflows(rows: npt.NDArray[Any]) -> bool:
     return bool(rows.itemsize == 8 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
 
 
-def check_nonnegative(x: npt.NDArray[Any], name: str) -> None:
+def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:
+    """Return the first row that ``find(rows, begin, end)`` names, -1 if there is none."""
+    found = _by_parts(lambda part: find(rows, part.start, part.stop), rows, threads)
+    return min((row for row in found if row >= 0), default=-1)
+
+
+def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int | None) -> list[T]:
+    """Return what a look at each part of the rows gives, by several threads where they are many."""
+    if rows.nbytes <= _A_PART:
+        return [look(slice(0, len(rows)))]
+    parts = cut(len(rows), max(1, _A_PART * len(rows) // rows.nbytes))
+    return Workers(threads or default_threads(_READ * rows.nbytes)).map(look, parts)
+
+
+def check_nonnegative(x: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
     """Refuse rows with a negative value, for which some metrics are not defined. x is a result of :func:`as_rows`.
 
     >>> import numpy as np
@@ -49,7 +69,7 @@ def check_nonnegative(x: npt.NDArray[Any], name: str) -> None:
     ValueError: points: row 1 has a negative value (-1.0 in column 1); the metric compares counts or histograms, which \
 are at least 0
     """
-    row = _native.first_negative_row(x)
+    row = _first_row(_native.first_negative_row, x, threads)
     if row >= 0:
         raise _NEGATIVE.error(x[row], row, name)
 

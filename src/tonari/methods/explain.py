@@ -147,8 +147,8 @@ def explain(
         look: Callable[[], Decision | None] = functools.partial(_from_sizes, problem, recall)
     else:
         place = place_for(device, points=points) if graph else place_for(device, queries=queries, points=points)
-        base = place.rows(points, "points", name)
-        rows = base if graph else place.rows(queries, "queries", name)
+        base = place.rows(points, "points", name, threads)
+        rows = base if graph else place.rows(queries, "queries", name, threads)
         inputs.same_width(rows, base)
         problem = problem_of(place, base, rows, k, name, **given)
         look = functools.partial(choose, problem, base, rows, progress=False)

@@ -35,8 +35,11 @@ class Place(Protocol):
     devices: tuple[str, ...]
     device: str
 
-    def rows(self, x: Any, name: str, metric: str) -> Any:
-        """Check an array, and return it as rows that the place and the metric accept."""
+    def rows(self, x: Any, name: str, metric: str, threads: int | None = None) -> Any:
+        """Check an array, and return it as rows that the place and the metric accept.
+
+        On the CPU `threads` check its values, by default as many as that is worth.
+        """
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
         """Return the threads for preparing n points for later searches: those asked for, else as many as that is worth.
@@ -93,12 +96,13 @@ class CpuPlace:
     devices: tuple[str, ...] = ()
     device = "cpu"
 
-    def rows(self, x: Any, name: str, metric: str) -> npt.NDArray[Any]:
+    def rows(self, x: Any, name: str, metric: str, threads: int | None = None) -> npt.NDArray[Any]:
         if get_metric(metric).bits:
             return inputs.as_bits(x, name)
-        rows = inputs.as_rows(x, name)
+        threads = inputs.check_threads(threads)
+        rows = inputs.as_rows(x, name, threads=threads)
         if get_metric(metric).nonnegative:
-            inputs.check_nonnegative(rows, name)
+            inputs.check_nonnegative(rows, name, threads)
         return rows
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:

@@ -28,7 +28,7 @@ class CudaPlace:
     def __init__(self, devices: tuple[str, ...]) -> None:
         self.devices = devices
 
-    def rows(self, x: Any, name: str, metric: str) -> Any:
+    def rows(self, x: Any, name: str, metric: str, threads: int | None = None) -> Any:
         bits, place = get_metric(metric).bits, inputs.place_of(x, name)
         if place is None:
             return inputs.as_bits(x, name) if bits else inputs.as_rows(x, name, check_values=False)

@@ -66,8 +66,8 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
     method, plan, progress = kept.method, kept.plan, check_progress(progress)
     found: Neighbors | None = method.search_unchecked(queries, points, plan, progress=progress)
     if found is None:
-        base = _CPU.rows(points, "points", plan.metric)
-        rows = _CPU.rows(queries, "queries", plan.metric)
+        base = _CPU.rows(points, "points", plan.metric, plan.threads)
+        rows = _CPU.rows(queries, "queries", plan.metric, plan.threads)
         found = method.search_once(rows, base, plan, progress=progress)
     return found
 
