@@ -23,6 +23,7 @@ if HAS_TORCH:
 
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch, mirror
+    from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.batches import DevicePoints
     from tonari.exact.cuda.byte_points import BytePoints, byte_points, in_int8, shifts_of
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
@@ -99,12 +100,17 @@ def test_answers_are_those_of_the_reference(dtype: str, metric: str) -> None:
     assert report.rows_by_precision.get("int8", 0) > M // 2
 
 
+def one_step_apart(d: int = 900) -> Array:
+    """Rows whose neighbours only int8 tells apart: float32 sums of so many products round by more than that."""
+    rng = np.random.default_rng(0)
+    points = np.where(rng.random((N, 1)) < 0.5, 255.0, 0.0) * np.ones((N, d))
+    points[np.arange(N), np.arange(N)] = 128 - 5 * (np.arange(N) % 3)
+    return points.astype(np.float32)
+
+
 def test_ties_are_all_that_is_left() -> None:
     """Rows whose neighbours are one step apart are proved; no other precision does that for rows as long as these."""
-    rng = np.random.default_rng(0)
-    points = np.where(rng.random((N, 1)) < 0.5, 255.0, 0.0) * np.ones((N, 900))
-    points[np.arange(N), np.arange(N)] = 128 - 5 * (np.arange(N) % 3)
-    points = points.astype(np.float32)
+    points = one_step_apart()
     p = tensor(points)
     made = plan(p, p, 3, self_join=True, width=N // 8)
     found, report, _ = search(p, p, made, self_join=True)
@@ -196,6 +202,99 @@ def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatc
     assert all(seen == ("int8", [128.0]) for seen in forms)
 
 
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch, attempts: None) -> list[int]:
+    """No rows are few, and nobody looks for bytes but for rows that are left: how many rows each look was at."""
+    seen: list[int] = []
+    look = engine.shifts_of
+    monkeypatch.setattr(engine, "OF_BYTES", 0)
+    monkeypatch.setattr(engine, "shifts_of", lambda rows: seen.append(len(rows)) or look(rows))
+    return seen
+
+
+def left_later(queries: Any, points: Any, k: int, **choices: Any) -> Any:
+    return dataclasses.replace(plan_of(queries, points, k, devices=(DEVICE,), **choices), bytes_first=False)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_rows_that_float16_leaves_are_searched_in_int8(graph: bool, later: list[int]) -> None:
+    points = one_step_apart()
+    p = tensor(points)
+    q = p if graph else p[:M]
+    found, report, prepared = search(q, p, left_later(q, p, 3, self_join=graph, width=N // 8), self_join=graph)
+    assert type(prepared) is DevicePoints
+    own = np.arange(N) if graph else None
+    assert_same_neighbors(found, brute(points[: len(q)], points, 3, self_ids=own))
+    assert later == [N, report.rows_by_precision["int8"]]
+    assert sum(report.rows_by_precision.values()) == len(q)
+    assert set(report.rows_by_precision) <= {"float16", "int8"}
+
+
+@pytest.mark.parametrize("noise", ["points", "queries", "nothing is said"])
+def test_rows_that_are_no_bytes_climb_as_usual(noise: str, later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(BytePoints, "begin", lambda *given: begun.append(given))
+    left: list[int] = []
+    in_bytes = engine.Retries._in_bytes
+    monkeypatch.setattr(engine.Retries, "_in_bytes", lambda self: left.append(len(self._left())) or in_bytes(self))
+    points = one_step_apart()
+    queries = points[:M].copy()
+    if noise == "points":
+        points[0, 0] += 0.5
+    if noise == "queries":
+        queries += np.float32(0.5)
+    q, p = tensor(queries), tensor(points)
+    made = left_later(q, p, 3, width=N // 8)
+    if noise == "nothing is said":
+        made = dataclasses.replace(made, bytes_later=False)
+    found, report, _ = search(q, p, made)
+    assert_same_neighbors(found, brute(queries, points, 3))
+    assert "int8" not in report.rows_by_precision
+    assert left[0] > 1
+    assert not begun
+    assert later == {"points": [N], "queries": [N, left[0]], "nothing is said": []}[noise]
+
+
+def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those among some of the points, where bytes have been looked for before."""
+    points = one_step_apart()
+    points[:, 0] += np.float32(0.5)
+    points[20:140] = points[20]
+    p = tensor(points)
+    monkeypatch.setattr(engine, "LEAST_LEFT", 1)
+    made = dataclasses.replace(left_later(p, p, 3, self_join=True, width=1), subsets=True)
+    found, _, _ = search(p, p, made, self_join=True)
+    assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
+    assert later == [N]
+
+
+def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
+    later: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = one_step_apart()
+    p = tensor(points)
+    made = left_later(p, p, 3, self_join=True, width=N // 8)
+    _, report, _ = search(p, p, made, self_join=True)
+    left = report.rows_by_precision["int8"]
+    for least, looks in ((left * N * 900, 2), (left * N * 900 + 1, 0)):
+        later.clear()
+        monkeypatch.setattr(engine, "OF_BYTES", least)
+        search(p, p, made, self_join=True)
+        assert len(later) == looks
+
+
+def test_few_rows_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In host memory: no sample is taken where these say that it is of no use."""
+    points = rows_of_bytes(N)
+    assert shifts_of(tensor(points)) == [128]
+    monkeypatch.setattr("tonari.exact.cuda.byte_points.SAMPLE_ROWS", 0)  # a sample divides by it
+    for bad in (0.5, np.nan, -np.inf, 256.0):
+        points[2, 3] = bad
+        assert shifts_of(tensor(points)) == []
+    with pytest.raises(ZeroDivisionError):
+        shifts_of(tensor(rows_of_bytes(N)))
+
+
 def test_plans_say_when_they_look() -> None:
     facts: dict[str, Any] = {"n": 10**6, "m": 10**6, "d": 768, "k": 10, "self_join": True, "free_bytes": 130 * GB}
 
@@ -215,7 +314,13 @@ def test_plans_say_when_they_look() -> None:
     assert not looks(form_dim=64)
     assert not looks(devices=("cuda:0", "cuda:1"))
     assert not looks(route="streamed", host_points=True, host_queries=True)
+    assert looks(n=30_000, m=30_000)
     assert not looks(n=10_000, m=10_000)
+    later = exact_cuda(**{**facts, "devices": ("cuda:0",), "n": 10_000, "m": 10_000})
+    assert later.bytes_later
+    assert exact_cuda(**{**facts, "devices": ("cuda:0", "cuda:1")}).bytes_later
+    for given in ({"metric": "cosine"}, {"d": 16}, {"precisions": ("float16", "split", "values")}, {"form_dim": 64}):
+        assert not exact_cuda(**{**facts, "devices": ("cuda:0",), **given}).bytes_later
 
 
 def test_precisions_of_plans() -> None:

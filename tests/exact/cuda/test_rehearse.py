@@ -126,6 +126,21 @@ def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable
     assert names(set(seen) - at_once.union(*retried)) == set()
 
 
+@pytest.mark.usefixtures("attempts")
+def test_a_search_in_int8_of_rows_that_are_left_is_rehearsed(
+    retries: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "OF_BYTES", 0)
+    points = np.rint(10 * rows_of(300, 19)).astype(np.float32)
+    plan = plan_of(points[:6], points, 3, **HERE, width=1, group=8)
+    with launched() as seen:
+        dispatch.search_once(points[:6], points, plan)
+    at_once = rehearsed(lambda: rehearse_search(plan, "float32", self_join=False))
+    in_int8, *others = map(rehearsed, retries)
+    assert {"pack_kernel", "screen_kernel"} <= names(in_int8 - at_once)
+    assert names(set(seen) - at_once.union(in_int8, *others)) == set()
+
+
 @pytest.mark.parametrize("form_dim", ["full", 4])
 def test_wider_attempts_at_the_first_rows_are_rehearsed_together(
     form_dim: int | str, monkeypatch: pytest.MonkeyPatch

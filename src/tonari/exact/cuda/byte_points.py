@@ -4,8 +4,10 @@ Their products are those of int8, which matrix units multiply twice as fast as f
 (docs/exactness.md, "Bytes"). Where float16 leaves thousands of rows to higher precisions, because its sums round,
 nothing but ties is left. The elements are shifted by a whole number, so that 0 to 255 become -128 to 127.
 
-    look    a sample of the rows: are they such numbers, and what is the shift?
+    look    a few rows, then a sample of all: are they such numbers, and what is the shift?
     pack    all rows; those that are not show in the errors that are measured, or are beyond range: there must be none
+
+Single searches look first if they are long; all others once float16 has left rows (search.py).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from tonari.exact.cuda.form import SAMPLE_ROWS, DeviceForm, shifted_form
 from tonari.exact.cuda.plan import CudaPlan, usual_width
 
 SHIFTS = (128, 0)  # of unsigned bytes, and of signed ones
+FEW = 4  # rows that are looked at in host memory first: launches for a sample of all take four times as long
 BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a few that tie
 
 
@@ -77,14 +80,14 @@ def byte_points(points: Any, plan: CudaPlan) -> BytePoints | None:
 
     Waits for the device.
     """
-    if not plan.bytes_first:
-        return None
     shifts = shifts_of(points)
-    if not shifts:
-        return None
-    form = shifted_form(plan.metric, plan.d, shifts[0], points.device)
-    made = BytePoints(points, plan.metric, form, shifts[0])
-    return made if made.is_usable() else None
+    made = shifted_points(points, plan, shifts[0]) if shifts else None
+    return made if made is not None and made.is_usable() else None
+
+
+def shifted_points(points: Any, plan: CudaPlan, shift: int) -> BytePoints:
+    """Prepare points for a search in int8, with one of their shifts; they need not be usable."""
+    return BytePoints(points, plan.metric, shifted_form(plan.metric, plan.d, shift, points.device), shift)
 
 
 def shifts_of(rows: Any) -> list[int]:
@@ -94,6 +97,9 @@ def shifts_of(rows: Any) -> list[int]:
     """
     import torch
 
+    few = rows[:FEW].cpu().double()
+    if not ((few == few.round()) & (few.abs() < 256)).all():
+        return []
     sample = rows[:: -(-len(rows) // SAMPLE_ROWS)]
     least, most = sample.aminmax()
     whole = (sample == sample.round()).all() if sample.is_floating_point() else torch.ones_like(least)

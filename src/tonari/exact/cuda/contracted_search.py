@@ -101,7 +101,7 @@ def prepare_points(points: Any, plan: CudaPlan, *, once: bool = False) -> Device
 
     `once` says that it is for a single search.
     """
-    whole = byte_points(points, plan) if once else None
+    whole = byte_points(points, plan) if once and plan.bytes_first else None
     made = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
     return made or whole or DevicePoints(points, plan.metric, plan.precisions[0])
 

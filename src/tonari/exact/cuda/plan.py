@@ -32,7 +32,7 @@ PILOT = "pilot"  # the form_dim that pilot rows choose
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
-_BYTES_SECONDS = 0.02  # least seconds of a search that looks whether elements are bytes, for which it waits twice
+_BYTES_SECONDS = 3e-3  # least seconds of a search that looks first whether elements are bytes, in 0.05 ms where not
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
 # Searches whose first attempt takes two launches (few.py), on an H100 about 15 µs beside reading the packed points.
 # The usual launches take 45 µs beside that, and two or three times the work on the host.
@@ -87,6 +87,8 @@ class CudaPlan(Plan):
     bytes_first : bool
         Whether a single search looks first whether all elements are whole numbers of a byte: then it begins with
         "int8", which is exact for them (byte_points.py), and leaves out "split".
+    bytes_later : bool
+        Whether rows that are not proved at first are searched in "int8" if all elements are such numbers.
     mirrored_slots : int
         Of a graph whose rows and points are compared once for both (mirror.py): the room of a row for what earlier
         batches note for it. 0 if each batch is compared with all points.
@@ -113,6 +115,7 @@ class CudaPlan(Plan):
     point_slab: int
     subsets: bool
     bytes_first: bool
+    bytes_later: bool
     mirrored_slots: int
     cuda_graph: bool
 
@@ -308,11 +311,12 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
-    whole = slabs.route == "resident" and problem.n >= _LEAST_OF_SUBSETS and not needs.several
+    alone = slabs.route == "resident" and not needs.several
+    may_be_bytes = _may_be_bytes(problem, overrides)
     longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
     for times in sorted(longer, reverse=True):
         room = budget - needs.total_bytes(slabs, times * batch)
-        subsets = whole and needs.subset_bytes() <= room
+        subsets = alone and problem.n >= _LEAST_OF_SUBSETS and needs.subset_bytes() <= room
         slots = needs.mirrored_slots(slabs, times * batch, room - needs.subset_bytes() * subsets)
         if slots:
             batch *= times
@@ -342,7 +346,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_slab=slabs.queries,
         point_slab=slabs.points,
         subsets=subsets,
-        bytes_first=whole and seconds >= _BYTES_SECONDS and _may_be_bytes(problem, overrides),
+        bytes_first=alone and seconds >= _BYTES_SECONDS and may_be_bytes,
+        bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
         mirrored_slots=slots,
         cuda_graph=captured and batch >= problem.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),

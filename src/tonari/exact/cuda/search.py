@@ -20,6 +20,7 @@ As soon as so few rows are left that this takes no longer than another attempt, 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 from collections import deque
@@ -33,6 +34,7 @@ from tonari.core.slices import cut
 from tonari.cuda.ahead import expecting
 from tonari.cuda.rehearsal import without_data
 from tonari.exact.cuda.batches import Again, DevicePoints, Search, Searchable, SomePoints
+from tonari.exact.cuda.byte_points import shifted_points, shifts_of
 from tonari.exact.cuda.copies import Subset, numbers_of_first_copies, runs_of_copies
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.neighbourhoods import (
@@ -51,6 +53,7 @@ from tonari.exact.report import Report
 from tonari.metrics import get_metric
 
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
+OF_BYTES = 1 << 34  # products that are left, from which on another packed copy and search take less than the levels
 LEAST_LEFT = 256  # rows that a first retry has not proved, from which on copies of points are looked for
 
 
@@ -229,6 +232,7 @@ class Retries:
 
     def run(self) -> None:
         """Search until all rows are proved."""
+        self._in_bytes()
         self._nearby(OF_SCREEN)
         if self._are_inseparable():
             self._nearby(OF_VALUES)
@@ -286,6 +290,28 @@ class Retries:
                 self.among(kept, rows)
         return kept is not None
 
+    def _in_bytes(self) -> None:
+        """Search the rows that are left in int8, if all elements are whole numbers of a byte: most are proved then."""
+        if not self.plan.bytes_later or self.plan.precisions[0] == "int8":
+            return
+        rows = self._left()
+        if len(rows) * self.points.numel() < OF_BYTES or not (shifts := shifts_of(self.points)):
+            return
+        queries = self.search.queries[rows]
+        if shifts[0] not in shifts_of(queries):
+            return
+        ids = None if self.own is None else self.own[rows]
+        part = self._plan(len(self.points), len(rows))
+
+        def rehearse() -> None:
+            begun = shifted_points(without_data(self.points), part, shifts[0]).begin(without_data(queries), part)
+            begun.first_batch(begun.queries, without_data(ids))
+
+        with expecting(rehearse):
+            made = shifted_points(self.points, part, shifts[0])
+            if made.is_usable():
+                self._answer(rows, *search_on_device(queries, made, part, own=ids))
+
     def _nearby(self, least: int) -> None:
         """Search rows among the points near to them, where that saves `least` values and more."""
         rows = self._rows_with_neighbourhoods(least)
@@ -321,7 +347,11 @@ class Retries:
         ids = None if self.own is None else some.places(self.own[rows])
         fewer, part = self._part(some.rows, len(rows))
         again, done = search_on_device(queries, fewer, part, own=ids)
-        self.found.distances[rows], self.found.indices[rows] = some.of_all(again)
+        self._answer(rows, some.of_all(again), done)
+
+    def _answer(self, rows: Any, found: Neighbors, done: Report) -> None:
+        """Take the answers of some rows, all of which are proved, from a search of theirs."""
+        self.found.distances[rows], self.found.indices[rows] = found
         self.proved[rows] = 1
         self.report.include(done)
 
@@ -336,7 +366,12 @@ class Retries:
             form = form.without_data()
         kept = form if plan.precisions[0] == "int8" else None
         made = SomePoints(points, plan.metric, plan.precisions[0], self._first_attempt, kept)
-        return made, plan_for_part(plan, len(points), rows, plan.devices[0])
+        return made, self._plan(len(points), rows)
+
+    def _plan(self, points: int, rows: int) -> CudaPlan:
+        """Return the plan of a search for some rows, which does not look for bytes again."""
+        part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
+        return dataclasses.replace(part, bytes_later=False)
 
     def _expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
         """Return the context of searches among some of the points: of each, the number of rows and that of points."""
