@@ -255,6 +255,20 @@ def test_rows_that_are_no_bytes_climb_as_usual(noise: str, later: list[int], mon
     assert later == {"points": [N], "queries": [N, left[0]], "nothing is said": []}[noise]
 
 
+@pytest.mark.parametrize("bad", [0.5, 256.0, -1.0])
+def test_an_element_that_the_sample_misses_later(bad: float, later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonari.exact.cuda.byte_points.SAMPLE_ROWS", 10)
+    points = one_step_apart()
+    queries = points[:M].copy()
+    points[7, 3] = bad
+    q, p = tensor(queries), tensor(points)
+    found, report, _ = search(q, p, left_later(q, p, 3, width=N // 8))
+    assert later[0] == N
+    assert len(later) == 2
+    assert "int8" not in report.rows_by_precision
+    assert_same_neighbors(found, brute(queries, points, 3))
+
+
 def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Those among some of the points, where bytes have been looked for before."""
     points = one_step_apart()

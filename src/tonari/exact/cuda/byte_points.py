@@ -81,8 +81,10 @@ def byte_points(points: Any, plan: CudaPlan) -> BytePoints | None:
     Waits for the device.
     """
     shifts = shifts_of(points)
-    made = shifted_points(points, plan, shifts[0]) if shifts else None
-    return made if made is not None and made.is_usable() else None
+    if not shifts:
+        return None
+    made = shifted_points(points, plan, shifts[0])
+    return made if made.is_usable() else None
 
 
 def shifted_points(points: Any, plan: CudaPlan, shift: int) -> BytePoints:
