@@ -100,7 +100,9 @@ class FormRows {
   }
   // Fetches rows that are read next, wherever an order has them, while others are packed.
   static void expect(const RowsView& rows, std::int64_t first, std::int64_t count) {
-    const std::int64_t bytes = std::min(rows.d * static_cast<std::int64_t>(dtype_size(rows.dtype)), kExpected / std::max<std::int64_t>(count, 1));
+    if (count == 0) return;
+    const auto length = rows.d * static_cast<std::int64_t>(dtype_size(rows.dtype));
+    const std::int64_t bytes = std::min(length, kExpected / count);
     for (std::int64_t r = 0; r < count; ++r) {
       const char* row = static_cast<const char*>(row_pointer(rows, first + r));
       for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
