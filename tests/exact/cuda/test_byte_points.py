@@ -100,11 +100,11 @@ def test_answers_are_those_of_the_reference(dtype: str, metric: str) -> None:
     assert report.rows_by_precision.get("int8", 0) > M // 2
 
 
-def one_step_apart(d: int = 900) -> Array:
+def one_step_apart(n: int = N, d: int = 900) -> Array:
     """Rows whose neighbours only int8 tells apart: float32 sums of so many products round by more than that."""
     rng = np.random.default_rng(0)
-    points = np.where(rng.random((N, 1)) < 0.5, 255.0, 0.0) * np.ones((N, d))
-    points[np.arange(N), np.arange(N)] = 128 - 5 * (np.arange(N) % 3)
+    points = np.where(rng.random((n, 1)) < 0.5, 255.0, 0.0) * np.ones((n, d))
+    points[np.arange(n), np.arange(n)] = 128 - 5 * (np.arange(n) % 3)
     return points.astype(np.float32)
 
 
@@ -218,14 +218,15 @@ def left_later(queries: Any, points: Any, k: int, **choices: Any) -> Any:
 
 @pytest.mark.parametrize("graph", [False, True])
 def test_rows_that_float16_leaves_are_searched_in_int8(graph: bool, later: list[int]) -> None:
-    points = one_step_apart()
+    points = one_step_apart(40 if graph else N)
+    n = len(points)
     p = tensor(points)
     q = p if graph else p[:M]
-    found, report, prepared = search(q, p, left_later(q, p, 3, self_join=graph, width=N // 8), self_join=graph)
+    found, report, prepared = search(q, p, left_later(q, p, 3, self_join=graph, width=n // 8), self_join=graph)
     assert type(prepared) is DevicePoints
-    own = np.arange(N) if graph else None
+    own = np.arange(n) if graph else None
     assert_same_neighbors(found, brute(points[: len(q)], points, 3, self_ids=own))
-    assert later == [N, report.rows_by_precision["int8"]]
+    assert later == [n, report.rows_by_precision["int8"]]
     assert sum(report.rows_by_precision.values()) == len(q)
     assert set(report.rows_by_precision) <= {"float16", "int8"}
 
@@ -255,7 +256,7 @@ def test_rows_that_are_no_bytes_climb_as_usual(noise: str, later: list[int], mon
     assert later == {"points": [N], "queries": [N, left[0]], "nothing is said": []}[noise]
 
 
-@pytest.mark.parametrize("bad", [0.5, 256.0, -1.0])
+@pytest.mark.parametrize("bad", [0.5, *(pytest.param(value, marks=pytest.mark.full) for value in (256.0, -1.0))])
 def test_an_element_that_the_sample_misses_later(bad: float, later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.exact.cuda.byte_points.SAMPLE_ROWS", 10)
     points = one_step_apart()
@@ -273,27 +274,32 @@ def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: 
     """Those among some of the points, where bytes have been looked for before."""
     points = one_step_apart()
     points[:, 0] += np.float32(0.5)
-    points[20:140] = points[20]
-    p = tensor(points)
+    points[5:140] = points[5]
+    queries = points[:12]
+    q, p = tensor(queries), tensor(points)
     monkeypatch.setattr(engine, "LEAST_LEFT", 1)
-    made = dataclasses.replace(left_later(p, p, 3, self_join=True, width=1), subsets=True)
-    found, _, _ = search(p, p, made, self_join=True)
-    assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
+    among: list[int] = []
+    search_among = engine.Retries.among
+    monkeypatch.setattr(engine.Retries, "among", lambda *given: among.append(1) or search_among(*given))
+    made = dataclasses.replace(left_later(q, p, 3, width=1), subsets=True)
+    found, _, _ = search(q, p, made)
+    assert_same_neighbors(found, brute(queries, points, 3))
+    assert among
     assert later == [N]
 
 
 def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
     later: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points = one_step_apart()
-    p = tensor(points)
-    made = left_later(p, p, 3, self_join=True, width=N // 8)
-    _, report, _ = search(p, p, made, self_join=True)
+    p = tensor(one_step_apart())
+    q = p[:9]
+    made = left_later(q, p, 3, width=N // 8)
+    _, report, _ = search(q, p, made)
     left = report.rows_by_precision["int8"]
     for least, looks in ((left * N * 900, 2), (left * N * 900 + 1, 0)):
         later.clear()
         monkeypatch.setattr(engine, "OF_BYTES", least)
-        search(p, p, made, self_join=True)
+        search(q, p, made)
         assert len(later) == looks
 
 
