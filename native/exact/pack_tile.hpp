@@ -140,9 +140,10 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
 }
 
 // Half of the registers hold sums, or all of AVX-512's that broadcasts leave: a panel is read once for so many rows,
-// which are a group of points.
+// there a whole group of points. Moments are added in whole padded rows.
 constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 12 : 2;
 constexpr int kMomentsAtOnce = kRegisterLanes<double> >= 8 ? 8 : 2;
+static_assert(kLanes % kMomentsAtOnce == 0);
 
 // products[r] = S(rows[r][i] matrix[i]) for ROWS rows, panel by panel of the matrix.
 template <int ROWS>

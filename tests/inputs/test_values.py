@@ -93,7 +93,8 @@ def test_searches_pass_their_threads_on(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("tonari.inputs.rows.check_finite", noted)
     points, queries = rows_of(), rows_of()[:2]
     here = {"threads": 1, "device": "cpu"}
-    index = tonari.Index(points, **here)
+    index, bare = tonari.Index(points, **here), tonari.Index(points, device="cpu")
+    weighted = tonari.Index(points, weights=np.ones(D), device="cpu")
     calls: list[Callable[[], Any]] = [
         lambda: tonari.search(queries, points, 2, **here),
         lambda: tonari.search(queries, points, 2, where=np.arange(N) < 9, **here),
@@ -108,6 +109,12 @@ def test_searches_pass_their_threads_on(monkeypatch: pytest.MonkeyPatch) -> None
         lambda: index.search(queries, 2, where=np.arange(N) < 9),
         lambda: index.radius_search(queries, 1.0),
         lambda: index.add(points),
+        lambda: index.search(queries, 2),  # in two segments now
+        lambda: bare.search(queries, 2, threads=1),
+        lambda: bare.search(queries, 2, where=np.arange(N) < 9, threads=1),
+        lambda: bare.radius_search(queries, 1.0, threads=1),
+        lambda: bare.radius_count(queries, 1.0, threads=1),
+        lambda: weighted.search(queries, 2, threads=1),
     ]
     for call in calls:
         asked.clear()

@@ -67,17 +67,17 @@ class IndexBase:
             options["overrides"] = self._overrides
         return Segment(self._place, self._compared(rows, "points"), self._base, method or self._asked, **options)
 
-    def _compared(self, rows: Any, name: str) -> Any:
+    def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:
         """Return checked rows as they are compared: changed, and checked again, as weights may make them too large."""
         if self._change is None:
             return rows
-        return self._place.rows(self._change.rows(rows, name), name, self._base, self._threads)
+        return self._place.rows(self._change.rows(rows, name), name, self._base, threads or self._threads)
 
-    def _rows(self, now: State, queries: Any) -> Any:
+    def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
         """Check queries, and return them as they are compared."""
-        rows = self._place.rows(queries, "queries", self.metric, self._threads)
+        rows = self._place.rows(queries, "queries", self.metric, threads or self._threads)
         inputs.same_width(rows, now.sample)
-        return self._compared(rows, "queries")
+        return self._compared(rows, "queries", threads)
 
     def _finished(self, found: Found) -> Found:
         """Return what was found with values of the metric asked for."""
@@ -105,10 +105,10 @@ class IndexBase:
             raise Unsupported(refused)
 
     def _checked(
-        self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any
+        self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries as they are compared, and the limit of each."""
-        rows = self._rows(now, queries)
+        rows = self._rows(now, queries, threads)
         value = "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}
         if self._change is not None:

@@ -48,7 +48,7 @@ class RadiusIndex(IndexBase):
         progress = inputs.check_progress(progress)
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
-        rows, limits = self._checked(now, queries, radius, min_similarity, closed)
+        rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
         given = {"where": where, "exclude": exclude, "groups": groups}
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):
@@ -82,7 +82,7 @@ class RadiusIndex(IndexBase):
         """
         progress = inputs.check_progress(progress)
         now, threads = self._state, inputs.check_threads(threads)
-        rows, limits = self._checked(now, queries, radius, min_similarity, closed)
+        rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
         given = {"where": where, "exclude": exclude, "groups": groups}
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):

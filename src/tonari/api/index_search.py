@@ -38,14 +38,14 @@ class SearchIndex(IndexBase):
         `where`, `exclude` and `point_groups` say of points, they say of ids: a mask has an entry for each id given so
         far (:attr:`next_id`), as `point_groups` has. Those of removed points are not read.
         """
-        progress = inputs.check_progress(progress)
+        progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
         now, filtered = self._state, not (where is exclude is query_groups is point_groups is groups is None)
         if now.only is not None and not filtered and self._change is None:
             return now.only.search(queries, k, threads, progress)
-        rows = self._rows(now, queries)
+        rows = self._rows(now, queries, threads)
         if now.only is not None and not filtered:
             return on_side_of(queries, self._finished(now.only.search(rows, k, threads, progress)))
-        k, threads = inputs.check_k(k, now.n, without_self=False), inputs.check_threads(threads)
+        k = inputs.check_k(k, now.n, without_self=False)
         if filtered:
             given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
             given |= {"query_groups": query_groups, "point_groups": point_groups}

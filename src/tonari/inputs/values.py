@@ -36,13 +36,16 @@ def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) 
     row = _first_row(_native.first_nonfinite_row, rows, threads)
     if row >= 0:
         raise _NOT_FINITE.error(rows[row], row, name)
-    if rows.itemsize == 8 and any(_by_parts(lambda part: _overflows(rows[part]), rows, threads)):
+    if _overflows(rows, threads):
         row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
         raise _OVERFLOWING.error(rows[row], row, name)
 
 
-def _overflows(rows: npt.NDArray[Any]) -> bool:
-    return bool(rows.itemsize == 8 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
+def _overflows(rows: npt.NDArray[Any], threads: int | None) -> bool:
+    def any_of(part: slice) -> bool:
+        return bool(max(rows[part].max(), -rows[part].min()) > LARGEST_FLOAT64)
+
+    return rows.itemsize == 8 and any(_by_parts(any_of, rows, threads))
 
 
 def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:
@@ -91,7 +94,7 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
 
 def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegative: bool) -> None:
     """Do the same for a result of :func:`as_rows`, in one pass that needs no memory."""
-    bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows)
+    bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows, 1)
     if bad or (nonnegative and _native.first_negative_row(rows) >= 0):
         check_values(rows, name, first=first, nonnegative=nonnegative)
 

@@ -339,6 +339,8 @@ def test_plans_say_when_they_look() -> None:
     later = exact_cuda(**{**facts, "devices": ("cuda:0",), "n": 10_000, "m": 10_000})
     assert later.bytes_later
     assert exact_cuda(**{**facts, "devices": ("cuda:0", "cuda:1")}).bytes_later
+    from_host = {"devices": ("cuda:0",), "route": "host_refine", "host_points": True, "host_queries": True}
+    assert not exact_cuda(**{**facts, **from_host}).bytes_later  # the CPU refines, and does not look
     for given in ({"metric": "cosine"}, {"d": 16}, {"precisions": ("float16", "split", "values")}, {"form_dim": 64}):
         assert not exact_cuda(**{**facts, "devices": ("cuda:0",), **given}).bytes_later
 

@@ -3,6 +3,8 @@
 The batches of all queries (batches.py) are launched before the host waits for any results. Then rows that were not
 proved are searched again:
 
+    ahead       on the first level, if they are expected to be few: before the host knows which they are
+    bytes       in int8, if all elements are whole numbers of a byte (byte_points.py)
     nearby      among the points near to them (neighbourhoods.py), where that saves much, or the levels prove nothing
     levels      with all minima and more groups, and with products of higher precision
     copies      among first copies of points (copies.py), if the first level leaves many rows
