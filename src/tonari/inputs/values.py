@@ -42,10 +42,10 @@ def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) 
 
 
 def _overflows(rows: npt.NDArray[Any], threads: int | None) -> bool:
-    def any_of(part: slice) -> bool:
-        return bool(max(rows[part].max(), -rows[part].min()) > LARGEST_FLOAT64)
+    def look(rows: npt.NDArray[Any]) -> bool:
+        return bool(max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
 
-    return rows.itemsize == 8 and any(_by_parts(any_of, rows, threads))
+    return rows.itemsize == 8 and any(_by_parts(lambda part: look(rows[part]), rows, threads))
 
 
 def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:
