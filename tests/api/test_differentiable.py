@@ -73,6 +73,19 @@ def test_derivatives_are_those_that_differences_show(metric: str, verb: str, dev
     assert torch.autograd.gradcheck(distances, (queries, points), atol=1e-6)
 
 
+@everywhere
+@pytest.mark.parametrize("metric", [name for name, metric in METRICS.items() if not metric.nonnegative])
+def test_derivatives_of_rows_of_mixed_sign(metric: str, device: str) -> None:
+    made = np.random.default_rng(3)
+    queries, points = (
+        torch.from_numpy(made.standard_normal((n, 3))).to(device).requires_grad_() for n in (4, 9)
+    )  # fmt: skip
+    assert (queries[:, None] * points < 0).any()
+    assert torch.autograd.gradcheck(
+        lambda q, p: tonari.search(q, p, 3, metric=metric, differentiable=True).distances, (queries, points), atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("metric", [name for name in METRICS if name != "inner_product"])
 def test_where_a_distance_has_no_derivative_the_gradient_is_zero(metric: str) -> None:
     rows = torch.tensor([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0], [0.0, 0.0], [3.0, 3.0], [3.0, 3.0]], requires_grad=True)

@@ -139,6 +139,8 @@ def test_pairs_and_matrices_come_in_every_form() -> None:
     theirs = ORIGINAL.sparse_distance_matrix(ORIGINAL, 1.0, output_type="ndarray")
     assert records.dtype == theirs.dtype
     np.testing.assert_array_equal(*(np.sort(each, order=("i", "j"))[["i", "j"]] for each in (records, theirs)))
+    few = TREE.sparse_distance_matrix(KDTree(X[3:5]), 0.0, output_type="ndarray")  # which side is which
+    assert few.tolist() == [(3, 0, 0.0), (4, 1, 0.0)]
     table = TREE.sparse_distance_matrix(TREE, 1.0, output_type="dict")
     assert table.keys() == ORIGINAL.sparse_distance_matrix(ORIGINAL, 1.0, output_type="dict").keys()
     assert all(type(i) is int and type(v) is float for (i, _), v in table.items())

@@ -107,6 +107,17 @@ def test_communities_of_copies_have_their_first_row_as_the_centre() -> None:
     assert compat.community_detection(rows, 0.99, 2) == [[3, 4, 5, 7], [1, 2, 6]]
 
 
+def test_communities_that_lost_members_come_behind_larger_ones() -> None:
+    # On a circle, by degrees: of four that are near 5, two are taken, so that the three around 91 are more.
+    degrees = np.radians([0, 1, 2, 3, 4, 5, 6, 90, 91, 92])
+    rows = np.stack([np.cos(degrees), np.sin(degrees)], axis=1)
+    threshold = float(np.cos(np.radians(2.5)))
+    found = compat.community_detection(rows, threshold, 2)
+    assert found == communities_by_definition(rows, threshold, 2)
+    assert [len(each) for each in found] == [5, 3, 2]
+    assert found[1] == [7, 8, 9]
+
+
 def test_embeddings_come_in_every_form() -> None:
     rows = clustered(12)
     expected = compat.semantic_search(rows, rows, top_k=3)

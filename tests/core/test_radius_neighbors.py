@@ -60,6 +60,14 @@ def test_tensors_stay_tensors_of_their_types() -> None:
             assert ours.tolist() == theirs.tolist()
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_radius_that_holds_all_has_no_room_for_what_is_missing(descending: bool) -> None:
+    missing = -np.inf if descending else np.inf
+    lists = Neighbors(np.array([[0.5, missing], [missing, missing]]), np.array([[3, -1], [-1, -1]], np.int32))
+    found = cut_lists(lists, np.full(2, missing), descending=descending)
+    assert (found.indptr.tolist(), found.indices.tolist(), found.distances.tolist()) == ([0, 1, 1], [3], [0.5])
+
+
 def test_every_query_has_its_own() -> None:
     radii = np.array([0.5, np.inf, 0.1])
     limits = limits_for(radii, 3, np.float32, closed=True, descending=False)

@@ -34,7 +34,11 @@ def clusters(n: int, far: float, seed: int = 0) -> Array:
     return (np.repeat(centres, 40, axis=0)[:n] + rng.standard_normal((n, D)) * 0.1).astype(np.float32)
 
 
-@pytest.mark.parametrize("isa", _native.supported_isas())
+# AMX has no kernel of its own for float32: there the screen is that of AVX-512.
+WITH_FLOAT32 = [isa for isa in _native.supported_isas() if f"inner/float32/{isa}" in _native.kernel_names()]
+
+
+@pytest.mark.parametrize("isa", WITH_FLOAT32)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 def test_most_groups_of_clusters_are_passed_over(isa: str, metric: str) -> None:
     points = clusters(4000, 30)
