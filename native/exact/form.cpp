@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tonari {
@@ -44,6 +45,7 @@ double Directions::stretch() const {
   for (std::int64_t a = 0; a < count; ++a) {
     double sum = 0;
     for (std::int64_t b = 0; b < count; ++b) sum += std::fabs(products[static_cast<std::size_t>(a * width + b)]);
+    if (!std::isfinite(sum)) return std::numeric_limits<double>::infinity();  // std::max would pass over NaN
     largest = std::max(largest, sum);
     longest = std::max(longest, products[static_cast<std::size_t>(a * (width + 1))]);
   }

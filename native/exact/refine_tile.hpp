@@ -23,8 +23,13 @@ struct SquareStep : SumStep {
 struct ProductStep : SumStep {
   template <class T> static T apply(T sum, T q, T x) { return sum + q * x; }
 };
-struct PointSquareStep : SumStep {
-  template <class T> static T apply(T sum, T, T x) { return sum + x * x; }
+// Of rows divided by their norms.
+struct ChordStep : SumStep {
+  double query_inverse, point_inverse;  // 1 / |q| and 1 / |x|
+  template <class T> T apply(T sum, T q, T x) const {
+    const T t = q * T(query_inverse) - x * T(point_inverse);
+    return sum + t * t;
+  }
 };
 // The same for the struct of an elementwise metric.
 template <class TERM>
@@ -56,19 +61,46 @@ inline Vec<double, kLanes> load_end(const T* from, std::int64_t count) {
 // Lane j sums elements j, j + 16, ...; the end of the row is padded with zeros, as q is, which change no sum. Then
 // halves are combined: 16 -> 8 -> 4 -> 2 -> 1.
 template <class STEP, class T>
-inline double reduce(const double* q, const T* x, std::int64_t d) {
+inline double reduce(const double* q, const T* x, std::int64_t d, const STEP& step = {}) {
   using Lanes = Vec<double, kLanes>;
   Lanes sums = 0.0;
   std::int64_t i = 0;
-  for (; i + kLanes <= d; i += kLanes) sums = STEP::apply(sums, Lanes::load(q + i), Lanes::load(x + i));
-  if (i < d) sums = STEP::apply(sums, Lanes::load(q + i), load_end(x + i, d - i));
+  for (; i + kLanes <= d; i += kLanes) sums = step.apply(sums, Lanes::load(q + i), Lanes::load(x + i));
+  if (i < d) sums = step.apply(sums, Lanes::load(q + i), load_end(x + i, d - i));
   return fold(sums, [](auto a, auto b) { return STEP::join(a, b); });
 }
 
-inline double angular_distance(double product, double query_norm, double point_norm) {
-  if (query_norm == 0 || point_norm == 0) return 1.0;
-  const double distance = 1.0 - product / (query_norm * point_norm);
-  return distance < 0 ? 0.0 : distance > 2 ? 2.0 : distance;
+// S(q x) and S(x x), in one pass over the point.
+struct AngularSums {
+  double product, square;
+};
+template <class T>
+inline AngularSums angular_sums(const double* q, const T* x, std::int64_t d) {
+  using Lanes = Vec<double, kLanes>;
+  Lanes products = 0.0, squares = 0.0;
+  const auto add = [&](Lanes asked, Lanes values) {
+    products = products + asked * values;
+    squares = squares + values * values;
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) add(Lanes::load(q + i), Lanes::load(x + i));
+  if (i < d) add(Lanes::load(q + i), load_end(x + i, d - i));
+  const auto join = [](auto a, auto b) { return a + b; };
+  return {fold(products, join), fold(squares, join)};
+}
+
+// The value of an angular metric from its sums. Of a cosine above 1/2, 1 - cosine would lose the digits of small values;
+// half the squared chord of the rows of length 1 keeps them. Chords as short as those of parallel rows may be, by their
+// roundings, are 0 (docs/exactness.md).
+template <class T>
+inline double angular_distance(const AngularSums& sums, const ExactQuery& query, const T* x, std::int64_t d) {
+  const double norm = std::sqrt(sums.square);
+  if (query.norm == 0 || norm == 0) return 1.0;
+  const double cosine = sums.product / (query.norm * norm);
+  if (!(cosine > 0.5)) return std::min(1.0 - cosine, 2.0);
+  const ChordStep step{{}, 1.0 / query.norm, 1.0 / norm};
+  const double square = reduce(query.row.data(), x, d, step), shortest = static_cast<double>(d + 192) * 0x1p-57;
+  return square <= shortest * shortest ? 0.0 : std::min(square / 2, 0.5);
 }
 
 template <class T>
@@ -80,8 +112,7 @@ double value_of(Metric metric, const ExactQuery& query, const T* x, std::int64_t
       return takes_root(metric) ? std::sqrt(square) : square;
     }
     case Family::products: return reduce<ProductStep>(q, x, d);
-    case Family::angles:
-      return angular_distance(reduce<ProductStep>(q, x, d), query.norm, std::sqrt(reduce<PointSquareStep>(q, x, d)));
+    case Family::angles: return angular_distance(angular_sums(q, x, d), query, x, d);
     case Family::terms: break;
   }
   return with_term(metric, [&](auto term) { return reduce<TermStep<decltype(term)>>(q, x, d); });

@@ -1,5 +1,6 @@
 // Exact values of rows of bytes, computed with integers: their sums are the same in any order, and float64 represents
-// each exactly, so the bits are those of the definition, in less time. Internal linkage throughout.
+// each exactly, so the bits are those of the definition, in less time. The chord of an angular metric has other terms,
+// and is summed in the defined order. Internal linkage throughout.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,9 @@ class ByteValues {
     return !is_elementwise(task.metric) || with_term(task.metric, [](auto term) { return is_whole<decltype(term)>; });
   }
 
+  // `query` has to last until the next one.
   void open(const ExactQuery& query) {
-    norm_ = query.norm;
+    asked_ = &query;
     for (std::int64_t i = 0; i < points_.d; ++i) {
       query_[i] = static_cast<std::int16_t>(query.row[static_cast<std::size_t>(i)]);
     }
@@ -76,14 +78,14 @@ class ByteValues {
       sum += q[i] * x[i];
       square += x[i] * x[i];
     }
-    return angular_distance(sum, norm_, std::sqrt(static_cast<double>(square)));
+    return angular_distance({static_cast<double>(sum), static_cast<double>(square)}, *asked_, x, points_.d);
   }
 
   const Metric metric_;
   const RowsView points_;
   Room<std::int16_t> room_;
   std::int16_t* query_;
-  double norm_ = 0;
+  const ExactQuery* asked_ = nullptr;
 };
 
 }  // namespace

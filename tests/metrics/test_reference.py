@@ -59,7 +59,14 @@ def _value_by_hand(q: list[float], x: list[float], metric: str) -> float:
         means = [_sum_by_hand(row) / len(row) for row in (q, x)]
         q, x = ([0.0 if min(r) == max(r) else v - mean for v in r] for r, mean in zip((q, x), means, strict=True))
     dot, qq, xx = (_sum_by_hand([a * b for a, b in zip(*both, strict=True)]) for both in ((q, x), (q, q), (x, x)))
-    return 1.0 if qq == 0 or xx == 0 else min(max(1.0 - dot / (math.sqrt(qq) * math.sqrt(xx)), 0.0), 2.0)
+    if qq == 0 or xx == 0:
+        return 1.0
+    cosine = dot / (math.sqrt(qq) * math.sqrt(xx))
+    if cosine <= 0.5:
+        return min(1.0 - cosine, 2.0)
+    f, g = 1 / math.sqrt(qq), 1 / math.sqrt(xx)
+    chord = _sum_by_hand([(a * f - b * g) * (a * f - b * g) for a, b in zip(q, x, strict=True)])
+    return 0.0 if chord <= ((len(q) / 16 + 12) * EPS / 2) ** 2 else min(chord / 2, 0.5)
 
 
 def _input(name: str, n: int, d: int, metric: str, seed: int = 0) -> Any:

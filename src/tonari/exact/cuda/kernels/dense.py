@@ -4,7 +4,8 @@
     one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
 
 Both sides are widened (kernels/widen.py): padded to whole steps of 16 columns, with means already subtracted. The
-kernel is bound by float64 arithmetic: three operations per query, point and column, each rounded.
+kernel is bound by float64 arithmetic: three operations per query, point and column, each rounded. Where the cosine of a
+query and any of the points exceeds 1/2, these are read once more, for the chord.
 """
 
 from __future__ import annotations
@@ -12,13 +13,35 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.value import add_own_terms, add_terms, fold, value_of
+from tonari.exact.cuda.kernels.value import (
+    add_chord,
+    add_own_terms,
+    add_terms,
+    angular_value,
+    cosine_of,
+    fold,
+    inverse_of,
+    value_of,
+)
 from tonari.select.cuda.kernels.order import ascending, make_keys
 
 
 @triton.jit
+def squared_chord(query_ptrs, point_ptrs, width, query_inverse, point_inverse, close, POINTS: tl.constexpr):
+    """Return the squared chords [POINTS] of the points that are close, anything for others."""
+    lanes = tl.zeros([POINTS, 16], tl.float64)
+    stop = tl.where(tl.max(close.to(tl.int32)) > 0, width, 0)
+    for at in tl.range(0, stop, 16):
+        x = tl.load(point_ptrs + at, mask=close[:, None]).to(tl.float64)  # [POINTS, 16]
+        q = tl.load(query_ptrs + at)[None, :].to(tl.float64)  # [1, 16]
+        lanes = add_chord(lanes, q, x, query_inverse, point_inverse[:, None])
+    return fold(lanes, POINTS, False)
+
+
+@triton.jit
 def store_row(
-    lanes, row, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+    lanes, query_ptrs, point_ptrs, width, d, row, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr,
+    out_ptr, out_stride,
     METRIC: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
     """Fold the lanes of one query, and store its keys or values."""
@@ -29,12 +52,17 @@ def store_row(
         kept = ids != tl.load(own_ptr + at)
     else:
         kept = present
-    query_norm = 0.0
+    folded = fold(lanes, POINTS, METRIC.maximum)
     if METRIC.angular:
         query_norm = tl.load(query_norms_ptr + at)
-    values = ascending(
-        value_of(fold(lanes, POINTS, METRIC.maximum), query_norm, point_norms, METRIC), METRIC.descending
-    )
+        cosine, close = cosine_of(folded, query_norm, point_norms)
+        close = close & present
+        square = squared_chord(
+            query_ptrs, point_ptrs, width, inverse_of(query_norm), inverse_of(point_norms), close, POINTS
+        )
+        values = angular_value(cosine, close, square, d)
+    else:
+        values = ascending(value_of(folded, METRIC), METRIC.descending)
     out = tl.where(kept, values, float("inf")) if DOUBLE else make_keys(values, ids, kept)
     tl.store(out_ptr + row.to(tl.int64) * out_stride + point, out, mask=present)
 
@@ -107,18 +135,18 @@ def dense_kernel(
             lanes2 = add_step(lanes2, q2_ptrs, x, at, d, METRIC, TERM)
             lanes3 = add_step(lanes3, q3_ptrs, x, at, d, METRIC, TERM)
         store_row(
-            lanes0, row, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
-            METRIC, DOUBLE, HAS_OWN, POINTS,
+            lanes0, q0_ptrs, point_ptrs, width, d, row, rows, point, count, first_id, query_norms_ptr, point_norms,
+            own_ptr, out_ptr, out_stride, METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip
         store_row(
-            lanes1, row + 1, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
-            METRIC, DOUBLE, HAS_OWN, POINTS,
+            lanes1, q1_ptrs, point_ptrs, width, d, row + 1, rows, point, count, first_id, query_norms_ptr, point_norms,
+            own_ptr, out_ptr, out_stride, METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip
         store_row(
-            lanes2, row + 2, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
-            METRIC, DOUBLE, HAS_OWN, POINTS,
+            lanes2, q2_ptrs, point_ptrs, width, d, row + 2, rows, point, count, first_id, query_norms_ptr, point_norms,
+            own_ptr, out_ptr, out_stride, METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip
         store_row(
-            lanes3, row + 3, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
-            METRIC, DOUBLE, HAS_OWN, POINTS,
+            lanes3, q3_ptrs, point_ptrs, width, d, row + 3, rows, point, count, first_id, query_norms_ptr, point_norms,
+            own_ptr, out_ptr, out_stride, METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip

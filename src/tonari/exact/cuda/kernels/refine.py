@@ -4,6 +4,7 @@
     one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read the 64 bytes
                    (float32) of one candidate; the loads of four steps are in flight at once
     query          float64 rows of whole steps (kernels/widen.py), read by every program of the row
+    angles         candidates whose cosine exceeds 1/2 are read once more, for the chord
 
 The output is ordered afterwards: keys (select/cuda/kernels/order.py), or float64 values in ascending order of id.
 """
@@ -15,9 +16,13 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.groups import member_column
 from tonari.exact.cuda.kernels.value import (
+    add_chord,
     add_own_terms,
     add_terms,
+    angular_value,
+    cosine_of,
     fold,
+    inverse_of,
     less_mean,
     load_lanes,
     means,
@@ -67,6 +72,40 @@ def add_step(
 
 
 @triton.jit
+def add_chord_step(lanes, query_ptrs, x, mean, query_inverse, point_inverse, at, d, METRIC: tl.constexpr):
+    """Add columns at ... at + 15 to the lanes of squared chords."""
+    x = widened(x).to(tl.float64)
+    if METRIC.centred:
+        x = less_mean(x, mean, at, d)
+    q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
+    return add_chord(lanes, q, x, query_inverse, point_inverse[:, None])
+
+
+@triton.jit
+def squared_chord(
+    row_ptrs, query_ptrs, mean, query_inverse, point_inverse, close, d,
+    METRIC: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """Return the squared chords [CHUNK] of the points that are close, anything for others; reads nothing if none is."""
+    lanes = tl.zeros([CHUNK, 16], tl.float64)
+    stop = tl.where(tl.max(close.to(tl.int32)) > 0, d, 0)
+    batches = stop // 64 * 64
+    for at in tl.range(0, batches, 64):
+        x0 = load_lanes(row_ptrs, at, d, close, UNIT, False)  # [CHUNK, 16]
+        x1 = load_lanes(row_ptrs, at + 16, d, close, UNIT, False)
+        x2 = load_lanes(row_ptrs, at + 32, d, close, UNIT, False)
+        x3 = load_lanes(row_ptrs, at + 48, d, close, UNIT, False)
+        lanes = add_chord_step(lanes, query_ptrs, x0, mean, query_inverse, point_inverse, at, d, METRIC)
+        lanes = add_chord_step(lanes, query_ptrs, x1, mean, query_inverse, point_inverse, at + 16, d, METRIC)
+        lanes = add_chord_step(lanes, query_ptrs, x2, mean, query_inverse, point_inverse, at + 32, d, METRIC)
+        lanes = add_chord_step(lanes, query_ptrs, x3, mean, query_inverse, point_inverse, at + 48, d, METRIC)
+    for at in tl.range(batches, stop, 16):
+        x = load_lanes(row_ptrs, at, d, close, UNIT, True)
+        lanes = add_chord_step(lanes, query_ptrs, x, mean, query_inverse, point_inverse, at, d, METRIC)
+    return fold(lanes, CHUNK, False)
+
+
+@triton.jit
 def values_of(
     row_ptrs, query_ptrs, norms_ptr, row, present, d,
     METRIC: tl.constexpr, TERM: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
@@ -98,14 +137,20 @@ def values_of(
         lanes, squares = add_step(lanes, squares, query_ptrs, x, mean, at, d, METRIC, TERM, True)
 
     folded = fold(lanes, CHUNK, METRIC.maximum)
-    query_norm = folded
-    point_norm = folded
     if METRIC.angular:
         query_norm = tl.load(norms_ptr + row)
         point_norm = tl.sqrt(fold(squares, CHUNK, False))
         if METRIC.centred:
             point_norm = tl.where(differs, point_norm, 0.0)
-    return value_of(folded, query_norm, point_norm, METRIC)
+        cosine, close = cosine_of(folded, query_norm, point_norm)
+        close = close & present
+        square = squared_chord(
+            row_ptrs, query_ptrs, mean, inverse_of(query_norm), inverse_of(point_norm), close, d, METRIC, UNIT, CHUNK
+        )
+        values = angular_value(cosine, close, square, d)
+    else:
+        values = value_of(folded, METRIC)
+    return values
 
 
 @triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])

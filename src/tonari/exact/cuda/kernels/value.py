@@ -51,15 +51,39 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 
 
 @triton.jit
-def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
-    """Return the value from the folded sum; only angular metrics use the norms."""
-    if METRIC.root:
-        return tl.sqrt(folded)
-    if METRIC.angular:
-        zero = tl.minimum(query_norm, point_norm) == 0
-        distance = 1.0 - folded / tl.where(zero, 1.0, query_norm * point_norm)
-        return tl.where(zero, 1.0, tl.minimum(tl.maximum(distance, 0.0), 2.0))
-    return folded
+def value_of(folded, METRIC: tl.constexpr):
+    """Return the value of a metric that is not angular from the folded sum."""
+    tl.static_assert(not METRIC.angular)
+    return tl.sqrt(folded) if METRIC.root else folded
+
+
+@triton.jit
+def cosine_of(product, query_norm, point_norm):
+    """Return the cosine of pairs from their products, 0 where a row is zero; and which values need the chord."""
+    zero = tl.minimum(query_norm, point_norm) == 0
+    cosine = tl.where(zero, 0.0, product / tl.where(zero, 1.0, query_norm * point_norm))
+    return cosine, cosine > 0.5
+
+
+@triton.jit
+def inverse_of(norm):
+    """Return 1 / norm; anything for a zero row."""
+    return 1.0 / tl.where(norm == 0, 1.0, norm)
+
+
+@triton.jit
+def add_chord(lanes, q, x, query_inverse, point_inverse):
+    """Add the squared difference of two elements of rows divided by their norms to each lane."""
+    difference = q * query_inverse - x * point_inverse
+    return lanes + difference * difference
+
+
+@triton.jit
+def angular_value(cosine, close, square, d):
+    """Return the value of an angular metric: half the squared chord where rows are close, 0 where they are parallel."""
+    shortest = (tl.cast(d, tl.float64) + 192) * 2.0**-57
+    near = tl.where(square <= shortest * shortest, 0.0, tl.minimum(square / 2, 0.5))
+    return tl.where(close, near, tl.minimum(1.0 - cosine, 2.0))
 
 
 @triton.jit
