@@ -16,7 +16,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.filters.engine import Engine, on_host, rows_at
 from tonari.filters.listed import by_lists
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.rules import Ids, Rules, distinct
 
 _GROWTH = 4
 _ENTRIES = 1 << 24  # of neighbour lists that are held at a time
@@ -35,8 +35,8 @@ def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neigh
             _by_all(engine, queries, k, rules, found, bar, todo[listed])
             todo = todo[~listed]
         again: list[Ids] = []
-        level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH))
-        for some in (todo[level == at] for at in np.unique(level)):
+        level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
+        for some in (todo[level == at] for at in distinct(level)):
             size = int(wanted[some].max())
             step = max(1, _ENTRIES // size)
             for begin in range(0, len(some), step):

@@ -12,7 +12,7 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.filters.dropping import by_dropping, first_guess
 from tonari.filters.engine import Engine, beside, on_host, rows_at
 from tonari.filters.listed import by_lists, groups_of, nothing
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.rules import Ids, Rules, distinct
 from tonari.metrics import get_metric
 
 _LARGE = 1 << 20  # pairs of a group for which a search of its own is considered
@@ -137,7 +137,7 @@ def _by_complement(engine: Engine, queries: Any, k: int, rules: Rules, found: Ne
     assert rules.query_groups is not None
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
     inside = rules.without("query_groups", "point_groups")
-    for group in np.unique(asked):
+    for group in distinct(asked):
         rows = np.flatnonzero(asked == group)
         others = np.ones(engine.n, bool)
         others[order[begins[rows[0]] : ends[rows[0]]]] = False

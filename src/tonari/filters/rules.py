@@ -14,6 +14,21 @@ Ids = npt.NDArray[np.int64]
 _COUNTED = 1 << 24  # entries of a mask that are counted at a time
 
 
+def distinct(numbers: Ids) -> Ids:
+    """Return the different ones of some numbers, ascending.
+
+    ``np.unique`` hashes them, which takes many times as long as sorting where most are different. A stable sort is the
+    fastest for numbers in short runs, one above the other, as those of lists are.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    if len(numbers) and not (numbers[1:] > numbers[:-1]).all():
+        numbers = np.sort(numbers, kind="stable")
+        numbers = numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+    return numbers
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
     """Which of n points each of m queries may find: those that all rules allow.

@@ -12,7 +12,7 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.filters.engine import Engine, on_host, rows_at
 from tonari.filters.listed import by_lists, groups_of, nothing
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.rules import Ids, Rules, distinct
 from tonari.metrics import get_metric
 
 _ENTRIES = 1 << 22  # of lists of whole groups that are held at a time
@@ -73,7 +73,7 @@ def _by_group(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rul
     """Compute all values within small groups, and search each large group by itself."""
     order, begins, ends = groups_of(rules)
     inside, sizes, parts = rules.without("query_groups", "point_groups"), ends - begins, list[Part]()
-    for first in np.unique(begins[sizes > _LARGE]):
+    for first in distinct(begins[sizes > _LARGE]):
         rows = np.flatnonzero((begins == first) & (sizes > 0))
         members = order[first : first + sizes[rows[0]]]
         parts.append((rows, _among(engine, queries, limits, inside, bar, rows, members)))
