@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch, on_gpu
 from tests.helpers.filter_checks import Mask, assert_equal, cut, nearest_allowed
 from tests.helpers.radius_checks import all_values
-from tonari.filters import dropping, listed, nearest, within
+from tonari.filters import dropping, engine, nearest, within
 from tonari.filters.engine import Engine
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.reference import brute
@@ -73,7 +73,7 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
 @pytest.mark.parametrize("few", [dropping._FEW, 0])
 def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropping, "_FEW", few)
-    monkeypatch.setattr(listed, "_PAIRS", few or 500)  # pairs that are checked at a time
+    monkeypatch.setattr(engine, "_ROOM", 80 * (few or 500))  # bytes of pairs that are checked at a time
     queries, points = data(maker, metric)
     given, allowed = rules_named(rules, queries, points, metric)
     index = tonari.Index(points, metric=metric)

@@ -57,7 +57,7 @@ def test_points_that_are_packed_are_not_packed_again(metric: str) -> None:
         ({"method": "exact"}, True),
         ({"method": "kdtree"}, False),
         ({"memory": 10**9}, False),
-        ({"held_nearest": lambda queries, k, progress: Neighbors(queries[:, :k], np.zeros((2, k), np.int32))}, False),
+        ({"held_nearest": lambda queries, k, *_: Neighbors(queries[:, :k], np.zeros((2, k), np.int32))}, False),
     ],
 )
 def test_what_was_captured_is_replayed(given: Any, is_replayed: bool, monkeypatch: pytest.MonkeyPatch) -> None:

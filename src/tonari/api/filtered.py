@@ -11,7 +11,7 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import rules_of
 from tonari.filters.engine import Engine, on_host
 from tonari.filters.nearest import nearest_allowed
@@ -116,8 +116,7 @@ def radius_allowed(
     if most is not None and is_searched(most):
         found = nearest_allowed(engine, queries, min(most, engine.n), rules, progress)
         return search_within(on_host(found), limits, engine.metric)
-    near = within_allowed(engine, queries, limits, rules, progress)
-    return near if most is None else nearest_of(near, most)
+    return within_allowed(engine, queries, limits, rules, most, progress)
 
 
 def _refuse_unserved(problem: Any, method: str) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from tonari import inputs
 from tonari.api.index_base import IndexBase
 from tonari.api.radius import hand_back
 from tonari.api.segment import Segment
-from tonari.api.state_filters import within_in
+from tonari.api.state_filters import count_in, within_in
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -87,7 +85,7 @@ class RadiusIndex(IndexBase):
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):
             rules = self._rules(now, len(rows), given)
-            counts = np.diff(within_in(now, rows, limits, None, rules, threads, self._base, progress).indptr)
+            counts = count_in(now, rows, limits, rules, threads, progress)
         else:
             counts = now.count(rows, limits, threads, self._brute, progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
@@ -17,8 +16,10 @@ from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import is_filtered, rules_of, shared_mask
+from tonari.filters.counting import count_allowed
 from tonari.filters.engine import Engine
 from tonari.filters.rules import Rules
+from tonari.filters.within import within_allowed
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within, is_searched, search_within
@@ -235,7 +236,8 @@ def radius_count(
     rules = {"where": where, "exclude": exclude, "groups": groups}
     rules |= {"query_groups": query_groups, "point_groups": point_groups}
     if is_filtered(**rules):
-        counts = _count(asked, rules_of(len(asked.queries), len(asked.points), **rules))
+        made = rules_of(len(asked.queries), len(asked.points), **rules)
+        counts = count_allowed(asked.engine(), asked.queries, asked.limits, made, asked.progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
     decision = asked.decide()
     counts = decision.method.count_within(
@@ -310,21 +312,8 @@ def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -
         decision = decide(asked.place, problem, asked.points, asked.queries, asked.method, None, asked.progress)
         search = answer(asked.queries, asked.points, decision, asked.progress, self_join=self_join)
         return search_within(search, asked.limits, asked.metric)
+    if most is not None:
+        anyone = Rules(m=len(asked.queries), n=len(asked.points), own=self_join)
+        return within_allowed(asked.engine(), asked.queries, asked.limits, anyone, most, asked.progress)
     decision = asked.decide()
-    return find_within(asked.queries, decision, asked.limits, most=most, self_join=self_join, progress=asked.progress)
-
-
-def _count(asked: Asked, rules: Rules) -> Any:
-    """Count what is within the limits and allowed: among a copy of the points where all queries may find the same."""
-    if rules.shared is None or rules.by_pairs or rules.grouped:
-        found = radius_allowed(asked.engine(), asked.queries, asked.limits, rules, None, asked.progress)
-        return np.diff(found.indptr)
-    ids = np.flatnonzero(rules.shared)
-    if not len(ids):
-        return np.zeros(len(asked.queries), np.int64)
-    engine = asked.engine().among(ids)
-    some = asked._replace(points=engine.points, given=asked.given | {"memory": engine.memory})
-    decision = some.decide()
-    return decision.method.count_within(
-        some.queries, decision.prepared, decision.plan, some.limits, progress=some.progress
-    )
+    return find_within(asked.queries, decision, asked.limits, self_join=self_join, progress=asked.progress)

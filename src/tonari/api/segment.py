@@ -17,6 +17,8 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.engine import Engine
+from tonari.filters.rules import Rules
+from tonari.filters.within import within_allowed
 from tonari.methods.answer import answer, on_side_of
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
@@ -144,8 +146,12 @@ class Segment:
         if is_searched(most):
             decision = self._decide_once(rows, min(most or 1, self.n), threads, progress, taken, around)
             return search_within(answer(rows, self.points, decision, progress), limits, self._metric)
+        if most is not None:
+            anyone = Rules(m=len(rows), n=self.n)
+            engine = self.engine(threads, taken=taken, around=around)
+            return within_allowed(engine, rows, limits, anyone, most, progress)
         decision = self._decide_once(rows, 1, threads, progress, taken)
-        return find_within(rows, decision, limits, most=most, progress=progress)
+        return find_within(rows, decision, limits, progress=progress)
 
     def count(
         self, rows: Any, limits: npt.NDArray[Any], threads: int | None, progress: ProgressLike, *, taken: int = 0
@@ -158,15 +164,20 @@ class Segment:
         """Searches of the points, or of a copy of some, for calls with rules of what may be found."""
         threads = threads or self._threads
 
-        def nearest(rows: Any, k: int, progress: ProgressLike) -> Neighbors:
-            return answer(rows, self.points, self._decide_once(rows, k, threads, progress, taken, around), progress)
+        def nearest(rows: Any, k: int, progress: ProgressLike, reserved: int) -> Neighbors:
+            decision = self._decide_once(rows, k, threads, progress, taken + reserved, around)
+            return answer(rows, self.points, decision, progress)
 
-        def within(rows: Any, limits: Any, progress: ProgressLike) -> RadiusNeighbors:
-            decision = self._decide_once(rows, 1, threads, progress, taken)
-            return find_within(rows, decision, limits, most=None, progress=progress)
+        def within(rows: Any, limits: Any, progress: ProgressLike, reserved: int) -> RadiusNeighbors:
+            decision = self._decide_once(rows, 1, threads, progress, taken + reserved)
+            return find_within(rows, decision, limits, progress=progress)
+
+        def count(rows: Any, limits: Any, reserved: int) -> Any:
+            return self.count(rows, limits, threads, False, taken=taken + reserved)
 
         options: dict[str, Any] = {"method": self.method, "threads": threads, "memory": self.budget(taken)}
-        held: dict[str, Any] = {"held_nearest": nearest, "held_within": within}
+        held: dict[str, Any] = {"held_nearest": nearest, "held_within": within, "held_count": count}
+        held["held_bytes"] = 0 if self.memory is None else self.held_bytes
         return Engine(points=self.points, place=self._place, metric=self._metric, **options, **held)
 
     def _problem(self, queries: Any, k: int, threads: int | None = None, memory: int | None = None) -> Problem:

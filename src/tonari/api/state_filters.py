@@ -19,6 +19,7 @@ from tonari.api.state import State
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.filters.counting import count_allowed
 from tonari.filters.engine import on_host
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.rules import Rules
@@ -59,6 +60,20 @@ def within_in(
         return near, part.names(index_dtype(now.next_id))
 
     return now.joined_within(now.each(find, progress), limits, most, metric)
+
+
+def count_in(
+    now: State, rows: Any, limits: npt.NDArray[Any], rules: Rules, threads: int | None, progress: ProgressLike
+) -> Any:
+    """Count the points within the limits that each query may find, in host memory."""
+    if _is_plain(now):
+        return count_allowed(now.parts[0].segment.engine(threads), rows, limits, rules, progress)
+
+    def count(part: Part, held: int, shown: ProgressLike) -> Any:
+        engine = part.read().engine(threads, taken=held, around=True)
+        return count_allowed(engine, rows, limits, _rules_of(part, rules), shown)
+
+    return np.sum([np.zeros(len(limits), np.int64), *now.each(count, progress)], axis=0)
 
 
 def _is_plain(now: State) -> bool:

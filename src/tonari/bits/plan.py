@@ -104,7 +104,8 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
     if problem.memory is not None and made.total_bytes > problem.memory:
         raise BudgetExceeded(
             f"a memory budget of {problem.memory} bytes cannot hold these rows of bits, packed, and their search: "
-            f"allow at least {made.total_bytes}"
+            f"allow at least {made.total_bytes}",
+            least=made.total_bytes,
         )
     return made
 

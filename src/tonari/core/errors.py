@@ -8,4 +8,14 @@ class Unsupported(ValueError):
 
 
 class BudgetExceeded(ValueError):
-    """The request needs more memory than it may use; the message says how much it needs."""
+    """The request needs more memory than it may use; the message says how much it needs.
+
+    Attributes
+    ----------
+    least : int, optional
+        The bytes that are enough, where they are known.
+    """
+
+    def __init__(self, message: str, *, least: int | None = None) -> None:
+        super().__init__(message)
+        self.least = least

@@ -177,7 +177,8 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
     raise BudgetExceeded(
         f"a memory budget of {budget} bytes cannot hold this search: results take {needs.output_bytes} and work takes "
         f"{needs.total_bytes(least) - needs.output_bytes}; allow at least {needs.total_bytes(least)}, or search "
-        "the queries in smaller batches; a graph whose lists do not fit: tonari.build_graph"
+        "the queries in smaller batches; a graph whose lists do not fit: tonari.build_graph",
+        least=needs.total_bytes(least),
     )
 
 

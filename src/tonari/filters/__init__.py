@@ -6,7 +6,8 @@
     listed.py      few points for each query: exact values of all that it may find
     dropping.py    many: the nearest without rules, more than are wanted, less those that are not allowed
     nearest.py     which of the two, and the k nearest
-    within.py      everything within a radius
+    within.py      everything within a radius, or the nearest of it
+    counting.py    how much is within a radius
 
 Every answer is that of a search among the allowed points alone, bit for bit: numbers of points keep their order when
 points are left out, and values of pairs do not depend on other points. So ties go to the smaller number here, too.

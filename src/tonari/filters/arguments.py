@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.rules import Ids, Rules, distinct
 
 GROUPS = ("same", "other")
 
@@ -144,7 +144,9 @@ def _excluded(exclude: Any, m: int, n: int) -> Ids:
         raise ValueError(
             f"exclude: the list of query {row} has {ids[bad[0]]}, expected numbers of points, 0 to {n - 1}"
         )
-    return np.unique(np.repeat(np.arange(m), np.diff(indptr)) * n + ids)
+    pairs = np.repeat(np.arange(0, m * n, n), np.diff(indptr))
+    pairs += ids
+    return distinct(pairs)
 
 
 def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:

@@ -15,30 +15,29 @@ import numpy as np
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.filters.engine import Engine, on_host, rows_at
-from tonari.filters.listed import by_lists
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.listed import PAIR, by_table, row_bytes
+from tonari.filters.rules import Ids, Rules, distinct
 
 _GROWTH = 4
-_ENTRIES = 1 << 24  # of neighbour lists that are held at a time
 _FEW = 4096  # points, so few that lists of all of them are short
 
 
 def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Find the k nearest allowed points of every query, and write them to `found`, in which all is missing."""
-    n, forbidden = engine.n, rules.forbidden()
+    n, forbidden = engine.n, rules.forbidden(engine.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
     todo = np.arange(len(queries))
     while len(todo):
         listed = _is_listed(engine, k, forbidden[todo], wanted[todo])
         if listed.any():
-            _by_all(engine, queries, k, rules, found, bar, todo[listed])
+            by_table(engine, queries, k, rules, found, bar, todo[listed])
             todo = todo[~listed]
         again: list[Ids] = []
-        level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH))
-        for some in (todo[level == at] for at in np.unique(level)):
+        level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
+        for some in (todo[level == at] for at in distinct(level)):
             size = int(wanted[some].max())
-            step = max(1, _ENTRIES // size)
+            step = max(1, engine.room // (PAIR * size + row_bytes(queries)))
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
                 done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
@@ -68,12 +67,6 @@ def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
     checked = 2e-8 * n  # seconds of the rules, for all points of a query
     return (4 * wanted >= n) | (listed + checked < low + (high - low) * between)
-
-
-def _by_all(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    begins = np.zeros(len(rows), np.int64)
-    order, ends = np.arange(engine.n), begins + engine.n
-    by_lists(engine, queries, k, rules, found, bar, rows=rows, order=order, begins=begins, ends=ends)
 
 
 def _cut(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,15 +22,19 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import cuda_graph_cache
-from tonari.filters.rules import Ids
+from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
 from tonari.methods.registry import by_force, search_method
 from tonari.metrics import get_metric
 
+_ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no budget
+
 # Seconds of a byte of rows that are gathered, about: in host memory, and where tensors are.
 _COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
+
+_SHARE = 4  # of the memory, the part that pairs may take while rules are checked
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,9 +49,16 @@ class Engine:
     threads, memory : int, optional
     unchecked : bool
         The values of the points, in host memory, are checked when some are copied.
-    held_nearest : callable(queries, k, progress) -> Neighbors, optional
-        Searches the points, which are prepared already.
-    held_within : callable(queries, limits, progress) -> RadiusNeighbors, optional
+    budget : int, optional
+        The memory of the whole call, of which `memory` is what its searches without rules may use.
+    room : int
+        Bytes that pairs may take while rules are checked, and results of searches that are cut by rules.
+    held_nearest : callable(queries, k, progress, reserved) -> Neighbors, optional
+        Searches the points, which are prepared already. `reserved` are bytes of the budget that it must leave.
+    held_within : callable(queries, limits, progress, reserved) -> RadiusNeighbors, optional
+    held_count : callable(queries, limits, reserved) -> array, optional
+    held_bytes : int
+        The memory of points that are prepared already, part of `memory`.
     """
 
     points: Any
@@ -56,8 +68,12 @@ class Engine:
     threads: int | None = None
     memory: int | None = None
     unchecked: bool = False
-    held_nearest: Callable[[Any, int, ProgressLike], Neighbors] | None = None
-    held_within: Callable[[Any, Any, ProgressLike], RadiusNeighbors] | None = None
+    budget: int | None = None
+    room: int = _ROOM
+    held_nearest: Callable[[Any, int, ProgressLike, int], Neighbors] | None = None
+    held_within: Callable[[Any, Any, ProgressLike, int], RadiusNeighbors] | None = None
+    held_count: Callable[[Any, Any, int], Any] | None = None
+    held_bytes: int = 0
 
     @property
     def n(self) -> int:
@@ -74,35 +90,135 @@ class Engine:
                 return again
         problem = problem_of(self.place, self.points, queries, k, self.metric, **given)
         method = self._method(problem)
-        if self.held_nearest is not None and method == self.method:
-            return self.held_nearest(queries, k, progress)
-        decision = decide(self.place, problem, self.points, queries, method, None, progress)
+        with self._refusals():
+            if self.held_nearest is not None and method == self.method:
+                return self.held_nearest(queries, k, progress, self.reserved)
+            decision = decide(self.place, problem, self.points, queries, method, None, progress)
         return answer(queries, self.points, decision, progress)
 
     def within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find all points within the limits; the result is where the queries are."""
+        ready = self.ready(queries, limits)
+        assert ready.held_within is not None
+        with self._refusals():
+            return ready.held_within(queries, limits, progress, self.reserved)
+
+    def count(self, queries: Any, limits: npt.NDArray[Any]) -> Ids:
+        """Count all points within the limits; in host memory."""
+        ready = self.ready(queries, limits)
+        assert ready.held_count is not None
+        with self._refusals():
+            return np.asarray(inputs.to_host(ready.held_count(queries, limits, self.reserved)))
+
+    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Engine:
+        """Return an engine of prepared points, for blocks of queries with limits."""
         if self.held_within is not None:
-            return self.held_within(queries, limits, progress)
+            return self
         given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
         problem = problem_of(self.place, self.points, queries, 1, self.metric, **given)
-        decision = decide_within(problem, self.points, queries, limits, self.method, progress=progress)
-        return find_within(queries, decision, limits, most=None, progress=progress)
+        with self._refusals():
+            decision = decide_within(problem, self.points, queries, limits, self.method, progress=False)
+
+        def within(some: Any, limits: Any, progress: ProgressLike, _reserved: int) -> RadiusNeighbors:
+            return find_within(some, decision, limits, progress=progress)
+
+        def count(some: Any, limits: Any, _reserved: int) -> Any:
+            return decision.method.count_within(some, decision.prepared, decision.plan, limits, progress=False)
+
+        return dataclasses.replace(self, held_within=within, held_count=count)
+
+    @property
+    def reserved(self) -> int:
+        """The bytes of the budget that searches without rules must leave."""
+        return 0 if self.budget is None or self.memory is None else self.budget - self.memory
+
+    def with_room(self, rules: Rules, *, pair: int, results: int) -> Engine:
+        """Return the engine of a call with rules, which take a part of its memory.
+
+        Parameters
+        ----------
+        rules : Rules
+        pair : int
+            The bytes that are needed for each point that one query may have to be checked with.
+        results : int
+            The bytes that all results take, as far as they are part of the memory.
+        """
+        if self.memory is None:
+            return dataclasses.replace(self, room=_ROOM)
+        row = pair * rules.longest() + 8 * self.row_bytes
+        fixed = rules.held_bytes() + results
+        spare = self.memory - fixed
+        room = max(row, min(spare // _SHARE, (spare - self.held_bytes) // 2))
+        if room >= spare:
+            least = fixed + row + 1
+            raise BudgetExceeded(
+                f"a memory budget of {self.memory} bytes cannot hold this search by rules: results and rules take "
+                f"{fixed} and the points of one query {row}; allow at least {least}",
+                least=least,
+            )
+        return dataclasses.replace(self, memory=spare - room, budget=self.memory, room=room)
+
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Refuse with what the whole call needs, where a search without rules needs more than is left for it."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            if self.budget is None or error.least is None:
+                raise
+            assert self.memory is not None
+            # The room for rules grows with the budget.
+            fixed = self.reserved - self.room
+            least = max(self.reserved + error.least, (fixed + error.least) * _SHARE // (_SHARE - 1) + _SHARE)
+            raise BudgetExceeded(
+                f"a memory budget of {self.budget} bytes cannot hold this search by rules: results, rules and copies "
+                f"of points take {self.reserved}; allow at least {least}",
+                least=least,
+            ) from error
+
+    def can_copy(self, m: int, k: int, n: int) -> bool:
+        """Whether the memory holds a copy of n points, and a search of it."""
+        if self.memory is None:
+            return True
+        memory = self.memory - self.row_bytes * n
+        if memory < 1:
+            return False
+        problem = problem_of(self.place, self.points, self.points[:1], 1, self.metric, memory=memory)
+        problem = dataclasses.replace(problem, n=n, m=m, k=min(k, n), threads=self.threads)
+        method = self._method(problem)
+        try:
+            search_method(by_force(self.metric) if method == "auto" else method, self.place.device).plan(problem)
+        except BudgetExceeded:
+            return False
+        return True
 
     def among(self, ids: Any) -> Engine:
         """Return the engine of a copy of some of the points, which counts as memory of the call."""
         memory = self.memory
         if memory is not None:
-            copied = len(ids) * self.points.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.points)).itemsize
+            copied = len(ids) * self.row_bytes
             memory -= copied
             if memory < 1:
+                budget = self.memory if self.budget is None else self.budget
                 raise BudgetExceeded(
-                    f"memory={self.memory} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
+                    f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
                 )
         points = rows_at(self.points, ids)
         if self.unchecked:
             self._check(points)
-        plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "unchecked": False}
-        return dataclasses.replace(self, points=points, memory=memory, **plain)
+        plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "held_count": None, "held_bytes": 0}
+        return dataclasses.replace(self, points=points, memory=memory, unchecked=False, **plain)
+
+    @property
+    def copied_at_once(self) -> int:
+        """The bytes that a copy of points may take, where they can be copied a part after the other."""
+        copied = self.row_bytes * self.n
+        return copied if self.memory is None else min(copied, self.memory // 2)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a point."""
+        return int(self.points.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.points)).itemsize)
 
     def _check(self, copied: npt.NDArray[Any]) -> None:
         """Refuse copied rows with values that no row may have, naming one by its number among all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from tonari.filters.engine import Engine, rows_at
 from tonari.filters.rules import Ids, Rules
 from tonari.metrics import get_metric
 
-_PAIRS = 1 << 22  # pairs that are checked by rules at a time
+PAIR = 80  # bytes of a pair that is checked by rules, beside what a search found it by
+TABLE_PAIR = 4  # bytes of a pair in tables of what is allowed
+LISTED_PAIR = 24  # bytes of a pair in lists that are made of tables
+ENTRY = 32  # bytes of an entry of neighbour lists, and of a copy of it
 
 
 def nothing(m: int, k: int, engine: Engine, queries: Any, n: int) -> Neighbors:
@@ -22,6 +26,12 @@ def nothing(m: int, k: int, engine: Engine, queries: Any, n: int) -> Neighbors:
     far = -np.inf if get_metric(engine.metric).descending else np.inf
     distances = np.full((m, k), far, np.float64 if wide else np.float32)
     return Neighbors(distances, np.full((m, k), -1, index_dtype(n)))
+
+
+def lists_bytes(m: int, k: int, engine: Engine, queries: Any) -> int:
+    """Return the bytes of the lists of m queries."""
+    distances, indices = nothing(0, 1, engine, queries, engine.n)
+    return int(distances.itemsize + indices.itemsize) * m * k
 
 
 def by_lists(
@@ -48,32 +58,69 @@ def by_lists(
     begins, ends : int64 arrays of shape (len(rows),)
         Query ``rows[i]`` is compared with ``order[begins[i]:ends[i]]``, which ascend, as far as rules allow.
     """
-    own = rules.own_places()
-    if not rules.by_pairs and rules.shared is None:
-        whole = len(rows) == len(queries) and bool((rows == np.arange(len(rows))).all())
-        own = None if own is None else own[rows]
-        if whole:
-            engine.listed(queries, k, order, begins, ends, own, found)
-        else:
-            part = engine.listed(rows_at(queries, rows), k, order, begins, ends, own)
-            for mine, new in zip(found, part, strict=True):
-                mine[rows] = new
+    own, checked = rules.own_places(), rules.by_pairs or rules.shared is not None
+    if not checked and len(rows) == len(queries) and bool((rows == np.arange(len(rows))).all()):
+        engine.listed(queries, k, order, begins, ends, own, found)
         bar.add(len(rows))
         return
-    ahead = np.concatenate([[0], np.cumsum(ends - begins)])
-    at = 0
-    while at < len(rows):
-        stop = max(at + 1, int(np.searchsorted(ahead, ahead[at] + _PAIRS, "right")) - 1)
-        some, counts = rows[at:stop], np.diff(ahead[at : stop + 1])
-        places = np.arange(ahead[at], ahead[stop]) + np.repeat(begins[at:stop] - ahead[at:stop], counts)
-        ids, asked_by = order[places], np.repeat(np.arange(len(some)), counts)
-        kept = rules.allowed(some[asked_by], ids)
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[kept], minlength=len(some)))])
-        part = engine.listed(rows_at(queries, some), k, ids[kept], bounds[:-1], bounds[1:])
+    lengths = ends - begins
+    for block in in_room(PAIR * lengths * checked + ENTRY * k + row_bytes(queries), engine.room):
+        some = rows[block]
+        lists = (
+            _checked(rules, some, order, begins[block], lengths[block])
+            if checked
+            else (order, begins[block], ends[block], None if own is None else own[some])
+        )
+        part = engine.listed(rows_at(queries, some), k, *lists)
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
+
+
+def by_table(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
+    """Find the k nearest of all points that some queries may find, and write it to their rows of `found`."""
+    least, _ = rules.forbidden_bounds(engine.room)
+    each = table_bytes(engine.n, engine.n - least[rows]) + ENTRY * k + row_bytes(queries)
+    for block in in_room(each, engine.room):
+        some = rows[block]
+        ids, bounds = rules.lists(some, allowed=True)
+        part = engine.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        for mine, new in zip(found, part, strict=True):
+            mine[some] = new
+        bar.add(len(some))
+
+
+def _checked(rules: Rules, rows: Ids, order: Ids, begins: Ids, lengths: Ids) -> tuple[Ids, Ids, Ids]:
+    """Return what rules allow of listed points: numbers, and where those of each query begin and end."""
+    ahead = np.cumsum(lengths) - lengths
+    asked_by = np.repeat(np.arange(len(rows)), lengths)
+    ids = order[np.arange(len(asked_by)) + np.repeat(begins - ahead, lengths)]
+    kept = rules.allowed(rows[asked_by], ids)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[kept], minlength=len(rows)))])
+    return ids[kept], bounds[:-1], bounds[1:]
+
+
+def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
+    """Yield consecutive rows that together take no more bytes than there are, or one row.
+
+    >>> list(in_room(np.array([2, 3, 9, 1]), 5))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    ahead, at = np.concatenate([[0], np.cumsum(bytes_of)]), 0
+    while at < len(bytes_of):
+        stop = max(at + 1, int(np.searchsorted(ahead, ahead[at] + room, "right")) - 1)
+        yield slice(at, stop)
         at = stop
+
+
+def table_bytes(n: int, listed: Ids) -> Ids:
+    """Return for each query the bytes of a table of n points, and of lists made of it."""
+    return TABLE_PAIR * n + LISTED_PAIR * listed
+
+
+def row_bytes(queries: Any) -> int:
+    """Return the bytes of a copy of a query, and of what is known of it."""
+    return int(queries.shape[1] * queries.itemsize) + 64
 
 
 def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:

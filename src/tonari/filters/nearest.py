@@ -9,10 +9,11 @@ import numpy as np
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.slices import cut
 from tonari.filters.dropping import by_dropping, first_guess
 from tonari.filters.engine import Engine, beside, on_host, rows_at
-from tonari.filters.listed import by_lists, groups_of, nothing
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
+from tonari.filters.rules import Ids, Rules, distinct
 from tonari.metrics import get_metric
 
 _LARGE = 1 << 20  # pairs of a group for which a search of its own is considered
@@ -42,13 +43,15 @@ def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress
             places = beside(engine.points, ids)
             near = engine.among(places).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, engine)
+    results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, engine, queries)
+    engine = engine.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results)
     found = nothing(len(queries), k, engine, queries, engine.n)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
-        _fill(engine, queries, k, rules, found, bar)
+        fill(engine, queries, k, rules, found, bar)
     return found
 
 
-def _fill(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+def fill(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Write the nearest allowed points of every query to `found`, in which all is missing."""
     if not len(queries):
         return
@@ -82,11 +85,13 @@ def _among(
         bar.add(len(asked))
         return
     inner = engine.among(ids)
-    part = nothing(len(asked), k, inner, queries, engine.n)
-    _fill(inner, asked, k, rules.part(rows, ids), part, bar)
-    numbered = np.where(part.indices >= 0, ids[np.maximum(part.indices, 0)], -1)
-    here = slice(None) if rows is None else rows
-    found.distances[here], found.indices[here] = part.distances, numbered
+    part = found if rows is None else nothing(len(asked), k, inner, queries, engine.n)
+    fill(inner, asked, k, rules.part(rows, ids), part, bar)
+    for block in cut(len(asked), max(1, engine.room // (ENTRY * k))):
+        found_here = part.indices[block]
+        found_here[...] = np.where(found_here >= 0, ids[np.maximum(found_here, 0)], -1)
+    if rows is not None:
+        found.distances[rows], found.indices[rows] = part
 
 
 def _by_group(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
@@ -101,7 +106,8 @@ def _by_group(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbo
     for group in np.flatnonzero(members * pairs >= _LARGE):
         size, asked = int(pairs[group]), int(members[group])
         values = engine.listed_seconds(asked, asked * size) / (engine.threads or 1)
-        if engine.seconds(asked, k + int(rules.own), n=size) < values:
+        wanted = k + int(rules.own)
+        if engine.seconds(asked, wanted, n=size) < values and engine.can_copy(asked, wanted, size):
             rows = np.flatnonzero((which == group) & (sizes > 0))
             large[rows] = True
             _among(engine, queries, k, inside, found, bar, rows, order[keys[group] : keys[group] + size])
@@ -117,6 +123,8 @@ def _is_complement_faster(engine: Engine, m: int, k: int, rules: Rules) -> bool:
     if len(asked) > m // 8 or engine.n <= 4096:
         return False
     pairs = zip(sizes.tolist(), asked.tolist(), strict=True)
+    if not engine.can_copy(m, k, engine.n - int(sizes.min())):
+        return False
     apart = sum(engine.seconds(rows, k, n=max(1, engine.n - size)) for size, rows in pairs)
     # The nearest points are often of a query's own group: all of it is the size that is certain to be enough.
     together = engine.seconds(m, min(engine.n, k + int(sizes.max())))
@@ -137,7 +145,7 @@ def _by_complement(engine: Engine, queries: Any, k: int, rules: Rules, found: Ne
     assert rules.query_groups is not None
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
     inside = rules.without("query_groups", "point_groups")
-    for group in np.unique(asked):
+    for group in distinct(asked):
         rows = np.flatnonzero(asked == group)
         others = np.ones(engine.n, bool)
         others[order[begins[rows[0]] : ends[rows[0]]]] = False

@@ -11,7 +11,20 @@ import numpy.typing as npt
 
 Ids = npt.NDArray[np.int64]
 
-_COUNTED = 1 << 24  # entries of a mask that are counted at a time
+
+def distinct(numbers: Ids) -> Ids:
+    """Return the different ones of some numbers, ascending.
+
+    ``np.unique`` hashes them, which takes many times as long as sorting where most are different. A stable sort is the
+    fastest for numbers in short runs, one above the other, as those of lists are.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    if len(numbers) and not (numbers[1:] > numbers[:-1]).all():
+        numbers = np.sort(numbers, kind="stable")
+        numbers = numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+    return numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,22 +110,110 @@ class Rules:
             kept &= self.excluded[place] != pairs
         return kept
 
-    def forbidden(self) -> Ids:
-        """Return for each query that is searched a number that no fewer of the points searched are forbidden by."""
+    def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
+        """Return which of all points that are searched some queries may find: shape (len(rows), points searched)."""
+        asked = rows if self.rows is None else self.rows[rows]
+        at = slice(None) if self.ids is None else self.ids
+        if self.mask is None:
+            kept = np.ones((len(asked), self.n if self.ids is None else len(self.ids)), bool)
+        else:
+            kept = self.mask[asked]
+            if kept.dtype != np.bool_:
+                kept = np.unpackbits(kept, axis=1, count=self.n, bitorder="little").view(bool)
+            kept = kept if self.ids is None else kept[:, self.ids]
+        if self.shared is not None:
+            kept &= self.shared[at]
+        if self.query_groups is not None and self.point_groups is not None and not self.same:
+            kept &= self.query_groups[asked][:, None] != self.point_groups[at]
+        which, places = self._excluded_places(rows)
+        kept[which, places] = False
+        return kept
+
+    def lists(self, rows: Ids, *, allowed: bool) -> tuple[Ids, Ids]:
+        """Return the points that some queries may, or may not, find.
+
+        Returns
+        -------
+        places, bounds : int64 arrays
+            Those of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
+        """
+        if allowed or not self.only_excluded:
+            table = self.table(rows)
+            places, n = np.flatnonzero(table if allowed else np.logical_not(table, out=table)), table.shape[1]
+            bounds = np.searchsorted(places, np.arange(len(rows) + 1) * n)
+            return np.remainder(places, max(1, n), out=places), bounds
+        which, places = self._excluded_places(rows)
+        return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
+
+    @property
+    def only_excluded(self) -> bool:
+        """Whether all that is forbidden are excluded pairs, and the queries themselves."""
+        return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
+
+    def held_bytes(self) -> int:
+        """Return the memory of the excluded pairs, of numbers for each query, and of the points in order of groups."""
+        pairs = 0 if self.excluded is None else len(self.excluded)
+        return 24 * pairs + 128 * self.m + (64 * self.n if self.query_groups is not None else 0)
+
+    def _excluded_places(self, rows: Ids) -> tuple[Ids, Ids]:
+        """Return the excluded pairs of some queries, and those with themselves: which query, ascending, and place."""
+        asked = rows if self.rows is None else self.rows[rows]
+        which = points = np.empty(0, np.int64)
+        if self.excluded is not None:
+            begins, ends = (np.searchsorted(self.excluded, (asked + more) * self.n) for more in (0, 1))
+            which = np.repeat(np.arange(len(asked)), ends - begins)
+            ahead = np.cumsum(ends - begins) - (ends - begins)
+            points = self.excluded[np.repeat(begins - ahead, ends - begins) + np.arange(len(which))] % self.n
+        if self.own:
+            pairs = np.concatenate([which * self.n + points, np.arange(len(asked)) * self.n + asked])
+            which, points = np.divmod(distinct(pairs), self.n)
+        if self.ids is None or not len(which):
+            return which, points
+        if not len(self.ids):
+            return which[:0], points[:0]
+        places = np.minimum(np.searchsorted(self.ids, points), len(self.ids) - 1)
+        here = self.ids[places] == points
+        return which[here], places[here]
+
+    def forbidden(self, room: int) -> Ids:
+        """Return for each query that is searched a number that no fewer of the points searched are forbidden by.
+
+        `room` is the memory, in bytes, that entries of a mask may take while they are counted.
+        """
+        return self.forbidden_bounds(room)[1]
+
+    def forbidden_bounds(self, room: int) -> tuple[Ids, Ids]:
+        """Return how many of the points searched are at least, and at most, forbidden to each query that is searched.
+
+        The rule that forbids the most points is the least of them; rules that overlap forbid fewer than their sum.
+        """
         rows = np.arange(self.m) if self.rows is None else self.rows
         n = self.n if self.ids is None else len(self.ids)
         most = np.full(len(rows), int(self.own), np.int64)
+        least = np.zeros(len(rows), np.int64)
         if self.shared is not None:
-            most += n - np.count_nonzero(self.shared if self.ids is None else self.shared[self.ids])
+            most += (one := n - np.count_nonzero(self.shared if self.ids is None else self.shared[self.ids]))
+            least = np.maximum(least, one)
         if self.mask is not None:
-            most += n - self._counts(rows)
+            most += (each := n - self._counts(rows, room))
+            least = np.maximum(least, each)
         if self.excluded is not None:
             most += np.diff(np.searchsorted(self.excluded, np.arange(self.m + 1) * self.n))[rows]
         if self.query_groups is not None and self.point_groups is not None and not self.same:
             groups = np.sort(self.point_groups if self.ids is None else self.point_groups[self.ids])
             own = self.query_groups[rows]
-            most += np.searchsorted(groups, own, "right") - np.searchsorted(groups, own, "left")
-        return np.minimum(most, n)
+            most += (each := np.searchsorted(groups, own, "right") - np.searchsorted(groups, own, "left"))
+            least = np.maximum(least, each)
+        return least, np.minimum(most, n)
+
+    def longest(self) -> int:
+        """Return how many points a query may have to be checked with: all, or those of the largest group."""
+        n = self.n if self.ids is None else len(self.ids)
+        if not self.grouped or not n:
+            return n
+        assert self.point_groups is not None
+        groups = self.point_groups if self.ids is None else self.point_groups[self.ids]
+        return int(np.unique(groups, return_counts=True)[1].max())
 
     def open_places(self) -> Ids:
         """Return the places of points that the mask of all queries allows; there is one."""
@@ -131,10 +232,10 @@ class Rules:
         at = np.minimum(np.searchsorted(self.ids, rows), len(self.ids) - 1)
         return np.where(self.ids[at] == rows, at, -1)
 
-    def _counts(self, rows: Ids) -> Ids:
+    def _counts(self, rows: Ids, room: int) -> Ids:
         """Return how many of the points that are searched the mask allows."""
         assert self.mask is not None
-        counts, step = np.empty(len(rows), np.int64), max(1, _COUNTED // self.n)
+        counts, step = np.empty(len(rows), np.int64), max(1, room // (3 * self.n))
         for begin in range(0, len(rows), step):
             part = self.mask[rows[begin : begin + step]]
             if part.dtype != np.bool_:

@@ -1,4 +1,10 @@
-"""Everything within a radius that a query may find."""
+"""Everything within a radius that a query may find, or the nearest of it.
+
+Queries are searched in blocks, and what a block found is cut by rules, and to the nearest that are wanted, before the
+next: never is everything held at once. Where blocks are needed, a count of all points within the radius says how many
+queries make one. It also says for which queries something else takes less time: exact values of the few points that
+they may find, or a search for the nearest where far more are within the radius than are wanted.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +15,30 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
 from tonari.filters.engine import Engine, on_host, rows_at
-from tonari.filters.listed import by_lists, groups_of, nothing
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, nothing, row_bytes, table_bytes
+from tonari.filters.nearest import fill
+from tonari.filters.rules import Ids, Rules, distinct
 from tonari.metrics import get_metric
 
-_ENTRIES = 1 << 22  # of lists of whole groups that are held at a time
 _LARGE = 4096  # points of a group that is searched by itself
+# A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
+# allowed point than finding so many times as many, or than a look at so many times as many.
+_TOO_MANY, _FEWER, _FEW = 4, 8, 32
 
 Part = tuple[Ids, RadiusNeighbors]  # queries, and what they find
 
 
 def within_allowed(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, progress: ProgressLike = None
+    engine: Engine,
+    queries: Any,
+    limits: npt.NDArray[Any],
+    rules: Rules,
+    most: int | None = None,
+    progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points within the limits that each query may find; in host memory.
+    """Find all points within the limits that each query may find, or the nearest of them; in host memory.
 
     Parameters
     ----------
@@ -33,57 +47,149 @@ def within_allowed(
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`.
     rules : Rules
+    most : int, optional
+        At most so many for each query.
     progress : None, bool or callable(done, total)
         Counts queries.
     """
+    engine = engine.with_room(rules, pair=PAIR, results=0)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
-        return _within(engine, queries, limits, rules, bar)
+        return _within(engine, queries, limits, rules, most, bar)
 
 
-def _within(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
+def _within(
+    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
+) -> RadiusNeighbors:
     if rules.shared is not None and (engine.held_within is None or rules.grouped):
-        return _among(engine, queries, limits, rules.without("shared"), bar, None, rules.open_places())
+        return _among(engine, queries, limits, rules.without("shared"), most, bar, None, rules.open_places())
     if rules.grouped:
-        return _by_group(engine, queries, limits, rules, bar)
-    if not engine.n:
+        return _by_group(engine, queries, limits, rules, most, bar)
+    if not engine.n or not len(queries):
         bar.add(len(queries))
         return _of_parts([], engine, queries)
-    found = RadiusNeighbors(*on_host(engine.within(queries, limits, False)))
-    bar.add(len(queries))
-    if not (rules.by_pairs or rules.own or rules.shared is not None):
+    return _by_rows(engine, queries, limits, rules, most, bar)
+
+
+def _by_rows(
+    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
+) -> RadiusNeighbors:
+    """Find, for each query by itself, what is near and allowed: in the way that takes the least time."""
+    m, n = len(queries), engine.n
+    cuts = rules.by_pairs or rules.own or rules.shared is not None
+    if not cuts and most is None:
+        found = RadiusNeighbors(*on_host(engine.within(queries, limits, False)))
+        bar.add(m)
         return found
-    kept = rules.allowed(np.repeat(np.arange(len(queries)), np.diff(found.indptr)), found.indices)
+    least, forbidden = rules.forbidden_bounds(engine.room)
+    allowed = n - forbidden
+    listed, near = _FEW * allowed < n, np.full(m, n)
+    rest = np.flatnonzero(~listed)
+    ready = engine.ready(queries, limits) if len(rest) else engine
+    # All lists of everything may fit; how many there are is counted where it matters.
+    if len(rest) and (most is not None or m * n * PAIR > engine.room):
+        near[rest] = ready.count(queries if len(rest) == m else rows_at(queries, rest), limits[rest])
+        listed |= _FEWER * allowed < near
+    many = ~listed & (near > (n if most is None else _TOO_MANY * most))
+    parts = _by_tables(engine, queries, limits, rules, most, np.flatnonzero(listed), least, bar)
+    parts += _by_search(engine, queries, limits, rules, most or 0, np.flatnonzero(many), bar)
+    rows = np.flatnonzero(~(listed | many))
+    for block in in_room(PAIR * near[rows] + row_bytes(queries), engine.room):
+        some = rows[block]
+        asked = queries if len(some) == m else rows_at(queries, some)
+        found = RadiusNeighbors(*on_host(ready.within(asked, limits[some], False)))
+        found = _allowed_ones(found, rules, some) if cuts else found
+        parts.append((some, _nearest(found, most)))
+        bar.add(len(some))
+    return _of_parts(parts, engine, queries)
+
+
+def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
+    """Return what rules allow of what some queries found."""
+    kept = rules.allowed(np.repeat(rows, np.diff(found.indptr)), found.indices)
     ahead = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     return RadiusNeighbors(ahead[found.indptr], found.indices[kept], found.distances[kept])
 
 
+def _nearest(found: RadiusNeighbors, most: int | None) -> RadiusNeighbors:
+    return found if most is None else nearest_of(found, most)
+
+
+def _by_tables(
+    engine: Engine,
+    queries: Any,
+    limits: npt.NDArray[Any],
+    rules: Rules,
+    most: int | None,
+    rows: Ids,
+    least: Ids,
+    bar: Progress,
+) -> list[Part]:
+    """Compute the exact values of all points that some queries may find; at least so many are forbidden."""
+    parts = list[Part]()
+    allowed = engine.n - least[rows]
+    for block in in_room(table_bytes(engine.n, allowed) + ENTRY * allowed + row_bytes(queries), engine.room):
+        some = rows[block]
+        ids, bounds = rules.lists(some, allowed=True)
+        k = max(1, int(np.diff(bounds).max()))
+        k = k if most is None else min(k, most)
+        found = engine.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        parts.append((some, cut_lists(found, limits[some], descending=get_metric(engine.metric).descending)))
+        bar.add(len(some))
+    return parts
+
+
+def _by_search(
+    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int, rows: Ids, bar: Progress
+) -> list[Part]:
+    """Search the nearest that some queries may find, of which more than are wanted are within their limits."""
+    parts = list[Part]()
+    for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), engine.room):
+        some = rows[block]
+        found = nothing(len(some), most, engine, queries, engine.n)
+        fill(engine, rows_at(queries, some), most, rules.part(some, None), found, bar)
+        parts.append((some, cut_lists(found, limits[some], descending=get_metric(engine.metric).descending)))
+    return parts
+
+
 def _among(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress, rows: Ids | None, ids: Ids
+    engine: Engine,
+    queries: Any,
+    limits: npt.NDArray[Any],
+    rules: Rules,
+    most: int | None,
+    bar: Progress,
+    rows: Ids | None,
+    ids: Ids,
 ) -> RadiusNeighbors:
     """Search a copy of some points for some queries; found are numbers of all points."""
     asked = queries if rows is None else rows_at(queries, rows)
     if not len(ids):
         bar.add(len(asked))
         return _of_parts([], engine, asked)
-    found = _within(engine.among(ids), asked, limits if rows is None else limits[rows], rules.part(rows, ids), bar)
-    return RadiusNeighbors(found.indptr, ids[found.indices].astype(index_dtype(engine.n)), found.distances)
+    here = limits if rows is None else limits[rows]
+    found = _within(engine.among(ids), asked, here, rules.part(rows, ids), most, bar)
+    return RadiusNeighbors(found.indptr, ids.astype(index_dtype(engine.n))[found.indices], found.distances)
 
 
-def _by_group(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
+def _by_group(
+    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
+) -> RadiusNeighbors:
     """Compute all values within small groups, and search each large group by itself."""
     order, begins, ends = groups_of(rules)
     inside, sizes, parts = rules.without("query_groups", "point_groups"), ends - begins, list[Part]()
-    for first in np.unique(begins[sizes > _LARGE]):
+    for first in distinct(begins[sizes > _LARGE]):
         rows = np.flatnonzero((begins == first) & (sizes > 0))
         members = order[first : first + sizes[rows[0]]]
-        parts.append((rows, _among(engine, queries, limits, inside, bar, rows, members)))
+        parts.append((rows, _among(engine, queries, limits, inside, most, bar, rows, members)))
     small = np.flatnonzero(sizes <= _LARGE)
     small = small[np.argsort(sizes[small], kind="stable")]
     at, descending = 0, get_metric(engine.metric).descending
     while at < len(small):
         size = max(16, 2 * int(sizes[small[at]]))
-        stop = min(int(np.searchsorted(sizes[small], size, "right")), at + max(1, _ENTRIES // size))
+        step = max(1, engine.room // (PAIR * size + row_bytes(queries)))
+        stop = min(int(np.searchsorted(sizes[small], size, "right")), at + step)
         rows, k = np.sort(small[at:stop]), max(1, int(sizes[small[stop - 1]]))
+        k = k if most is None else min(k, most)
         found = nothing(len(rows), k, engine, queries, engine.n)
         lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
         everyone = np.arange(len(rows))
@@ -94,7 +200,13 @@ def _by_group(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rul
 
 
 def _of_parts(parts: list[Part], engine: Engine, queries: Any) -> RadiusNeighbors:
-    """Join what was found for some of the queries each, in the order of the queries."""
+    """Join what was found for some of the queries each, in the order of the queries; the parts are given up."""
+    if len(parts) == 1 and len(parts[0][0]) == len(queries):
+        return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, engine, queries)
+    return _joined(parts, engine, queries)
+
+
+def _joined(parts: list[Part], engine: Engine, queries: Any) -> RadiusNeighbors:
     m = len(queries)
     empty = nothing(0, 1, engine, queries, engine.n)
     counts = np.zeros(m, np.int64)
@@ -103,8 +215,11 @@ def _of_parts(parts: list[Part], engine: Engine, queries: Any) -> RadiusNeighbor
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     total = int(indptr[-1])
     joined = RadiusNeighbors(indptr, np.empty(total, empty.indices.dtype), np.empty(total, empty.distances.dtype))
-    for rows, found in parts:
-        sizes = np.diff(found.indptr)
-        places = np.repeat(indptr[rows] - found.indptr[:-1], sizes) + np.arange(len(found.indices))
-        joined.indices[places], joined.distances[places] = found.indices, found.distances
+    while parts:
+        rows, found = parts.pop()
+        for block in in_room(ENTRY * np.diff(found.indptr), engine.room):
+            first, last = found.indptr[block.start], found.indptr[block.stop]
+            sizes = np.diff(found.indptr[block.start : block.stop + 1])
+            places = np.repeat(indptr[rows[block]] - found.indptr[block], sizes) + np.arange(first, last)
+            joined.indices[places], joined.distances[places] = found.indices[first:last], found.distances[first:last]
     return joined

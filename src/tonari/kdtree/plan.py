@@ -234,7 +234,8 @@ def plan_tree(
     if budget is not None and made.total_bytes > budget:
         raise BudgetExceeded(
             f"a memory budget of {budget} bytes cannot hold a tree of these points and its search: allow at least "
-            f"{made.total_bytes}, or use method='exact'"
+            f"{made.total_bytes}, or use method='exact'",
+            least=made.total_bytes,
         )
     return made
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
+from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.methods.auto import by_sizes, choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
@@ -60,14 +60,13 @@ def find_within(
     decision: Decision,
     limits: npt.NDArray[Any],
     *,
-    most: int | None,
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all prepared points within the limits, or the `most` nearest of them."""
+    """Find all prepared points within the limits."""
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     found: RadiusNeighbors = method.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-    return found if most is None else nearest_of(found, most)
+    return found
 
 
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: str) -> RadiusNeighbors:

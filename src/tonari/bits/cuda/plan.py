@@ -156,7 +156,8 @@ def _fitting(
     assert least is not None
     raise BudgetExceeded(
         f"a memory budget of {budget} bytes cannot hold a search of these rows of bits: allow at least "
-        f"{needs.total_bytes(least)}, or search the queries in smaller batches"
+        f"{needs.total_bytes(least)}, or search the queries in smaller batches",
+        least=needs.total_bytes(least),
     )
 
 

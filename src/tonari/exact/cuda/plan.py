@@ -304,7 +304,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
         )
         least = _least_of(shards, overrides)
-        raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
+        raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}", least=least)
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
