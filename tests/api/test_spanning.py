@@ -11,11 +11,14 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.devices import needs_torch
 from tonari.api import spanning
-from tonari.metrics import METRICS
+from tonari.core.errors import Unsupported
+from tonari.metrics import CHANGED, METRICS
+from tonari.metrics.changed import Change, change_of
 from tonari.spanning import boruvka
-from tonari.spanning.reference import spanning_tree
+from tonari.spanning.reference import reachability, spanning_tree, spanning_tree_of
 
 N = 50
+METRICS_OF_CHANGED_ROWS = list(CHANGED)
 DISTANCES = [name for name, metric in METRICS.items() if not metric.descending]
 
 
@@ -41,6 +44,77 @@ def test_the_tree_of_all_pairs(
     same(
         tonari.mutual_reachability_tree(points, min_samples, metric=metric), spanning_tree(points, min_samples, metric)
     )
+
+
+def by_kruskal(points: Any, min_samples: int, change: Change) -> tonari.SpanningTree:
+    """All pairs by the reference, in the order of the values of the changed rows."""
+    reached = reachability(change.rows(points, "points"), min_samples, change.base)
+    left, right = np.triu_indices(len(points), 1)
+    values, labels, taken = reached[left, right], np.arange(len(points)), []
+    for at in np.lexsort((right, left, values)):
+        ends = labels[left[at]], labels[right[at]]
+        if ends[0] != ends[1]:
+            labels[labels == ends[1]] = ends[0]
+            taken.append(at)
+    edges, weights = np.stack([left[taken], right[taken]], axis=1).astype(np.int32), change.values(values[taken])
+    order = np.lexsort((*edges.T[::-1], weights))
+    return tonari.SpanningTree(edges[order], weights[order])
+
+
+def sky(n: int, seed: int) -> Any:
+    """Latitudes and longitudes in radians: fields, copies, both poles, and both sides of the date line."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[1.5, 0.0], [-np.pi / 2, 3.0], [0.2, np.pi], [0.2, -np.pi], [0.7, 0.1]])
+    rows = centres[rng.integers(5, size=n)] + 0.01 * rng.standard_normal((n, 2))
+    rows[: n // 5] = rows[n // 5 : 2 * (n // 5)]
+    return np.clip(rows, [-np.pi / 2, -4], [np.pi / 2, 4])
+
+
+@pytest.mark.parametrize("metric", METRICS_OF_CHANGED_ROWS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("min_samples", [1, 4, N])
+@pytest.mark.parametrize("more", [1, 6])
+def test_metrics_of_changed_rows(
+    metric: str, dtype: str, min_samples: int, more: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spanning, "_MORE", more)
+    sets = [sky(N, 0)] if metric == "haversine" else [make(N, 3, 0) for make in checks.HOSTILE.values()]
+    change = change_of(metric)
+    assert change is not None
+    for points in sets:
+        rows = points.astype(dtype)
+        found = tonari.mutual_reachability_tree(rows, min_samples, metric=metric)
+        same(found, by_kruskal(rows, min_samples, change))
+        assert found.weights.dtype == np.float64
+        assert (np.lexsort((*found.edges.T[::-1], found.weights)) == np.arange(N - 1)).all()
+        plain = spanning_tree_of(change.values(reachability(change.rows(rows, "points"), min_samples, change.base)))
+        np.testing.assert_array_equal(found.weights, plain.weights)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "l1", "linf"])
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+def test_weights_of_columns(metric: str, maker: str) -> None:
+    points, weights = checks.HOSTILE[maker](N, 4, 0), [0.25, 0.0, 3.0, 1.7]
+    change = change_of(metric, weights)
+    assert change is not None
+    found = tonari.mutual_reachability_tree(points, 3, metric=metric, weights=weights)
+    same(found, by_kruskal(points, 3, change))
+    one = tonari.mutual_reachability_tree(points, 3, metric=metric, weights=[1, 1, 1, 1])
+    same(one, spanning_tree(points, 3, metric))
+
+
+def test_metrics_without_weights_refuse_them() -> None:
+    with pytest.raises(Unsupported, match=r"weights: metric='cosine' has none"):
+        tonari.mutual_reachability_tree(checks.gaussian(N, 4), 3, metric="cosine", weights=[1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 1.0])
+@pytest.mark.parametrize("memory", ["8MB", "20MB", None])
+def test_the_same_tree_within_any_budget(share: float, memory: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spanning, "_MORE", 1)
+    monkeypatch.setattr(spanning, "_MANY", share)
+    points = checks.tight_far_clusters(600, 3)
+    same(tonari.mutual_reachability_tree(points, 4, memory=memory, threads=1), spanning_tree(points, 4))
 
 
 @pytest.mark.parametrize("method", ["exact", "kdtree"])

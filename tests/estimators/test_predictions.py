@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -17,6 +18,8 @@ from sklearn.model_selection import GridSearchCV
 
 from tests.helpers import checks
 from tonari import estimators
+from tonari.core.neighbors import Neighbors
+from tonari.estimators import votes
 
 WEIGHTS = {"uniform": "uniform", "distance": "distance", "none": None, "function": lambda d: np.exp(-d)}
 X, NEW = checks.gaussian(120, 4, dtype=np.float64), checks.gaussian(30, 4, 1, np.float64)
@@ -45,6 +48,61 @@ def test_classes_are_scikit_learns(weights: str, kind: str, outputs: int, n_neig
         assert ours.score(NEW, y[:30]) == theirs.score(NEW, y[:30])
     if n_neighbors < 120:
         np.testing.assert_array_equal(ours.predict(None), theirs.predict(None))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("memory", [None, 8_000_000])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_more_classes_than_neighbours(weights: str, memory: int | None, outputs: int) -> None:
+    """Few rows of a class, whose numbers are not in the order of rows: most votes are ties."""
+    rng = np.random.default_rng(3)
+    rows, y = rng.standard_normal((900, 3)), rng.permutation(np.repeat(np.arange(300), 3))
+    y = y if outputs == 1 else np.stack([y, rng.integers(2, size=900)], axis=1)
+    params = {"n_neighbors": 7, "weights": WEIGHTS[weights]}
+    ours = estimators.KNeighborsClassifier(**params, memory=memory).fit(rows, y)
+    theirs = neighbors.KNeighborsClassifier(**params, algorithm="kd_tree").fit(rows, y)
+    asked = rng.standard_normal((500, 3))
+    asked[:50] = rows[:50]
+    np.testing.assert_array_equal(ours.predict(asked), theirs.predict(asked))
+    found, expected = ours.predict_proba(asked), theirs.predict_proba(asked)
+    for mine, their in zip(*((found, expected) if outputs == 2 else ([found], [expected])), strict=True):
+        np.testing.assert_allclose(mine, their, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, "positive", "equal", "negative", "infinite"])
+@pytest.mark.parametrize("classes", [2, 9, 5_000])
+@pytest.mark.parametrize("memory", [None, 64 * 5_000 * 7])
+def test_the_winner_has_most_votes(weights: str | None, classes: int, memory: int | None) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(classes, size=400)
+    found = Neighbors(np.zeros((333, 5)), rng.integers(400, size=(333, 5)))
+    given = {"positive": rng.random((333, 5)), "equal": np.full((333, 5), 0.1), "negative": rng.random((333, 5)) - 0.5}
+    given["infinite"] = np.where(given["positive"] < 0.2, np.inf, 1.0)
+    with np.errstate(invalid="ignore"):
+        own = None if weights is None else given[weights]
+        expected = votes.shares(labels, found, own, classes, None).argmax(axis=1)
+        np.testing.assert_array_equal(votes.winners(labels, found, own, classes, memory), expected)
+
+
+@pytest.mark.parametrize("outputs", [1, 40])
+def test_predictions_hold_a_block_at_a_time(outputs: int) -> None:
+    rng = np.random.default_rng(0)
+    rows, asked = rng.random((4_000, 2)), rng.random((3_000, 2))
+    y = rng.permutation(np.repeat(np.arange(2_000), 2))
+    models: list[Any] = [estimators.KNeighborsClassifier(memory="8MB").fit(rows, y)]
+    models += [estimators.KNeighborsRegressor(memory="8MB").fit(rows, rng.random((4_000, outputs)))]
+    for model in models:
+        model.predict(asked[:1])
+        tracemalloc.start()
+        made = model.predict(asked)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < made.nbytes + 8_000_000
+    tracemalloc.start()
+    made = models[0].predict_proba(asked)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < made.nbytes + 8_000_000
 
 
 @pytest.mark.parametrize("kind", ["int8", "bool", "U3", "object", "list", "column", "other"])

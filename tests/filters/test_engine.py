@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
+from tonari.cuda import memory
 from tonari.exact.cuda import cuda_graph_cache
-from tonari.filters import nearest
+from tonari.filters import dropping, nearest
+from tonari.filters import engine as engine_of_plans
 from tonari.filters.engine import Engine
 from tonari.filters.rules import Rules
 from tonari.methods.place import CpuPlace
@@ -93,3 +96,48 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
     np.testing.assert_array_equal(found.indices, np.pad(ids[indices], ((0, 0), (0, missing)), constant_values=-1))
     np.testing.assert_array_equal(found.distances, np.pad(distances, ((0, 0), (0, missing)), constant_values=-np.inf))
     assert str(found.indices.dtype).endswith("int32")
+
+
+def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
+    """An engine of points on a card with so many free bytes, which the CPU plays."""
+    monkeypatch.setattr(memory, "free_memory", lambda devices: memory.RESERVE + free)
+    engine_of_plans._planned_there.cache_clear()
+    return Engine(points=torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)), metric="euclidean")
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_an_estimate_of_what_a_card_cannot_hold_is_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = small_card(monkeypatch, 2 * 10**9)
+    assert engine.seconds(N, N) == np.inf
+    assert 0 < engine.seconds(1_000, 10) < np.inf
+    tight = dataclasses.replace(engine, memory=10**6)
+    assert tight.seconds(1_000, 10) == np.inf
+    engine_of_plans._planned_there.cache_clear()
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.parametrize("free", [10**9, 4 * 10**9, 80 * 10**9])
+def test_other_groups_are_searched_whatever_a_card_holds(free: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All points of the largest group may be nearer, but lists of so many are made block by block, if at all."""
+    engine = small_card(monkeypatch, free)
+    groups = np.repeat(np.arange(2), [N - 1_000, 1_000])
+    asked = np.concatenate([np.zeros(200_000, np.int64), np.ones(1_000, np.int64)])
+    rules = Rules(m=len(asked), n=N, query_groups=asked, point_groups=groups, same=False)
+    assert nearest._is_complement_faster(engine, len(asked), 16, rules)
+    wanted = np.array([20, 5_000, 200_000])
+    for budget in (None, 10**8):
+        listed = dropping._is_listed(dataclasses.replace(engine, memory=budget), 16, wanted // 2, wanted)
+        assert listed.dtype == bool
+    assert dropping._is_listed(dataclasses.replace(engine, memory=10**6), 16, wanted // 2, wanted).all()
+    engine_of_plans._planned_there.cache_clear()
+
+
+def test_an_estimate_knows_the_budget_and_what_copies_take_of_it() -> None:
+    points = np.broadcast_to(np.float32(0), (N, 20))
+    engine = Engine(points=points, place=CpuPlace(), metric="euclidean", threads=1, memory=60 * 10**6)
+    assert engine.seconds(67, N // 4) == np.inf
+    assert engine.seconds(1_000, 16, n=N // 2) < np.inf
+    assert engine.seconds(1_000, 16, n=N - 1) == np.inf
+    assert dataclasses.replace(engine, memory=None).seconds(67, N // 4) < np.inf

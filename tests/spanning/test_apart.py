@@ -57,6 +57,15 @@ def test_bounds_on_a_line_are_distances_but_for_a_millionth(metric: str) -> None
             np.testing.assert_allclose(found, nearest_outside(points, labels, component, metric), rtol=5e-6)
 
 
+def test_a_budget_makes_blocks_smaller_and_no_bound_another() -> None:
+    points, labels = checks.gaussian(N, 5), np.arange(N) % 4
+    whole, parts = Projections(points, squared=False), Projections(points, squared=False, memory=35 * 32)
+    assert max(block.stop - block.start for block in parts._blocks) == 7
+    for component in range(4):
+        found, expected = (made.bounds(labels, component) for made in (parts, whole))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_few_points_of_a_far_cluster_may_be_the_nearest() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(6, size=600)

@@ -70,13 +70,13 @@ class Asked:
         return found
 
 
-def grown(points: Any, min_samples: int, k: int, least: Any = None) -> tuple[SpanningTree, Asked]:
+def grown(points: Any, min_samples: int, k: int, least: Any = None, memory: int | None = None) -> tuple[SpanningTree, Asked]:
     """The tree by rounds over lists of k, and what was asked."""
     n, asked = len(points), Asked(points)
     lists = brute(points, points, min(k, n - 1), self_ids=np.arange(n))
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(False, total=n - 1, seconds=None, label="") as bar:
-        found = spanning_edges(lists, core, asked, bar, least)
+        found = spanning_edges(lists, core, asked, bar, least, memory)
     assert bar.done == n - 1
     return tree_of(found, n), asked
 
@@ -113,6 +113,14 @@ def test_blocks_of_questions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     same(parts, whole)
     assert len(more.calls) > len(asked.calls)
     assert max(rows * k for rows, k in more.calls if rows > 1) <= 8
+
+
+def test_a_budget_makes_blocks_of_questions_smaller() -> None:
+    points = apart(80, 2)
+    whole = grown(points, 3, 2)[0]
+    parts, asked = grown(points, 3, 2, memory=8 * boruvka._ENTRY_BYTES)
+    same(parts, whole)
+    assert max(rows * k for rows, k in asked.calls if rows > 1) <= 8
 
 
 def test_lists_of_all_others_ask_nothing() -> None:

@@ -13,6 +13,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics.changed import Change, change_of
+from tonari.spanning.tree import SpanningTree, with_weights
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,6 +68,8 @@ def finished(change: Change, found: Any, side: inputs.Side) -> Any:
         lists = found.lists
         near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))
         return KNNGraph.of_lists(dataclasses.replace(lists, found=near, metric=change.metric, weights=change.weights))
+    if isinstance(found, SpanningTree):
+        return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):
         return type(found)(*(inputs.hand_back(part, side) for part in _with_values(change, found)))
     return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)  # a path, or counts

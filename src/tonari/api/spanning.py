@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api.changed import on_changed_rows
 from tonari.api.filtered import search_allowed
 from tonari.api.index import Index
 from tonari.core.errors import Unsupported
@@ -29,11 +30,13 @@ _MANY = 0.05  # share of the points
 
 
 @in_default_floats
+@on_changed_rows
 def mutual_reachability_tree(
     points: Any,
     min_samples: int,
     *,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -61,16 +64,18 @@ def mutual_reachability_tree(
     method : str
         As for :func:`search`.
     memory : int or str, optional
-        For each search, beside some 50 bytes for each of n (min_samples + 5) neighbours.
+        The budget of each search, as for :func:`search`, and of the lists that the rounds ask for at a time. Lists and
+        edges that stay, some 50 bytes for each of n (min_samples + 5) neighbours in host memory, are not part of it.
     progress : None, bool or callable(done, total)
         Counts edges of the tree.
 
     Returns
     -------
     SpanningTree
-        NumPy arrays of n - 1 edges and their weights: float32, or float64 for such points. Edges are in the order of
-        (weight, smaller end, larger end). Of several minimum spanning trees it is the one whose edges come first in
-        that order, on every machine and device.
+        NumPy arrays of n - 1 edges and their weights: float32, or float64 for such points, for "haversine", for
+        "minkowski:p" and with `weights`. Edges are in the order of (weight, smaller end, larger end). Of several
+        minimum spanning trees it is the one whose edges come first in that order, on every machine and device; for
+        "haversine" and "minkowski:p", in that of the values before the arcsine or the root (see :func:`search`).
 
     Raises
     ------
@@ -89,6 +94,7 @@ def mutual_reachability_tree(
     if get_metric(metric).descending:
         raise Unsupported(f"metric={name!r}: a tree is of distances, and this is a similarity; use 'cosine'")
     check_search_method(method)
+    memory = inputs.parse_memory(memory)
     progress = inputs.check_progress(progress)
     given: dict[str, Any] = {"metric": name, "method": method, "device": device}
     given |= {"threads": threads, "memory": memory}
@@ -104,7 +110,7 @@ def mutual_reachability_tree(
     lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), progress=shown, **given).in_numpy()
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
-        found = spanning_edges(lists, core, _searcher(rows, given), bar, _bounds_of(rows, name))
+        found = spanning_edges(lists, core, _searcher(rows, given), bar, _bounds_of(rows, name, memory), memory)
     return tree_of(found, n)
 
 
@@ -112,28 +118,29 @@ def _searcher(points: Any, given: dict[str, Any]) -> Search:
     """Return what finds the nearest points of other components.
 
     For few rows the points are prepared once, at the first call. Many are of large components, far from what they
-    search: how that is done best is decided for each of them.
+    search: how that is done best is decided for each of them. Within a budget the prepared points make room for that.
     """
     prepared: list[Index] = []
 
     def nearest_outside(rows: Ids, k: int, labels: Ids) -> Neighbors:
-        if not prepared:
-            prepared.append(Index(points, **given, progress=False))
-        index = prepared[0]
-        asked = rows_at(index.points, rows)
+        asked = rows_at(points, rows)
         groups: dict[str, Any] = {"query_groups": labels[rows], "point_groups": labels, "groups": "other"}
-        if len(rows) > _MANY * index.n:
-            found = search_allowed(asked, index.points, k, groups, progress=False, **given)
+        if len(rows) > _MANY * len(points):
+            if given["memory"] is not None:
+                prepared.clear()
+            found = search_allowed(asked, points, k, groups, progress=False, **given)
         else:
-            found = index.search(asked, k, progress=False, **groups)
+            if not prepared:
+                prepared.append(Index(points, **given, progress=False))
+            found = prepared[0].search(asked, k, progress=False, **groups)
         return Neighbors(*on_host(found))
 
     return nearest_outside
 
 
-def _bounds_of(rows: Any, metric: str) -> Bounds | None:
+def _bounds_of(rows: Any, metric: str, memory: int | None) -> Bounds | None:
     """Return what bounds distances to other components, for Euclidean ones of points in host memory."""
     record = get_metric(metric)
     if not (isinstance(rows, np.ndarray) and record.squares):
         return None
-    return Projections(inputs.as_floats(rows), squared=not record.root).bounds
+    return Projections(inputs.as_floats(rows), squared=not record.root, memory=memory).bounds

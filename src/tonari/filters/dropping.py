@@ -37,7 +37,7 @@ def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neigh
         level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
         for some in (todo[level == at] for at in distinct(level)):
             size = int(wanted[some].max())
-            step = max(1, engine.room // (PAIR * size + row_bytes(queries)))
+            step = _rows_at_once(engine, size, row_bytes(queries))
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
                 done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
@@ -54,19 +54,30 @@ def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
     return size
 
 
+def dropping_seconds(engine: Engine, m: int, size: int) -> float:
+    """Estimate the searches for `size` points of m queries, which come in blocks; inf if memory holds no block."""
+    step = min(m, _rows_at_once(engine, size, engine.row_bytes))
+    return engine.seconds(step, size) * (m / step)
+
+
+def _rows_at_once(engine: Engine, size: int, query_bytes: int) -> int:
+    return max(1, engine.room // (PAIR * size + query_bytes))
+
+
 def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
     """Return for which queries the exact values of all allowed points are expected to take less time."""
     n, allowed = engine.n, engine.n - forbidden
     if n <= _FEW:
         return 4 * wanted >= n
-    per_query = np.array([engine.seconds(len(wanted), int(size)) for size in (wanted.min(), wanted.max())])
-    low, high = per_query / len(wanted)
-    between = (wanted - wanted.min()) / max(1, int(wanted.max() - wanted.min()))
+    least, most = int(wanted.min()), int(wanted.max())
+    low, high = (dropping_seconds(engine, len(wanted), size) / len(wanted) for size in (least, most))
+    between = (wanted - least) / max(1, most - least)
+    searched = np.where(wanted == least, low, low + (high - low) * between if max(low, high) < np.inf else np.inf)
     threads = engine.threads or 1
     values = np.array([engine.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
     checked = 2e-8 * n  # seconds of the rules, for all points of a query
-    return (4 * wanted >= n) | (listed + checked < low + (high - low) * between)
+    return (4 * wanted >= n) | (listed + checked < searched)
 
 
 def _cut(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -229,19 +230,25 @@ class Engine:
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
-        """Estimate a search of all points, or of n that have to be copied first."""
+        """Estimate a search of all points, or of n that have to be copied first; inf if memory does not hold it."""
         held = self.held_nearest is not None and n is None
+        memory = self.memory if n is None or self.memory is None else self.memory - self.row_bytes * n
+        if memory is not None and memory < 1:
+            return math.inf
         problem = problem_of(self.place, self.points, self.points[:1], min(k, n or self.n), self.metric)
-        problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), k=min(k, n or self.n), threads=self.threads)
+        problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), threads=self.threads, memory=memory)
         method = self._method(problem)
         method = by_force(self.metric) if method == "auto" else method
-        seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
+        try:
+            seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
+        except BudgetExceeded:  # an estimate ends no call: whoever compares takes another way
+            return math.inf
         if held:
             return seconds - preparing
         if n is None:
             return seconds
         byte = _COPIED_BYTE if isinstance(self.points, np.ndarray) else _COPIED_BYTE_THERE
-        return seconds + byte * n * int(self.points.shape[1] * self.points.itemsize)
+        return seconds + byte * self.row_bytes * n
 
     def _method(self, problem: Problem) -> str:
         """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""

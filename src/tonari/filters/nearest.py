@@ -10,7 +10,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
-from tonari.filters.dropping import by_dropping, first_guess
+from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess
 from tonari.filters.engine import Engine, beside, on_host, rows_at
 from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
 from tonari.filters.rules import Ids, Rules, distinct
@@ -127,7 +127,7 @@ def _is_complement_faster(engine: Engine, m: int, k: int, rules: Rules) -> bool:
         return False
     apart = sum(engine.seconds(rows, k, n=max(1, engine.n - size)) for size, rows in pairs)
     # The nearest points are often of a query's own group: all of it is the size that is certain to be enough.
-    together = engine.seconds(m, min(engine.n, k + int(sizes.max())))
+    together = dropping_seconds(engine, m, min(engine.n, k + int(sizes.max())))
     return apart < together
 
 

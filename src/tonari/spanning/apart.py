@@ -23,7 +23,8 @@ import numpy.typing as npt
 from tonari.core.slices import cut
 from tonari.spanning.pool import Ids
 
-_VALUES = 1 << 22  # float64 numbers that are held at a time
+_VALUES = 1 << 22  # float64 numbers that are held at a time, at most
+_VALUE_BYTES = 32  # of each, with those that are computed from it
 _LESS = 1 - 1e-6
 _LEAST = 1e-300
 
@@ -39,11 +40,14 @@ class Projections:
         Of any real dtype of NumPy's.
     squared : bool
         Distances are squared.
+    memory : int, optional
+        Bytes for rows and products at a time.
     """
 
-    def __init__(self, points: npt.NDArray[Any], squared: bool) -> None:
+    def __init__(self, points: npt.NDArray[Any], squared: bool, memory: int | None = None) -> None:
         self.points, self.squared = points, squared
-        self._blocks = cut(len(points), max(1, _VALUES // points.shape[1]))
+        self._values = _VALUES if memory is None else min(_VALUES, memory // _VALUE_BYTES)
+        self._blocks = cut(len(points), max(1, self._values // points.shape[1]))
         self._clumps: Ids | None = None
 
     def bounds(self, labels: Ids, component: int) -> Float64:
@@ -94,7 +98,7 @@ class Projections:
             along = np.einsum("ij,ij->i", self._rows(block), lines[clumps[block]])
             np.minimum.at(nearest, clumps[block], along)
         lines, nearest = lines[~inside], nearest[~inside]
-        parts = cut(len(own), max(1, _VALUES // (len(lines) + self.points.shape[1])))
+        parts = cut(len(own), max(1, self._values // (len(lines) + self.points.shape[1])))
         return np.concatenate([(nearest - self._rows(own[part]) @ lines.T).min(axis=1) for part in parts])
 
     def _rows(self, which: Any) -> Float64:

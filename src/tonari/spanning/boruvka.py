@@ -40,6 +40,7 @@ Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
 _SIZES = 4 ** np.arange(32)  # of lists that are asked for
 _ENTRIES = 1 << 22  # of lists that are asked for at a time
+_ENTRY_BYTES = 64  # of such an entry, as it is found, weighed and put into the pool: at most
 _FIRST, _GROWTH = 64, 16  # points of a component that ask at a time
 _LARGE = 2048  # points of a component whose bounds take less time than their searches
 
@@ -57,11 +58,21 @@ class Forest:
         Finds the k nearest points with another label than their own, of some points; -1 where there are fewer.
     least : callable(labels, component) -> float64 array, optional
         Bounds the distances of a component's points, in order, to all points of others from below.
+    memory : int, optional
+        Bytes for the lists that are asked for at a time.
     """
 
-    def __init__(self, lists: Neighbors, core: npt.NDArray[Any], search: Search, least: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        lists: Neighbors,
+        core: npt.NDArray[Any],
+        search: Search,
+        least: Bounds | None = None,
+        memory: int | None = None,
+    ) -> None:
         n, k = lists.indices.shape
         self.n, self.core, self.search, self.least = n, core, search, least
+        self.entries = _ENTRIES if memory is None else min(_ENTRIES, memory // _ENTRY_BYTES)
         self.labels: Ids = np.arange(n)
         self.count = n
         sources = np.repeat(np.arange(n, dtype=index_dtype(n)), k)
@@ -131,7 +142,7 @@ class Forest:
         wanted = _SIZES[np.searchsorted(_SIZES, listed, "right")]
         for size in np.unique(wanted).tolist():
             k, asked = min(size, self.n - 1), np.flatnonzero(wanted == size)
-            step = max(1, _ENTRIES // k)
+            step = max(1, self.entries // k)
             for begin in range(0, len(asked), step):
                 some = asked[begin : begin + step]
                 self._list(rows[some], listed[some], others[some], self.search(rows[some], k, self.labels))
@@ -165,7 +176,12 @@ class Forest:
 
 
 def spanning_edges(
-    lists: Neighbors, core: npt.NDArray[Any], search: Search, bar: Counter, least: Bounds | None = None
+    lists: Neighbors,
+    core: npt.NDArray[Any],
+    search: Search,
+    bar: Counter,
+    least: Bounds | None = None,
+    memory: int | None = None,
 ) -> Lightest:
     """Return the edges of the minimum spanning tree, in order; for the parameters see :class:`Forest`.
 
@@ -174,7 +190,7 @@ def spanning_edges(
     bar : Counter
         Counts edges.
     """
-    forest = Forest(lists, core, search, least)
+    forest = Forest(lists, core, search, least, memory)
     rounds = []
     while forest.count > 1:
         rounds.append(forest.grow())

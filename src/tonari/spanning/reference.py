@@ -35,8 +35,12 @@ def spanning_tree(points: Any, min_samples: int, metric: str = "euclidean") -> S
     >>> spanning_tree(np.array([[0.0], [1.0], [3.0]]), 1).edges.tolist()
     [[0, 1], [1, 2]]
     """
-    n = len(points)
-    weights = reachability(points, min_samples, metric)
+    return spanning_tree_of(reachability(points, min_samples, metric))
+
+
+def spanning_tree_of(weights: npt.NDArray[Any]) -> SpanningTree:
+    """Find the minimum spanning tree of the complete graph of these weights: (n, n), inf on the diagonal."""
+    n = len(weights)
     inside = np.zeros(n, bool)
     best = weights[0].copy()  # of each point outside: its first edge into the tree
     pairs = pairs_of(np.zeros(n, np.int64), np.arange(n), n)

@@ -64,3 +64,9 @@ def tree_of(found: Lightest, n: int) -> SpanningTree:
     """Return the tree of n points with these edges, which are in order."""
     edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
     return SpanningTree(edges.astype(index_dtype(n)), found.weights)
+
+
+def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
+    """Return a tree with other weights in the same order, of which more may be equal."""
+    order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
+    return SpanningTree(tree.edges[order], weights[order])
