@@ -85,6 +85,7 @@ def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
     np.testing.assert_array_equal(graph.distances, truth.distances)
     assert graph.metric == metric
     assert facts.pop("seconds") > 0
+    assert facts.pop("read") == [{"path": "points.fbin", "rows": N, "columns": D, "names": None}]
     assert facts == {
         "output": "g.npz",
         "rows": N,
@@ -155,6 +156,7 @@ def test_search_writes_the_exact_neighbours(folder: Path, name: str) -> None:
     np.testing.assert_array_equal(found.distances, truth.distances)
     assert facts.pop("seconds") > 0
     size = (folder / name).stat().st_size
+    assert [one["path"] for one in facts.pop("read")] == ["points.fbin", "queries.npy"]
     assert facts == {"output": name, "rows": M, "points": N, "k": K, "metric": "sqeuclidean", "bytes": size}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -95,3 +96,45 @@ def test_errors_as_json_in_words_of_the_command_line(
     assert set(told) == {"error", "type"}
     assert told["type"] == kind
     assert said in told["error"]
+
+
+def test_columns_and_names_of_rows_travel_through_the_commands() -> None:
+    points = io.read("points.fbin").astype(np.float64)
+    names = [f"n{i},{i}" for i in range(N)]
+    head = ",".join(["index", "name", *"abcde"])
+    rows = [
+        f'{i},"{name}",' + ",".join(map(repr, row))
+        for i, name, row in zip(range(N), names, points.tolist(), strict=True)
+    ]
+    Path("t.csv").write_text("\n".join([head, *rows]) + "\n")
+    read = [{"path": "t.csv", "rows": N, "columns": D, "names": list("abcde")}]
+    truth = tonari.knn_graph(points, K)
+    assert "'name'): found" in refused("graph", "t.csv", "-k", str(K), "-o", "g.npz", "--drop", "index", code=1)
+    assert "--drop 'index' leaves it out" in refused("convert", "t.csv", "p.npy", "--drop", "name", code=1)
+    for chosen in (("--drop", "index,name"), ("--columns", "a,b,c,d,e")):
+        assert as_json("graph", "t.csv", "-k", str(K), "-o", "g.npz", *chosen, "--force")["read"] == read
+        np.testing.assert_array_equal(tonari.KNNGraph.load("g.npz").indices, truth.indices)
+        assert as_json("recall", "g.npz", "t.csv", *chosen)["read"] == read
+        assert as_json("info", "t.csv", *chosen)["columns"] == D
+        assert as_json("plan", "t.csv", "-k", str(K), *chosen)["d"] == D
+        assert as_json("convert", "t.csv", "p.npy", *chosen, "--force")["read"] == read
+        np.testing.assert_array_equal(np.load("p.npy"), points)
+    out = run("graph", "t.csv", "-k", str(K), "-o", "g.tsv", "--drop", "index", "--id", "name").stdout
+    assert out.startswith(f"read t.csv, {N} x {D}: a, b, c, d, e\n")
+    with open("g.tsv", newline="") as file:
+        edges = list(csv.DictReader(file, delimiter="\t"))
+    assert [edge["to"] for edge in edges] == [names[j] for j in truth.indices.ravel()]
+    assert [edge["from"] for edge in edges] == [names[i] for i in range(N) for _ in range(K)]
+    run("search", "t.csv", "points.fbin", "-k", "1", "-o", "s.csv", "--drop", "index", "--id", "name")
+    with open("s.csv", newline="") as file:
+        assert [(one["from"], one["to"]) for one in csv.DictReader(file)] == [(str(i), names[i]) for i in range(N)]
+    run("pairs", "t.csv", "--radius", "1.5", "-o", "p.npy", "--drop", "index", "--id", "name", "--force")
+    found, near = np.load("p.npy"), tonari.pairs(points, 1.5)
+    assert len(found) > 10
+    assert found["left"].tolist() == [names[i] for i in near.left]
+    assert found["right"].tolist() == [names[i] for i in near.right]
+    for output in ("x.npz", "x.ibin", "x.hdf5"):
+        said = refused("search", "t.csv", "t.csv", "-k", "1", "-o", output, "--id", "name", code=2)
+        assert "holds row numbers, not names" in said
+    assert "leave it out" in refused("graph", "t.csv", "-k", "1", "-o", "d/", "--id", "name", code=2)
+    assert "is for tables" in refused("graph", "points.fbin", "-k", "1", "-o", "x.npz", "--columns", "a", code=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
+import shutil
 import zlib
 from pathlib import Path
 from typing import Any
@@ -213,7 +215,6 @@ def test_a_disk_without_room_is_said_before_the_start(
         OSError, match=r"the build needs \d+ bytes of disk at its peak, 1000 are free and \d+ are taken"
     ):
         small(points, tmp_path / "graph")
-    monkeypatch.undo()
     assert_exact(small(points, tmp_path / "graph"), np.load(points), 4)
 
 
@@ -223,3 +224,76 @@ def test_checksums_are_crc_32_of_little_endian_rows(points: Path, tmp_path: Path
     assert (begin, end) == (0, 240)
     assert indices == zlib.crc32(np.ascontiguousarray(graph.indices).astype("<i4").tobytes())
     assert distances == zlib.crc32(np.ascontiguousarray(graph.distances).astype("<f4").tobytes())
+
+
+# ---------------------------------------------------------------- names in the directory that lead elsewhere
+
+
+@pytest.mark.parametrize("name", ["indices.npy.part", "distances.npy.part", "done", "parts", "lock", "manifest.json"])
+@pytest.mark.parametrize("dangling", [False, True])
+def test_links_are_not_followed(
+    name: str, dangling: bool, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, elsewhere = tmp_path / "graph", tmp_path / "elsewhere"
+    stopped(points, out, "exact", 2, monkeypatch)
+    if dangling:
+        (out / name).unlink() if (out / name).is_file() else shutil.rmtree(out / name)
+    else:
+        (out / name).rename(elsewhere)
+        if elsewhere.is_dir():
+            (elsewhere / f".{name}.0123abcd.tmp").write_bytes(b"precious")
+        else:
+            elsewhere.write_bytes(elsewhere.read_bytes() + b"precious")
+    (out / name).symlink_to(elsewhere)
+    before = _bytes_of(elsewhere)
+    said = rf"graph/{re.escape(name)}: exists and is a symbolic link, which is not followed; remove it"
+    with pytest.raises(FileExistsError, match=said):
+        small(points, out)
+    assert _bytes_of(elsewhere) == before
+    if name in ("lock", "manifest.json"):  # they say whose the directory is
+        with pytest.raises(FileExistsError, match=said):
+            small(points, out, resume=False)
+        (out / name).unlink()
+        if name == "manifest.json":
+            return
+    assert_exact(small(points, out, resume=False), np.load(points), 4)
+    assert contents(out) == COMPLETE
+    assert not any((out / name).is_symlink() for name in COMPLETE)
+    assert _bytes_of(elsewhere) == before
+
+
+def _bytes_of(path: Path) -> dict[str, bytes]:
+    files = [path] if path.is_file() else sorted(path.glob("*"))
+    return {file.name: file.read_bytes() for file in files}
+
+
+def test_links_to_records_and_second_names_of_files_are_kept(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, elsewhere = tmp_path / "graph", tmp_path / "elsewhere"
+    stopped(points, out, "exact", 2, monkeypatch)
+    os.link(out / "indices.npy.part", elsewhere)
+    before = elsewhere.read_bytes()
+    with pytest.raises(FileExistsError, match=r"indices.npy.part: has another name as well \(a hard link\)"):
+        small(points, out)
+    assert elsewhere.read_bytes() == before
+    (out / "indices.npy.part").unlink()
+    (out / "indices.npy.part").write_bytes(before)
+    target = tmp_path / "target"
+    left = list((out / "done").iterdir())
+    for path in left:
+        path.unlink()
+        path.symlink_to(target)
+    with pytest.raises(FileExistsError, match=r"done/rows-\d+\.json: exists and is a symbolic link"):
+        small(points, out)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("name", ["indices.npy.part", "lock", "manifest.json"])
+def test_pipes_are_not_opened(name: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "graph"
+    stopped(points, out, "exact", 2, monkeypatch)
+    (out / name).unlink()
+    os.mkfifo(out / name)
+    with pytest.raises(FileExistsError, match=rf"graph/{re.escape(name)}: exists and is not a regular file"):
+        small(points, out)

@@ -16,6 +16,7 @@ import click
 
 from tonari import _startup, io
 from tonari.api.index_file import is_index
+from tonari.cli._points import Inputs
 from tonari.cli._wording import in_words
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
@@ -131,8 +132,10 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
     return "neighbours" if truth else "points"
 
 
-def emit(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
-    """Print the result: `facts` as one JSON object, or `text` for human readers."""
+def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
+    """Print the result: `facts` as one JSON object, or `text` for human readers; and what was read, if anything."""
+    if inputs is not None and inputs.facts:
+        facts, text = facts | {"read": inputs.facts}, inputs.text + text
     click.echo(json.dumps(facts, allow_nan=False) if as_json else text)
 
 
@@ -232,7 +235,9 @@ def named_metric(context: click.Context, parameter: click.Parameter, name: str |
 
 
 k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
-key_option = click.option("--key", help="Name of the array in POINTS, if it is .npz or HDF5.")
+key_option = click.option(
+    "--key", help="Name of the array in POINTS, if it is .npz or HDF5, or of the column of lists in a table."
+)
 metric_option = click.option(
     "--metric",
     metavar="METRIC",

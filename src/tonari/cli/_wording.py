@@ -8,6 +8,11 @@ _WORDS = tuple(
     (re.compile(python), words)
     for python, words in (
         (r"\bkey=:", "--key:"),
+        (r"\bdrop=\['([^']*)'\]", r"--drop '\1'"),
+        (r"\b(columns|drop)= ", r"--\1 "),
+        (r"leave out=, or pass (.*?), with metric='(\w+)'", r"give \1, with --metric \2"),
+        (r"\bby columns=", "by --columns"),
+        (r"; slice the array, as in points\[:, 1:\]", ""),
         (r"try \.astype\(numpy\.(\w+)\)", r"try 'tonari convert IN OUT --dtype \1'"),
         (r"Convert with \.astype\(\)\.", "Save it as numbers."),
         (r"Use \.reshape\(len\(array\), -1\)\.", "Save it with a row for each point."),

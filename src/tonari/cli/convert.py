@@ -10,6 +10,7 @@ import numpy as np
 
 from tonari import io
 from tonari.cli import _common
+from tonari.cli._points import Inputs, column_options
 from tonari.core.progress import Progress
 from tonari.io._formats import TABLES
 from tonari.io.converting import convert as copy_points
@@ -30,6 +31,7 @@ DTYPES = ("float16", "float32", "float64", "uint8", "int8", "int32")
     "[default: as the suffix of OUT says, else as in IN]",
 )
 @click.option("--key", help="Name of the array or column in IN, if it is .npz, HDF5, Parquet or Arrow.")
+@column_options
 @_common.progress_option
 @_common.json_option
 @_common.verbose_option
@@ -41,6 +43,8 @@ def convert(
     force: bool,
     dtype: str | None,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
     progress: bool | None,
     as_json: bool,
 ) -> None:
@@ -53,7 +57,10 @@ def convert(
     Example:
       tonari convert points.csv points.fbin --dtype float32
       tonari convert table.parquet points.npy --key embedding
+      tonari convert table.csv points.npy --drop id
     """
+    read = Inputs(columns, drop)
+    read.check([source])
     out = _common.check_output(target, WRITTEN, inputs=(source,), force=force)
     check_writable(out)
     wanted = None if dtype is None else np.dtype(dtype)
@@ -67,18 +74,19 @@ def convert(
             shown.add(rows - last)
             last = rows
 
-        rows, columns, kind = copy_points(source, out, key=key, dtype=wanted, done=done)
+        rows, width, kind, names = copy_points(source, out, key=key, dtype=wanted, done=done, choice=read.choice)
+    read.note(source, rows, width, names)
     seconds, size = time.perf_counter() - started, out.stat().st_size
     facts = {
         "output": str(out),
         "rows": rows,
-        "columns": columns,
+        "columns": width,
         "dtype": str(kind),
         "seconds": seconds,
         "bytes": size,
     }
     text = (
-        f"{rows:,} rows of {columns:,} {kind}, {rows / seconds:,.0f} rows a second\n"
+        f"{rows:,} rows of {width:,} {kind}, {rows / seconds:,.0f} rows a second\n"
         f"wrote {click.format_filename(out)}, {size:,} bytes"
     )
-    _common.emit(facts, text, as_json=as_json)
+    _common.emit(facts, text, as_json=as_json, inputs=read)

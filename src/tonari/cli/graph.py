@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from tonari import io
 from tonari.api import graphs
 from tonari.api.shards import build_graph
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
+from tonari.cli._points import Inputs, check_named, column_options, id_option
 from tonari.graph.exports.arrow import about
 from tonari.graph.knn_graph import KNNGraph
 from tonari.io.found import SUFFIXES, check_writable, write_found
@@ -42,6 +42,8 @@ from tonari.shards.state import bytes_of
 @_common.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
 @_common.key_option
+@column_options
+@id_option
 @_common.device_option
 @_common.threads_option
 @_common.memory_option
@@ -59,6 +61,9 @@ def graph(
     method: str,
     include_self: bool,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
+    ids: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -77,13 +82,19 @@ def graph(
     Example:
       tonari graph points.fbin -k 10 --metric cosine -o graph.npz
       tonari graph points.fbin -k 10 --method nn-descent --recall 0.99 --seed 0 -o graph.npz
+      tonari graph table.csv -k 10 --id name -o edges.csv
       tonari graph a.npy b.npy -k 10 --recall 0.95 --memory 8GB -o graph/
     """
+    read, names = Inputs(columns, drop, ids), None
     folder = names_a_directory(output)
     _check_method(context, method, folder=folder)
     started = time.perf_counter()
     if folder:
-        refuse(context, ("key", "include_self"), f"{output} is a directory, which does not support this; leave it out")
+        refuse(
+            context,
+            ("key", "columns", "drop", "ids", "include_self"),
+            f"{output} is a directory, which does not support this; leave it out",
+        )
         target = Path(output)
         options["seed"] = options["seed"] or 0
         with told(target, force=force):
@@ -93,14 +104,17 @@ def graph(
             raise click.UsageError(f"got {len(points)} files of points: their graph is a directory, -o DIR/", context)
         target = _common.check_output(Path(output), (".npz", *SUFFIXES), inputs=points, force=force)
         check_writable(target)
+        check_named(context, target, ids)
+        read.check(points)
+        names = read.names_of_rows(points[0])
         with _common.warnings_as_lines():
-            made = graphs.knn_graph(io.read(points[0], key=key), k, method=method, include_self=include_self, **options)
+            made = graphs.knn_graph(read.read(points[0], key), k, method=method, include_self=include_self, **options)
         if target.suffix.lower() == ".npz":
             made.save(target)
         else:
             distances, indices = made.lists.in_numpy()
-            write_found(target, indices, distances, about(made.lists))
-    emit_graph(made, target, time.perf_counter() - started, as_json=as_json)
+            write_found(target, indices, distances, about(made.lists), names=(names, names))
+    emit_graph(made, target, time.perf_counter() - started, read, as_json=as_json)
 
 
 def _check_method(context: click.Context, name: str, *, folder: bool) -> None:
@@ -114,7 +128,7 @@ def _check_method(context: click.Context, name: str, *, folder: bool) -> None:
         raise click.BadParameter(f"{error}{also}", context, param_hint="'--method'") from error
 
 
-def emit_graph(made: KNNGraph, output: Path, seconds: float, *, as_json: bool) -> None:
+def emit_graph(made: KNNGraph, output: Path, seconds: float, read: Inputs, *, as_json: bool) -> None:
     """Print the properties of a graph that was built and written to `output`."""
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {
@@ -132,4 +146,4 @@ def emit_graph(made: KNNGraph, output: Path, seconds: float, *, as_json: bool) -
         facts["report"] = made.report.as_dict()
         lines.append(str(made.report))
     lines.append(f"wrote {click.format_filename(output)}, {size:,} bytes")
-    _common.emit(facts, "\n".join(lines), as_json=as_json)
+    _common.emit(facts, "\n".join(lines), as_json=as_json, inputs=read)

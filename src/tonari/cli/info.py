@@ -12,6 +12,7 @@ import click
 from tonari import io
 from tonari.api.index_file import describe
 from tonari.cli import _common
+from tonari.cli._points import Inputs, column_options
 from tonari.core.neighbors import index_dtype
 from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
@@ -26,8 +27,9 @@ from tonari.shards.state import read_state
 @click.command()
 @_common.file_argument("file")
 @click.option("--key", help="Name of an array in FILE, if it is .npz or HDF5.")
+@column_options
 @_common.json_option
-def info(file: Path, key: str | None, as_json: bool) -> None:
+def info(file: Path, key: str | None, columns: list[str] | None, drop: list[str] | None, as_json: bool) -> None:
     """Describe FILE: points, neighbours, a graph or an Index; or a directory of "tonari graph", also while it writes.
 
     Only the header is read, except that a graph in a file is loaded and checked. Of this, "first" and "last" are the
@@ -43,7 +45,10 @@ def info(file: Path, key: str | None, as_json: bool) -> None:
       tonari info mnist.hdf5 --key test
       tonari info graph/ --json
     """
-    facts = _facts(file, key)
+    read = Inputs(columns, drop)
+    if read.choice:
+        read.check([file])
+    facts = _facts(file, key, read)
     extra = dict(facts["extra"])
     plan = extra.pop("plan", {})  # of a directory; the rows of a shard, not those of the graph
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
@@ -53,7 +58,7 @@ def info(file: Path, key: str | None, as_json: bool) -> None:
     _common.emit(facts, text, as_json=as_json)
 
 
-def _facts(path: Path, key: str | None) -> dict[str, Any]:
+def _facts(path: Path, key: str | None, read: Inputs) -> dict[str, Any]:
     kind = _common.kind_of(path) if key is None else "points"
     if kind == "index":
         return _index_facts(path)
@@ -64,7 +69,7 @@ def _facts(path: Path, key: str | None) -> dict[str, Any]:
         extra = {"distances": io.describe(path, key="distances").dtype}
         found = dataclasses.replace(found, format="neighbours", extra=extra)
     else:
-        found = io.describe(path, key=key)
+        found = read.describe(path, key)
     return dataclasses.asdict(found) | {"path": str(path)}
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from tonari import io
 from tonari.api import graphs as verbs
 from tonari.cli import _common
+from tonari.cli._points import Inputs, column_options
 from tonari.cli.graph import emit_graph
 from tonari.graph.knn_graph import KNNGraph
 
@@ -32,6 +32,7 @@ from tonari.graph.knn_graph import KNNGraph
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random choices."
 )
 @click.option("--key", help="Name of the array in POINTS_A and POINTS_B, if they are .npz or HDF5.")
+@column_options
 @_common.device_option
 @_common.threads_option
 @_common.memory_option
@@ -48,6 +49,8 @@ def merge(
     recall: float,
     seed: int,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
     device: str | list[str],
     threads: int | None,
     memory: int | None,
@@ -64,13 +67,15 @@ def merge(
       tonari merge a.npz b.npz a.fbin b.fbin -o both.npz
     """
     output = _common.check_output(output, (".npz",), inputs=(graph_a, graph_b, points_a, points_b), force=force)
+    read = Inputs(columns, drop)
+    read.check([points_a, points_b])
     started = time.perf_counter()
     with _common.warnings_as_lines():
         made = verbs.merge(
             KNNGraph.load(graph_a),
             KNNGraph.load(graph_b),
-            io.read(points_a, key=key),
-            io.read(points_b, key=key),
+            read.read(points_a, key),
+            read.read(points_b, key),
             recall=recall,
             seed=seed,
             device=device,
@@ -79,4 +84,4 @@ def merge(
             progress=progress,
         )
     made.save(output)
-    emit_graph(made, output, time.perf_counter() - started, as_json=as_json)
+    emit_graph(made, output, time.perf_counter() - started, read, as_json=as_json)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import click
 import numpy as np
 
-from tonari import io
 from tonari.api import pairing
 from tonari.cli import _common
+from tonari.cli._points import Inputs, column_options, id_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
-from tonari.io.pairs import SUFFIXES
+from tonari.core.pairs import Pairs
+from tonari.io._common import Array
+from tonari.io.pairs import SUFFIXES, write_pairs
+
+_NAMED_AT_ONCE = 1 << 20  # pairs
 
 
 @click.command()
@@ -23,6 +29,8 @@ from tonari.io.pairs import SUFFIXES
 @_common.metric_option
 @_common.method_option
 @_common.key_option
+@column_options
+@id_option
 @_common.device_option
 @_common.threads_option
 @_common.memory_option
@@ -40,6 +48,9 @@ def pairs(
     metric: str,
     method: str,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
+    ids: str | None,
     device: str | list[str],
     threads: int | None,
     memory: int | None,
@@ -59,20 +70,29 @@ def pairs(
     if not check_radius(context, metric, radius, min_similarity):
         raise click.UsageError("what is near? Give --radius or --min-similarity", context)
     target = _common.check_output(output, SUFFIXES, inputs=(points,), force=force)
+    read = Inputs(columns, drop, ids)
+    read.check([points])
     started = time.perf_counter()
-    base = io.read(points, key=key)
-    pairing.pairs(
+    base, names = read.read(points, key), read.names_of_rows(points)
+    find = partial(
+        pairing.pairs,
         base,
         radius,
         min_similarity=min_similarity,
         metric=metric,
         method=method,
-        out=target,
         device=device,
         threads=threads,
         memory=memory,
         progress=progress,
     )
+    if names is None:
+        find(out=target)
+    else:
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            numbered = Path(folder, "pairs.npy")
+            find(out=numbered)
+            _name(numbered, names, target)
     count, seconds, size = len(np.load(target, mmap_mode="r")), time.perf_counter() - started, target.stat().st_size
     facts = {
         "output": str(target),
@@ -86,4 +106,13 @@ def pairs(
         f"{count:,} pairs of {len(base):,} points, {metric}, in {seconds:.3g} s\n"
         f"wrote {click.format_filename(target)}, {size:,} bytes"
     )
-    _common.emit(facts, text, as_json=as_json)
+    _common.emit(facts, text, as_json=as_json, inputs=read)
+
+
+def _name(numbered: Path, names: Array, target: Path) -> None:
+    """Write pairs of row numbers as pairs of names, block by block."""
+    records = np.load(numbered, mmap_mode="r")
+    starts = range(0, len(records), _NAMED_AT_ONCE)
+    found = (records[start : start + _NAMED_AT_ONCE] for start in starts)
+    blocks = (Pairs(block["left"], block["right"], block["distance"]) for block in found)
+    write_pairs(target, blocks, records.dtype["left"], records.dtype["distance"], names)

@@ -12,6 +12,7 @@ import numpy as np
 from tonari import io
 from tonari.cli import _common
 from tonari.cli._directories import check_points, load_graph, refuse
+from tonari.cli._points import Inputs, column_options
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
 from tonari.io.ground_truth import HDF5_SUFFIXES
@@ -35,6 +36,7 @@ _ALIKE = 1e-3
     f"One of {_common.METRIC_NAMES}.  [default: euclidean]",
 )
 @_common.key_option
+@column_options
 @_common.threads_option
 @_common.progress_option
 @_common.json_option
@@ -48,6 +50,8 @@ def recall(
     seed: int,
     metric: str | None,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
     threads: int | None,
     progress: bool | None,
     as_json: bool,
@@ -70,11 +74,13 @@ def recall(
     """
     if _common.kind_of(found) == "graph":
         refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
-        _graph(found, against, sample, seed, key, threads, progress, as_json=as_json)
+        read = Inputs(columns, drop)
+        read.check([against])
+        _graph(found, against, sample, seed, key, read, threads, progress, as_json=as_json)
     else:
         _check_results(found, against)
         why = f"{found} is not a graph, expected one with this option; leave the option out"
-        refuse(context, ("sample", "seed", "key", "threads", "progress"), why)
+        refuse(context, ("sample", "seed", "key", "columns", "drop", "threads", "progress"), why)
         _results(found, against, metric or "euclidean", as_json=as_json)
 
 
@@ -84,6 +90,7 @@ def _graph(
     sample: int,
     seed: int,
     key: str | None,
+    read: Inputs,
     threads: int | None,
     progress: bool | None,
     *,
@@ -92,7 +99,7 @@ def _graph(
     check_points(points, key, graph)
     made = load_graph(graph)
     measured = quality.graph_recall(
-        made.lists, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
+        made.lists, read.read(points, key), sample=sample, seed=seed, threads=threads, progress=progress
     )
     facts = dataclasses.asdict(measured) | {"of_rows": made.n, "metric": made.metric, "seed": seed}
     text = (
@@ -100,7 +107,7 @@ def _graph(
         f"recall by index     {measured.by_index:.8g}\n"
         f"{measured.rows:,} of {made.n:,} rows, k={measured.k}, {made.metric}"
     )
-    _common.emit(facts, text, as_json=as_json)
+    _common.emit(facts, text, as_json=as_json, inputs=read)
 
 
 def _check_results(found: Path, truth: Path) -> None:

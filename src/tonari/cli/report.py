@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from tonari import io
 from tonari.cli import _common
 from tonari.cli._directories import check_points, load_graph, refuse
+from tonari.cli._points import Inputs, column_options
 from tonari.graph.directory import Manifest
 from tonari.graph.page.contents import contents
 from tonari.graph.page.template import render
@@ -28,6 +28,7 @@ from tonari.io._atomic import atomic
     help="Seed of the choice of rows, and of the points that the map shows.",
 )
 @_common.key_option
+@column_options
 @_common.threads_option
 @_common.progress_option
 @_common.json_option
@@ -42,6 +43,8 @@ def report(
     sample: int,
     seed: int,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
     threads: int | None,
     progress: bool | None,
     as_json: bool,
@@ -60,18 +63,19 @@ def report(
     """
     if points is None:
         why = "there are no POINTS to measure; name them, or leave this option out"
-        refuse(context, ("sample", "key", "threads", "progress"), why)
+        refuse(context, ("sample", "key", "columns", "drop", "threads", "progress"), why)
     named = [graph] if points is None else [graph, points]
     output = _common.check_output(output, (".html", ".htm"), inputs=named, force=force)
     made = load_graph(graph)
-    rows = None
+    rows, read = None, Inputs(columns, drop)
     if points is not None:
+        read.check([points])
         check_points(points, key, graph)
-        rows = io.read(points, key=key)
+        rows = read.read(points, key)
     plan = Manifest.read(graph).plan if graph.is_dir() else None
     found = contents(made.lists, rows, sample=sample, seed=seed, threads=threads, progress=progress, plan=plan)
     page = render(found, graph.name).encode()
     with atomic(output) as file:
         file.write(page)
     facts = {"output": str(output), "bytes": len(page)} | found.as_dict()
-    _common.emit(facts, f"wrote {output}, {len(page):,} bytes", as_json=as_json)
+    _common.emit(facts, f"wrote {output}, {len(page):,} bytes", as_json=as_json, inputs=read)

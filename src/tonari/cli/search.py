@@ -9,11 +9,11 @@ from typing import Any
 import click
 import numpy as np
 
-from tonari import io
 from tonari.api import radius, searching
 from tonari.api.shards import build_neighbors
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
+from tonari.cli._points import Inputs, check_named, column_options, id_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.io._atomic import atomic
 from tonari.io.found import SUFFIXES, check_writable, write_found
@@ -47,6 +47,8 @@ from tonari.streams.output import kept
     help="Which points may be found: a bool array, one for each of the POINTS. Rows with fewer than K end with -1.",
 )
 @_common.key_option
+@column_options
+@id_option
 @click.option("--queries-key", help='Name of the array in QUERIES, if it is .npz or HDF5; default in HDF5: "test".')
 @_common.device_option
 @_common.threads_option
@@ -68,6 +70,9 @@ def search(
     method: str,
     where: Path | None,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
+    ids: str | None,
     queries_key: str | None,
     device: str | list[str],
     threads: int | None,
@@ -95,6 +100,7 @@ def search(
       tonari search base.npy queries.npy -k 10 --where in_stock.npy -o found.npz
       tonari search stars.npy places.npy --radius 0.01 -o near.npz
     """
+    read = Inputs(columns, drop, ids)
     within = check_radius(context, metric, radius, min_similarity)
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
@@ -108,9 +114,11 @@ def search(
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
             raise click.BadParameter(message, context, param_hint="'-o'")
         target = _common.check_output(Path(output), (".npz",), inputs=(points, queries), force=force)
+        check_named(context, target, ids)
+        read.check([points, queries])
         near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "method": method}
         near["where"] = _mask(where)
-        _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, as_json=as_json)
+        _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, read, as_json=as_json)
         return
     assert k is not None
     if names_a_directory(output):
@@ -118,8 +126,10 @@ def search(
         return
     target = _common.check_output(Path(output), (".npz", ".ibin", *SUFFIXES), inputs=(points, queries), force=force)
     check_writable(target)
+    check_named(context, target, ids)
+    read.check([points, queries])
     started = time.perf_counter()
-    base, asked = io.read(points, key=key), io.read(queries, key=_queries_key(queries, queries_key))
+    base, asked = read.read(points, key), read.read(queries, _queries_key(queries, queries_key))
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines():
@@ -133,8 +143,9 @@ def search(
             with atomic(target) as file:
                 np.savez(file, indices=found.indices, distances=found.distances)
         else:
-            write_found(target, found.indices, found.distances, {"metric": metric})
-    _emit(target, len(asked), len(base), k, metric, started, as_json=as_json)
+            names = read.names_of_rows(queries), read.names_of_rows(points)
+            write_found(target, found.indices, found.distances, {"metric": metric}, names=names)
+    _emit(target, len(asked), len(base), k, metric, started, read, as_json=as_json)
 
 
 def _mask(where: Path | None) -> Any:
@@ -161,12 +172,13 @@ def _within(
     queries_key: str | None,
     target: Path,
     options: dict[str, Any],
+    read: Inputs,
     *,
     as_json: bool,
 ) -> None:
     """Find all points within a radius, and write them."""
     started = time.perf_counter()
-    base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
+    base, asked = read.read(points, key), read.read(queries, queries_key)
     found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
         np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
@@ -177,7 +189,7 @@ def _within(
         f"{count:,} neighbours of {len(asked):,} queries in {len(base):,} points, {options['metric']}, in "
         f"{seconds:.3g} s\nwrote {click.format_filename(target)}, {size:,} bytes"
     )
-    _common.emit(facts, text, as_json=as_json)
+    _common.emit(facts, text, as_json=as_json, inputs=read)
 
 
 def _in_directory(
@@ -192,17 +204,21 @@ def _in_directory(
     as_json: bool,
     options: dict[str, Any],
 ) -> None:
-    refuse(context, ("key", "queries_key"), f"{output} is a directory, which does not support this; leave it out")
+    refuse(
+        context,
+        ("key", "queries_key", "columns", "drop", "ids"),
+        f"{output} is a directory, which does not support this; leave it out",
+    )
     if method not in ("auto", "exact"):
         refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
     started, folder = time.perf_counter(), Path(output)
     with told(folder, force=force):
         found = build_neighbors(points, queries, k, folder, resume=not force, **options)
     n = read_state(folder).manifest.source["n"]
-    _emit(folder, len(found.indices), n, k, options["metric"], started, as_json=as_json)
+    _emit(folder, len(found.indices), n, k, options["metric"], started, Inputs(None, None), as_json=as_json)
 
 
-def _emit(output: Path, m: int, n: int, k: int, metric: str, started: float, *, as_json: bool) -> None:
+def _emit(output: Path, m: int, n: int, k: int, metric: str, started: float, read: Inputs, *, as_json: bool) -> None:
     seconds = time.perf_counter() - started
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {
@@ -218,7 +234,7 @@ def _emit(output: Path, m: int, n: int, k: int, metric: str, started: float, *, 
         f"{m:,} queries in {n:,} points, k={k}, {metric}, in {seconds:.3g} s\n"
         f"wrote {click.format_filename(output)}, {size:,} bytes"
     )
-    _common.emit(facts, text, as_json=as_json)
+    _common.emit(facts, text, as_json=as_json, inputs=read)
 
 
 def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:

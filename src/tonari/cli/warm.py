@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from tonari import io
 from tonari.cli import _common
+from tonari.cli._points import Inputs, column_options
 from tonari.methods import warm as warming
 
 
@@ -17,6 +17,7 @@ from tonari.methods import warm as warming
 @click.option("--queries", metavar="M", type=click.IntRange(min=1), help="Of a search of M queries, not of a graph.")
 @_common.metric_option
 @_common.key_option
+@column_options
 @click.option(
     "--device",
     default="cuda",
@@ -33,6 +34,8 @@ def warm(
     queries: int | None,
     metric: str,
     key: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
     device: str | list[str],
     progress: bool | None,
     as_json: bool,
@@ -47,7 +50,9 @@ def warm(
       tonari warm points.fbin -k 10
       tonari warm points.fbin -k 10 --queries 10000 --metric cosine
     """
-    described = io.describe(points, key=key)
+    read = Inputs(columns, drop)
+    read.check([points])
+    described = read.describe(points, key)
     count = warming.warm(
         described.rows,
         described.rows if queries is None else queries,

@@ -19,7 +19,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
 from tonari.io import npy
 from tonari.io._atomic import atomic
-from tonari.io._common import FileFormatError
+from tonari.io._common import FileFormatError, open_regular
 from tonari.nn_descent.report import DescentReport
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
@@ -78,7 +78,7 @@ class Manifest:
         facts = {"format": _FORMATS[self.kind], "version": VERSION} | dataclasses.asdict(self)
         if self.queries is None:
             del facts["queries"]
-        with atomic(folder / MANIFEST) as file:
+        with atomic(folder / MANIFEST, follow=False) as file:
             file.write(json.dumps(facts, indent=1).encode())
 
     @classmethod
@@ -94,7 +94,7 @@ class Manifest:
         """
         path = folder / MANIFEST
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 text = file.read(_LONGEST)
         except (FileNotFoundError, NotADirectoryError) as error:
             what = f"has no {MANIFEST}" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"

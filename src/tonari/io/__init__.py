@@ -7,6 +7,7 @@
     .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            hdf5.py           loaded
     .csv .tsv                            numbers as text, read only, float64      text.py           loaded
     .parquet .arrow                      columns of numbers (tonari[arrow])       arrow.py          loaded
+    .csv .tsv .parquet .arrow            which columns are coordinates            columns.py, tables.py
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
 
 A mapped file is opened, not read: rows come from the disk when they are used. A file that does not hold what its header
@@ -16,14 +17,16 @@ or not at all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tonari.inputs import name_of_dtype
 from tonari.inputs.kinds import from_host
-from tonari.io import ground_truth
+from tonari.io import ground_truth, tables
 from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
 from tonari.io._formats import SUFFIXES, Format, format_of
 from tonari.io.bin import counts, holds_ground_truth
+from tonari.io.columns import choice
 from tonari.io.ground_truth import read_ground_truth, write_ground_truth
 
 __all__ = [
@@ -39,7 +42,15 @@ __all__ = [
 ]
 
 
-def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expansion: float | None = None) -> Array:
+def read(
+    path: StrPath,
+    *,
+    mmap: bool = True,
+    key: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    max_expansion: float | None = None,
+) -> Array:
     """Open the points in a file.
 
     Parameters
@@ -49,6 +60,9 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expans
         memory
     key : name of the array in an .npz file (needed if it holds several) or HDF5 file ("train" by default), or of the
         column of lists in a Parquet or Arrow file (needed if it has several)
+    columns : names of the columns of a table (.csv, .tsv, .parquet, .arrow) that are coordinates, in their order; with
+        it no column is taken for row numbers
+    drop : names of columns of a table that are left out; not with `columns`
     max_expansion : how many times the bytes of the file an array of an .npz or HDF5 file, which may be compressed, may
         take in memory; arrays of up to 64 MiB always may. Default: TONARI_MAX_EXPANSION, or 100.
 
@@ -64,11 +78,14 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expans
     FileFormatError
         the contents do not agree with the suffix and the header: a truncated, damaged or empty file, or one whose size
         differs from what its header implies; rows of different width; no rows or columns; not numbers; HDF5 whose
-        values are in other files; a cell of a table that is not a finite number; more values
-        than `max_expansion` allows. A ValueError, with path, bytes found and
-        bytes expected.
+        values are in other files; a cell of a table that is not a finite number; a column of a table with names that
+        is not in `columns` and looks like row numbers (no name, "Unnamed: 0", "__index_level_0__", or the values 0 to
+        n - 1); more values than `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.
     ValueError
-        unknown suffix; an unknown or missing `key` (with the known ones)
+        unknown suffix; an unknown or missing `key` (with the known ones); `columns` or `drop` of a file that is not a
+        table, of a name that it does not have, or both at once
+    TypeError
+        `columns` or `drop` is not a list of names
     MemoryError
         a sound file that does not fit into memory
     ImportError
@@ -84,8 +101,8 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expans
     ...     print(path.stat().st_size, read(path, mmap=False).tolist())
     14 [[0, 1], [2, 3], [4, 5]]
     """
-    path = Path(path)
-    return format_of(path, key).family.read(path, mmap=mmap, key=key, most=expansion(max_expansion))
+    most, chosen = expansion(max_expansion), choice(columns, drop)
+    return tables.read_points(Path(path), mmap=mmap, key=key, most=most, choice=chosen)[0]
 
 
 def write(path: StrPath, array: Array) -> None:
@@ -138,11 +155,14 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
     form.family.write(path, array)
 
 
-def describe(path: StrPath, *, key: str | None = None) -> FileInfo:
+def describe(
+    path: StrPath, *, key: str | None = None, columns: Sequence[str] | None = None, drop: Sequence[str] | None = None
+) -> FileInfo:
     """Describe a file: shape, dtype and size, from its header (for .*vecs, from all rows' widths); values are not read.
 
-    Raises what `read` raises, except that an .ibin file of ground truth is described as such, and that arrays may be of
-    any size.
+    The arguments are those of `read`. Raises what `read` raises, except that an .ibin file of ground truth is described
+    as such, that arrays may be of any size, and that values, such as those of a column of row numbers, are not looked
+    at.
 
     Examples
     --------
@@ -155,7 +175,8 @@ def describe(path: StrPath, *, key: str | None = None) -> FileInfo:
     ('fvecs', 5, 3, 'float32', 80)
     """
     path = Path(path)
-    form = format_of(path, key)
+    chosen = choice(columns, drop)
+    format_of(path, key)
     if path.suffix.lower() == ".ibin" and holds_ground_truth(*counts(path)):
         return ground_truth.describe(path)
-    return form.family.describe(path, key=key)
+    return tables.describe(path, key=key, choice=chosen)

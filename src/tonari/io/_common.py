@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import stat
 import struct
 import tokenize
 import zipfile
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -124,6 +125,24 @@ def size_of(path: Path) -> int:
     if size == 0:
         raise _refusal(path, 0, "at least 1 byte", "the file is empty", "Fetch it again.")
     return size
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read its bytes; refuse, without waiting for a writer, what is not a regular file.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError, IsADirectoryError
+        There is no such file.
+    FileFormatError
+        It is a device, a pipe or a socket.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)), "rb")
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode):
+        return file
+    file.close()
+    raise _refusal(path, status.st_size, "a regular file", "this is a device, a pipe or a socket", "Copy it to a file.")
 
 
 def mismatch(path: Path, found: int, expected: int | str, why: str, fix: str) -> FileFormatError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ class Sequential:
     shape : (n, d)
     dtype : dtype
     blocks : iterator of arrays of shape (any, d), together n rows
+    names : of the columns, optional
 
     Raises
     ------
@@ -32,7 +33,10 @@ class Sequential:
     ([[1]], [[2], [3]])
     """
 
-    def __init__(self, shape: tuple[int, int], dtype: DType, blocks: Iterator[Array]) -> None:
+    def __init__(
+        self, shape: tuple[int, int], dtype: DType, blocks: Iterator[Array], names: Sequence[str] | None = None
+    ) -> None:
+        self.names = names
         self.shape, self.dtype, self.itemsize = shape, dtype, dtype.itemsize
         self._blocks, self._next = blocks, 0
         self._left: Array = np.empty((0, shape[1]), dtype)
@@ -54,4 +58,12 @@ class Sequential:
             self._left = self._left[count:]
             done += count
         self._next = stop
+        if stop == len(self):
+            self._end()
         return taken
+
+    def _end(self) -> None:
+        """Let the producer look at the whole table, and refuse it, after its last row."""
+        for block in self._blocks:
+            if len(block):
+                raise AssertionError(f"more than {len(self)} rows were produced")

@@ -19,6 +19,7 @@ import numpy as np
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, DType, FileFormatError, FileInfo, check_expansion, parsing, pieces, size_of
 from tonari.io._sequential import Sequential
+from tonari.io.columns import Choice, RowNumbers, place_of
 
 DEFAULT_KEY = "vector"
 PARQUET = ".parquet"
@@ -47,24 +48,39 @@ def _open(path: Path) -> Iterator[tuple[Any, int, Iterator[Any]]]:
             yield file.schema, rows, (file.get_batch(i) for i in range(count))
 
 
-def _columns(path: Path, schema: Any, key: str | None) -> list[str]:
+def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[str]:
     """Return the names of the columns that hold the points."""
     types = pyarrow().types
-    names, size = list(schema.names), path.stat().st_size
-    lists = [field.name for field in schema if _is_list(field.type)]
+    every, size = list(schema.names), path.stat().st_size
     if key is not None:
-        if key not in names:
-            raise ValueError(f"{path}: there is no column {key!r}. Choose with key=: {', '.join(names)}")
+        if choice.columns is not None:
+            raise ValueError(f"{path}: key={key!r} and columns= exclude each other; leave one out")
+        if key not in every:
+            raise ValueError(f"{path}: there is no column {key!r}. Choose with key=: {', '.join(every)}")
         return [key]
+    dropped = {place_of(path, every, name) for name in choice.drop}
+    if choice.columns is None:
+        candidates = [at for at in range(len(every)) if at not in dropped]
+    else:
+        candidates = [place_of(path, every, name) for name in choice.columns]
+    lists = [every[at] for at in candidates if _is_list(schema.field(at).type)]
+    if len(lists) == len(candidates) == 1:
+        return lists
+    if choice.columns is not None and lists:
+        raise ValueError(f"{path}: column {lists[0]!r} holds lists, which are points by themselves; name it alone")
     if len(lists) == 1:
         return lists
     if lists:
         raise ValueError(
             f"{path}: found {len(lists)} columns of lists, expected one. Choose with key=: {', '.join(lists)}"
         )
-    for field in schema:
+    # Of a table with a column of lists, only that is read: an index next to it does no harm.
+    names = [every[at] for at in choice.places(path, every, len(every))]
+    for name in names:
+        field = schema.field(place_of(path, every, name))
         if not (types.is_integer(field.type) or types.is_floating(field.type)):
-            message = f"{path}: column {field.name!r} holds {field.type}, expected numbers. Leave it out of the table."
+            holds = f"column {field.name!r} holds {field.type}, expected numbers"
+            message = f"{path}: {holds}; drop=[{field.name!r}] leaves it out"
             raise FileFormatError(message, path, size, "columns of numbers")
     return names
 
@@ -74,10 +90,10 @@ def _is_list(kind: Any) -> bool:
     return bool(types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind))
 
 
-def _layout(path: Path, key: str | None) -> tuple[list[str], tuple[int, int], DType]:
+def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tuple[int, int], DType]:
     """Return the columns of the points, their shape and dtype."""
     with _open(path) as (schema, rows, batches):
-        names = _columns(path, schema, key)
+        names = _columns(path, schema, key, choice)
         kinds = [schema.field(name).type for name in names]
         width = len(names)
         if _is_list(kinds[0]):
@@ -101,14 +117,16 @@ def _layout(path: Path, key: str | None) -> tuple[list[str], tuple[int, int], DT
         return names, (rows, width), dtype
 
 
-def table(path: Path, key: str | None) -> Sequential:
+def table(path: Path, key: str | None, choice: Choice | None = None) -> Sequential:
     """Open the points; record batches are read as their rows are asked for."""
-    names, shape, dtype = _layout(path, key)
-    return Sequential(shape, dtype, _blocks(path, names, shape[1], dtype))
+    choice = choice or Choice()
+    names, shape, dtype = _layout(path, key, choice)
+    blocks = _blocks(path, names, shape[1], dtype, chosen=choice.columns is not None)
+    return Sequential(shape, dtype, blocks, names)
 
 
-def _blocks(path: Path, names: list[str], width: int, dtype: DType) -> Iterator[Array]:
-    row = 0
+def _blocks(path: Path, names: list[str], width: int, dtype: DType, *, chosen: bool) -> Iterator[Array]:
+    row, numbers = 0, RowNumbers(path, names if len(names) == width else None, chosen=chosen)
     with _open(path) as (_, _, batches):
         for batch in batches:
             columns = [batch.column(batch.schema.get_field_index(name)) for name in names]
@@ -125,7 +143,26 @@ def _blocks(path: Path, names: list[str], width: int, dtype: DType) -> Iterator[
                 where = f"column {at}" + (f" ({names[at]!r})" if len(names) == width > 1 else "")
                 raise _refusal(path, row + line, where, str(values[line, at]))
             row += batch.num_rows
+            numbers.see(values)
             yield values
+    numbers.check()
+
+
+def column(path: Path, name: str) -> Array:
+    """Read one column as names of rows: integers or text."""
+    types, parts, row = pyarrow().types, [], 0
+    with _open(path) as (schema, _, batches):
+        place = place_of(path, list(schema.names), name)
+        kind = schema.field(place).type
+        if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
+            message = f"{path}: column {name!r} holds {kind}, expected integers or text as names of rows"
+            raise FileFormatError(message, path, path.stat().st_size, "integers or text")
+        for batch in batches:
+            _refuse_null(path, batch.column(place), row, f"column {name!r}")
+            parts.append(batch.column(place).to_numpy(zero_copy_only=False))
+            row += batch.num_rows
+    found: Array = np.concatenate(parts)
+    return found if found.dtype.kind in "iu" else found.astype(str)
 
 
 def _matrix(path: Path, column: Any, width: int, row: int, name: str) -> Array:
@@ -165,9 +202,26 @@ def write(path: Path, array: Array) -> None:
     _write(path, {DEFAULT_KEY: array}, {})
 
 
-def write_neighbors(path: Path, indices: Array, distances: Array, about: Mapping[str, Any]) -> None:
-    """Write neighbours as columns of lists, with what is known about them as JSON under "tonari" of the schema."""
-    _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)})
+def write_neighbors(
+    path: Path,
+    indices: Array,
+    distances: Array,
+    about: Mapping[str, Any],
+    names: tuple[Array | None, Array | None] = (None, None),
+) -> None:
+    """Write neighbours as columns of lists, with what is known about them as JSON under "tonari" of the schema.
+
+    `names` of the rows are a column "id", those of the points, in lists as `indices`, a column "ids"; both optional.
+    """
+    _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)}, names)
+
+
+def _named(indices: Array, names: Array) -> Any:
+    """Return the names of neighbours as an Arrow array of lists of fixed size, null where one is missing."""
+    arrow = pyarrow()
+    flat = indices.reshape(-1)
+    found = arrow.array(names[flat], mask=flat < 0)  # of a missing one, -1, any name
+    return arrow.FixedSizeListArray.from_arrays(found, indices.shape[1])
 
 
 def as_lists(array: Array) -> Any:
@@ -176,12 +230,22 @@ def as_lists(array: Array) -> Any:
     return arrow.FixedSizeListArray.from_arrays(arrow.array(array.reshape(-1)), array.shape[1])
 
 
-def _write(path: Path, columns: dict[str, Array], metadata: dict[str, str]) -> None:
+def _write(
+    path: Path,
+    columns: dict[str, Array],
+    metadata: dict[str, str],
+    names: tuple[Array | None, Array | None] = (None, None),
+) -> None:
     arrow = pyarrow()
+    rows_named, points_named = names
     fields = [
         (name, arrow.list_(arrow.from_numpy_dtype(one.dtype.newbyteorder("=")), one.shape[1]))
         for name, one in columns.items()
     ]
+    if rows_named is not None:
+        fields.append(("id", arrow.array(rows_named[:0]).type))
+    if points_named is not None:
+        fields.append(("ids", arrow.list_(arrow.array(points_named[:0]).type, columns["indices"].shape[1])))
     schema = arrow.schema(fields, metadata=metadata or None)
     with atomic(path) as file:
         if path.suffix.lower() == PARQUET:
@@ -195,12 +259,17 @@ def _write(path: Path, columns: dict[str, Array], metadata: dict[str, str]) -> N
                     as_lists(rows if one is widest else np.ascontiguousarray(one[start : start + len(rows)]))
                     for one in columns.values()
                 ]
+                here = slice(start, start + len(rows))
+                if rows_named is not None:
+                    parts.append(arrow.array(rows_named[here]))
+                if points_named is not None:
+                    parts.append(_named(np.asarray(columns["indices"][here]), points_named))
                 writer.write_batch(arrow.record_batch(parts, schema=schema))
 
 
-def describe(path: Path, *, key: str | None) -> FileInfo:
+def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
     """Describe the points by the schema; `extra` names all columns."""
-    names, (rows, columns), dtype = _layout(path, key)
+    names, (rows, columns), dtype = _layout(path, key, choice or Choice())
     with _open(path) as (schema, _, _):
         extra = {"columns": ", ".join(schema.names)}
     if len(names) == 1:

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tonari.io import arrow, text
 from tonari.io._common import Array, DType, expansion, pieces
 from tonari.io._formats import format_of
 from tonari.io._sequential import Sequential
+from tonari.io.columns import Choice
+from tonari.io.tables import is_table, table
 
 
-def open_rows(path: Path, key: str | None = None) -> Any:
+def open_rows(path: Path, key: str | None = None, choice: Choice | None = None) -> Any:
     """Open points to be sliced from first to last; only .npz and HDF5 files are held in memory."""
     form = format_of(path, key)
-    if form.family is text:
-        return text.table(path)
-    if form.family is arrow:
-        return arrow.table(path, key)
+    if is_table(path, choice):
+        return table(path, key, choice)
     return form.family.read(path, mmap=True, key=key, most=expansion(None))
 
 
 def convert(
-    source: Path, target: Path, *, key: str | None, dtype: DType | None, done: Callable[[int, int], None]
-) -> tuple[int, int, DType]:
+    source: Path,
+    target: Path,
+    *,
+    key: str | None,
+    dtype: DType | None,
+    done: Callable[[int, int], None],
+    choice: Choice | None = None,
+) -> tuple[int, int, DType, Sequence[str] | None]:
     """Copy points to a file of another format, whole or not at all; an existing file is replaced.
 
     Parameters
@@ -41,9 +46,12 @@ def convert(
     done : callable(rows, total)
         Called after each block.
 
+    choice : Choice, optional
+        The columns of a table to copy.
+
     Returns
     -------
-    rows, columns, dtype
+    rows, columns, dtype, names of the columns of a table that has them
 
     Raises
     ------
@@ -54,13 +62,13 @@ def convert(
     form = format_of(target)
     if dtype is not None and form.dtype is not None and dtype != form.dtype:
         raise ValueError(f"{target}: a {target.suffix} file holds {form.dtype}, not {dtype}; name another suffix")
-    rows = open_rows(source, key)
+    rows = open_rows(source, key, choice)
     wanted = dtype or form.dtype or rows.dtype
     blocks = _converted(rows, wanted, source, dtype is not None, done)
     n, d = rows.shape
     # Writers slice an array from first to last, and so take what can be sliced just so.
     form.family.write(target, Sequential((n, d), wanted, blocks))  # type: ignore[arg-type]
-    return n, d, wanted
+    return n, d, wanted, getattr(rows, "names", None)
 
 
 def _converted(

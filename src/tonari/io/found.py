@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,14 @@ def check_writable(path: Path) -> None:
         hdf5.library()
 
 
-def write_found(path: Path, indices: Array, distances: Array, about: Mapping[str, Any]) -> None:
+def write_found(
+    path: Path,
+    indices: Array,
+    distances: Array,
+    about: Mapping[str, Any],
+    *,
+    names: tuple[Array | None, Array | None] = (None, None),
+) -> None:
     """Write neighbours, whole or not at all; an existing file is replaced.
 
     Parameters
@@ -42,6 +51,9 @@ def write_found(path: Path, indices: Array, distances: Array, about: Mapping[str
         Of NumPy.
     about : mapping
         What JSON can say about them, such as the metric; kept in Parquet and Arrow files.
+    names : pair of arrays, optional
+        Names of the rows, and of the points that `indices` number. Text has them in the place of row numbers; Parquet
+        and Arrow files have columns ``id`` and ``ids`` in addition; HDF5 has no place for them.
 
     Examples
     --------
@@ -56,19 +68,26 @@ def write_found(path: Path, indices: Array, distances: Array, about: Mapping[str
     """
     suffix = path.suffix.lower()
     if suffix in SEPARATORS:
-        _write_edges(path, indices, distances, SEPARATORS[suffix])
+        _write_edges(path, indices, distances, SEPARATORS[suffix], names)
     elif suffix in ARROW_SUFFIXES:
-        arrow.write_neighbors(path, indices, distances, about)
+        arrow.write_neighbors(path, indices, distances, about, names)
     else:
         hdf5.write_datasets(path, {"neighbors": indices, "distances": distances})
 
 
-def _write_edges(path: Path, indices: Array, distances: Array, separator: str) -> None:
+def _write_edges(
+    path: Path, indices: Array, distances: Array, separator: str, names: tuple[Array | None, Array | None]
+) -> None:
+    queries, points = names
     with atomic(path) as file:
         file.write((separator.join(("from", "to", "distance")) + "\n").encode())
         for start, near in pieces(indices):
             rows, places = np.nonzero(near >= 0)
             far = np.asarray(distances[start : start + len(near)])[rows, places]
             # astype(str): the shortest digits that are this number in its own dtype.
-            parts = zip((rows + start).tolist(), near[rows, places].tolist(), far.astype(str).tolist(), strict=True)
-            file.write("".join(f"{i}{separator}{j}{separator}{value}\n" for i, j, value in parts).encode())
+            ends = ((rows + start, queries), (near[rows, places], points))
+            i, j = ((at if of is None else of[at]).tolist() for at, of in ends)
+            lines = io.StringIO()
+            parts = zip(i, j, far.astype(str).tolist(), strict=True)
+            csv.writer(lines, delimiter=separator, lineterminator="\n").writerows(parts)
+            file.write(lines.getvalue().encode())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari.core.pairs import Pairs, record_dtype
 from tonari.io._atomic import atomic
@@ -16,7 +17,9 @@ _HEADER_BYTES = 192  # a multiple of 64, as the format asks, with room for any c
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 
-def write_pairs(path: Path, blocks: Iterable[Pairs], indices: Any, distances: Any) -> int:
+def write_pairs(
+    path: Path, blocks: Iterable[Pairs], indices: Any, distances: Any, names: npt.NDArray[Any] | None = None
+) -> int:
     """Write pairs, and return how many they are; the file appears when all is done, and replaces an older one.
 
     Parameters
@@ -25,6 +28,8 @@ def write_pairs(path: Path, blocks: Iterable[Pairs], indices: Any, distances: An
     blocks : iterable of Pairs
         Of NumPy arrays.
     indices, distances : dtype
+    names : array, optional
+        Names of the points, which stand in the place of row numbers; `indices` is not used then.
 
     Returns
     -------
@@ -43,13 +48,13 @@ def write_pairs(path: Path, blocks: Iterable[Pairs], indices: Any, distances: An
     ...     print(count, np.load(path)["right"])
     4 [2 1 2 1]
     """
-    dtype, count = record_dtype(indices, distances), 0
+    dtype, count = record_dtype(indices if names is None else names.dtype, distances), 0
     with atomic(path) as file:
         _write_header(file, dtype, 0)  # the count is known at the end
         for block in blocks:
             records = np.empty(len(block.left), dtype)
             for name, part in zip(dtype.names or (), block, strict=True):
-                records[name] = part
+                records[name] = part if names is None or part is block.distances else names[part]
             file.write(records.data)
             count += len(records)
         file.seek(0)

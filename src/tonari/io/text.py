@@ -1,7 +1,7 @@
 """Tables of numbers as text (.csv, .tsv), one row per point; values are float64.
 
-The first line may name the columns: it does if one of its cells is not a number. Empty lines are skipped. A cell
-that is not a finite number is refused, with its row (counted from 0, as everywhere), line and column.
+The first line names the columns if none of its cells is a number. Empty lines are skipped. A cell that is not a finite
+number is refused, with its row (counted from 0, as everywhere), line and column.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -18,10 +18,13 @@ import numpy as np
 
 from tonari.io._common import Array, FileFormatError, FileInfo, parsing, size_of
 from tonari.io._sequential import Sequential
+from tonari.io.columns import Choice, RowNumbers, listed, place_of
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BLOCK_LINES = 1 << 14
 DTYPE = np.dtype(np.float64)
+# What programs write for a value that is missing; a line of these alone has no names.
+_MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
 
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -30,60 +33,102 @@ Line = tuple[int, str]  # its number, from 1, and its text
 def _opened(path: Path) -> Iterator[TextIO]:
     size = size_of(path)
     with (
-        parsing(path, size, "a table of numbers in UTF-8", "Save it again as UTF-8."),
+        parsing(path, size, "a table of numbers as text", "Save it again as text."),
         open(path, encoding="utf-8-sig") as file,
     ):
-        yield file
+        try:
+            yield file
+        except UnicodeDecodeError as error:
+            message = f"{path}: found bytes that are not UTF-8 in line {_undecodable(path)}, expected text in UTF-8. "
+            raise FileFormatError(f"{message}Save it again as UTF-8.", path, size, "text in UTF-8") from error
+
+
+def _undecodable(path: Path) -> int:
+    """Return the number of the first line that is not UTF-8."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    raise AssertionError("every line is UTF-8")
 
 
 def _lines(file: TextIO) -> Iterator[Line]:
     return ((number, line) for number, line in enumerate(file, 1) if line.strip())
 
 
-def _cells(path: Path, line: str) -> list[str]:
-    return next(csv.reader([line], delimiter=SEPARATORS[path.suffix.lower()]))
+def _cells(path: Path, number: int, line: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=SEPARATORS[path.suffix.lower()]))
+    except csv.Error as error:
+        message = f"{path}: line {number}: {error}, expected cells"
+        raise FileFormatError(message, path, len(line), "cells") from error
 
 
 def _is_number(cell: str) -> bool:
+    """Whether the parser of the values takes a cell: unlike Python, it takes neither 1_000 nor digits beyond ASCII."""
     try:
         float(cell)
     except ValueError:
         return False
-    return True
+    return cell.isascii() and "_" not in cell
+
+
+def _names_columns(cells: Sequence[str]) -> bool:
+    missing = all(cell.strip().lower() in _MISSING for cell in cells)
+    return not missing and not any(map(_is_number, cells))
 
 
 def _head(path: Path) -> tuple[list[str], bool, int]:
     """Return the cells of the first line, whether they are names, and the number of rows."""
     with _opened(path) as file:
         lines = _lines(file)
-        first = next(lines, (1, ""))[1]
-        cells = _cells(path, first) if first else []
-        # An empty cell and "nan" are missing values, not names.
-        named = any(cell.strip() and not _is_number(cell) for cell in cells)
+        number, first = next(lines, (1, ""))
+        cells = _cells(path, number, first) if first else []
+        named = bool(cells) and _names_columns(cells)
         rows = sum(1 for _ in lines) + (not named and bool(cells))
     if not rows:
         size = path.stat().st_size
         raise FileFormatError(f"{path}: found {size} bytes without a row of numbers", path, size, "at least one row")
-    return cells, named, rows
+    return [cell.strip() for cell in cells] if named else cells, named, rows
 
 
-def table(path: Path) -> Sequential:
+def table(path: Path, choice: Choice | None = None) -> Sequential:
     """Open the table; its rows are parsed as they are asked for."""
-    cells, named, rows = _head(path)
-    return Sequential((rows, len(cells)), DTYPE, _blocks(path, cells, named))
+    choice = choice or Choice()
+    head, named, rows = _head(path)
+    places = choice.places(path, head if named else None, len(head))
+    names = [head[place] for place in places] if named else None
+    return Sequential((rows, len(places)), DTYPE, _blocks(path, head, named, places, choice), names)
 
 
-def _blocks(path: Path, head: list[str], named: bool) -> Iterator[Array]:
+def _blocks(path: Path, head: list[str], named: bool, places: list[int], choice: Choice) -> Iterator[Array]:
+    names = [head[place] for place in places] if named else None
+    numbers = RowNumbers(path, names, chosen=choice.columns is not None)
+    for row, block in _rows(path, named):
+        values = _parsed(path, block, row, head, named, places)
+        numbers.see(values)
+        yield values
+    numbers.check()
+
+
+def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
+    """Yield the lines below the names in blocks, with the number of the first row of each."""
     with _opened(path) as file:
         lines, row = _lines(file), 0
         if named:
             next(lines)
         while block := list(itertools.islice(lines, BLOCK_LINES)):
-            yield _parsed(path, block, row, head, named)
+            yield row, block
             row += len(block)
 
 
-def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: bool) -> Array:
+def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: bool, places: list[int]) -> Array:
+    chosen = len(places) < len(head) or places != sorted(places)
+    if chosen:  # cells in columns that are left out are not parsed, but counted
+        for _ in _split(path, block, row, head):
+            pass
     try:
         values: Array = np.loadtxt(
             (line for _, line in block),
@@ -91,33 +136,61 @@ def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: boo
             comments=None,
             delimiter=SEPARATORS[path.suffix.lower()],
             quotechar='"',
+            usecols=places if chosen else None,
             ndmin=2,
         )
     except ValueError as error:
-        raise _fault(path, block, row, head, named) or error from error
-    if values.shape != (len(block), len(head)) or not np.isfinite(values).all():
-        fault = _fault(path, block, row, head, named)
-        if fault:
-            raise fault
+        raise _fault(path, block, row, head, named, places) or _unparsed(path, block, error) from error
+    if values.shape != (len(block), len(places)) or not np.isfinite(values).all():
+        raise _fault(path, block, row, head, named, places) or _unparsed(path, block, "cells are missing")
     return values
 
 
-def _fault(path: Path, block: list[Line], row: int, head: list[str], named: bool) -> FileFormatError | None:
-    """Return the error for the first cell that cannot be used."""
-    for place, (number, line) in enumerate(block, row):
-        cells, where = _cells(path, line), f"{path}: row {place} (line {number})"
+def _unparsed(path: Path, block: list[Line], why: object) -> FileFormatError:
+    """Return the error for lines whose cells are numbers one by one, such as those with a cell of several lines."""
+    message = f"{path}: lines {block[0][0]} to {block[-1][0]}: {why}, expected a row of numbers in each line"
+    return FileFormatError(message, path, len(block), "a row of numbers in each line")
+
+
+def _split(path: Path, block: Iterable[Line], row: int, head: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place of each row, in words, and its cells; refuse a row of another width than the first line."""
+    for at, (number, line) in enumerate(block, row):
+        cells, where = _cells(path, number, line), f"{path}: row {at} (line {number})"
         if len(cells) != len(head):
             message = f"{where}: found {len(cells)} cells, expected {len(head)} as in the first line"
-            return FileFormatError(message, path, len(cells), f"{len(head)} cells")
-        for column, cell in enumerate(cells):
+            raise FileFormatError(message, path, len(cells), f"{len(head)} cells")
+        yield where, cells
+
+
+def _fault(
+    path: Path, block: list[Line], row: int, head: list[str], named: bool, places: list[int]
+) -> FileFormatError | None:
+    """Return the error for the first cell that cannot be used."""
+    for where, cells in _split(path, block, row, head):
+        for column in places:
+            cell = cells[column]
             if not _is_number(cell) or not math.isfinite(float(cell)):
                 name = f" ({head[column]!r})" if named else ""
+                fix = f"; drop=[{head[column]!r}] leaves out the column" if named else ""
                 message = (
                     f"{where}, column {column}{name}: found {cell[:40]!r}, expected a finite number. "
-                    "Leave out the rows or columns that are not numbers."
+                    f"Leave out the rows or columns that are not numbers{fix}."
                 )
                 return FileFormatError(message, path, len(cell), "a finite number")
     return None
+
+
+def column(path: Path, name: str) -> Array:
+    """Read one column as names of rows: int64 if each is written as such a number, else text."""
+    head, named, _ = _head(path)
+    place = place_of(path, head if named else None, name)
+    found = [cells[place].strip() for row, block in _rows(path, named) for _, cells in _split(path, block, row, head)]
+    try:
+        numbers = np.array([int(cell) for cell in found], np.int64)
+    except (ValueError, OverflowError):
+        return np.array(found)
+    # Only digits that come back as they are: 007 and 7 are two names.
+    return numbers if all(map(str.__eq__, map(str, numbers.tolist()), found)) else np.array(found)
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
@@ -130,8 +203,11 @@ def write(path: Path, array: Array) -> None:
     raise ValueError(f"{path}: points are not written as text; name a .npy, .npz, .fbin, .hdf5 or .parquet file")
 
 
-def describe(path: Path, *, key: str | None) -> FileInfo:
+def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
     """Count the rows; columns are those of the first line."""
-    cells, named, rows = _head(path)
+    head, named, rows = _head(path)
+    places = (choice or Choice()).places(path, head if named else None, len(head))
     extra = {"header": "1 line" if named else "none"}
-    return FileInfo(path, path.suffix.lower()[1:], rows, len(cells), str(DTYPE), path.stat().st_size, extra)
+    if named:
+        extra["names"] = listed([head[place] for place in places])
+    return FileInfo(path, path.suffix.lower()[1:], rows, len(places), str(DTYPE), path.stat().st_size, extra)

@@ -23,7 +23,7 @@ from tonari.shards.plan import ShardPlan, Sizes, plan_build
 from tonari.shards.routes import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task
-from tonari.shards.workspace import Lock, full_disk_named, remove_graph
+from tonari.shards.workspace import Lock, check_own, full_disk_named, remove_graph
 
 logger = logging.getLogger("tonari")
 STAGE_DONE = "%s: %d tasks in %.3g s"  # what is logged after each stage
@@ -110,6 +110,7 @@ def begin(request: Request, folder: Path, *, resume: bool, workers: int) -> Mani
             ) from None
     else:
         if resume:
+            check_own(folder)
             _check_same(manifest, request, facts, folder)
             return manifest
         remove_graph(folder)

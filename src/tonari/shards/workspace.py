@@ -17,10 +17,12 @@ import errno
 import json
 import os
 import shutil
+import stat
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ from tonari.core.workers import Workers
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
 from tonari.io import npy
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
-from tonari.io._common import FileFormatError
+from tonari.io._common import FileFormatError, open_regular
 from tonari.io.ground_truth_part import locked
 
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
@@ -90,7 +92,7 @@ class Workspace:
         """Write a part; return its size and checksum."""
         whole = np.ascontiguousarray(array)
         self._own.add(name)
-        with full_disk_named(self.folder), atomic(self._part(name), named=False) as file:
+        with full_disk_named(self.folder), atomic(self._part(name), follow=False, named=False) as file:
             npy.write_array(file, whole)
         return [int(whole.nbytes), _checksum(whole)]
 
@@ -111,6 +113,7 @@ class Workspace:
             return self._loaded[name]
         path, (size, checksum) = self._part(name), self.done(by).parts[name]
         try:
+            open_regular(path).close()
             with _PARSING:
                 array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
             whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)
@@ -142,7 +145,7 @@ class Workspace:
         """Record that a task is done, once its parts are on the disk under their names."""
         if done.parts:
             sync_directory(self.folder / _PARTS)
-        with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json") as file:
+        with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json", follow=False) as file:
             file.write(json.dumps(_sealed({"task": task} | done.__dict__)).encode())
 
     def is_done(self, task: str) -> bool:
@@ -154,7 +157,7 @@ class Workspace:
         if task in self._records:
             return self._records[task]
         path = self.folder / _DONE / f"{task}.json"
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = file.read(_LONGEST)
         try:
             facts = json.loads(text)
@@ -185,7 +188,8 @@ class Workspace:
             head, size = npy.header(dtype, (self.n, self.k)), self.n * self.k * dtype.itemsize
             if path.exists() and path.stat().st_size == len(head) + size:
                 continue
-            with full_disk_named(self.folder), path.open("wb") as file:
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+            with full_disk_named(self.folder), _unfollowed(path, flags) as file:
                 file.write(head)
                 file.flush()
                 _reserve(file.fileno(), len(head) + size)
@@ -199,7 +203,8 @@ class Workspace:
             name, array = named
             rows = np.ascontiguousarray(array, self._dtypes[name])
             offset = len(npy.header(rows.dtype, (self.n, self.k))) + begin * self.k * rows.itemsize
-            with full_disk_named(self.folder), array_path(self.folder, name, BUILDING).open("r+b", 0) as file:
+            path = array_path(self.folder, name, BUILDING)
+            with full_disk_named(self.folder), _unfollowed(path, os.O_RDWR) as file:
                 file.seek(offset)
                 left = memoryview(rows.data).cast("B")
                 while left:
@@ -250,7 +255,8 @@ class Lock:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / _LOCK).open("ab")
+        check_not_linked(folder, (_LOCK, MANIFEST))
+        self._file = _unfollowed(folder / _LOCK, os.O_RDWR | os.O_CREAT)
         if not locked(self._file.fileno(), shared=False):
             self._file.close()
             raise BlockingIOError(f"{folder}: another process is building a graph there; wait, or name another")
@@ -265,7 +271,7 @@ class Lock:
 def is_being_built(folder: Path) -> bool:
     """Whether a process holds the lock of a directory."""
     try:
-        with (folder / _LOCK).open("rb") as file:
+        with open_regular(folder / _LOCK) as file:
             return not locked(file.fileno(), shared=True)
     except FileNotFoundError:
         return False
@@ -279,7 +285,52 @@ def remove_graph(folder: Path) -> None:
         for state in (f"{name}.part", name):
             (folder / state).unlink(missing_ok=True)
     for name in (_DONE, _PARTS):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        path = folder / name
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif path.exists():
+            shutil.rmtree(path)
+
+
+def check_own(folder: Path) -> None:
+    """Refuse a directory in which a name of a build is not what a build makes.
+
+    Raises
+    ------
+    FileExistsError
+        A file or a directory of the build is a symbolic link, a second name of a file, or of another kind.
+    """
+    arrays = [state for name in (INDICES, DISTANCES) for state in (name, f"{name}.part")]
+    check_not_linked(folder, (_LOCK, MANIFEST, *arrays))
+    for name in (_DONE, _PARTS):
+        if _check_kind(folder / name, stat.S_ISDIR, f"remove it, or {_ANEW}") is not None:
+            check_not_linked(folder / name, os.listdir(folder / name))
+
+
+def check_not_linked(folder: Path, names: Iterable[str]) -> None:
+    """Refuse files of a build that are links or no regular files."""
+    for name in names:
+        fix = "remove it" if name in (_LOCK, MANIFEST) else f"remove it, or {_ANEW}"
+        status = _check_kind(folder / name, stat.S_ISREG, fix)
+        if status is not None and name.endswith(".part") and status.st_nlink > 1:
+            raise FileExistsError(f"{folder / name}: has another name as well (a hard link), which is kept; {fix}")
+
+
+def _check_kind(path: Path, expected: Callable[[int], bool], fix: str) -> os.stat_result | None:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    if expected(status.st_mode):
+        return status
+    kind = "a directory" if expected is stat.S_ISDIR else "a regular file"
+    what = "is a symbolic link, which is not followed" if stat.S_ISLNK(status.st_mode) else f"is not {kind}"
+    raise FileExistsError(f"{path}: exists and {what}; {fix}")
+
+
+def _unfollowed(path: Path, flags: int) -> FileIO:
+    """Open a file to write to it, unless its name is a symbolic link."""
+    return open(os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0), 0o666), "r+b", 0)
 
 
 @contextlib.contextmanager

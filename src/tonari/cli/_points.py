@@ -1,0 +1,127 @@
+"""Points that commands read: which columns of a table, the names of its rows, and what is printed of them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tonari import io
+from tonari.io._common import Array, expansion
+from tonari.io.columns import Choice, choice, listed
+from tonari.io.tables import is_table, read_column, read_points
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def _names(context: click.Context, parameter: click.Parameter, given: str | None) -> list[str] | None:
+    """Split names at commas; one in quotation marks may contain commas."""
+    return None if given is None else next(csv.reader([given])) or [""]
+
+
+def column_options(command: Decorated) -> Decorated:
+    """Declare --columns and --drop."""
+    drop = click.option(
+        "--drop",
+        metavar="NAMES",
+        callback=_names,
+        help="Columns of a table (.csv, .tsv, .parquet, .arrow) that are no coordinates, such as id,label.",
+    )
+    columns = click.option(
+        "--columns",
+        metavar="NAMES",
+        callback=_names,
+        help="Columns of a table that are the coordinates, such as x,y; default: all.",
+    )
+    return columns(drop(command))
+
+
+id_option = click.option(
+    "--id",
+    "ids",
+    metavar="NAME",
+    help="Column of a table that names the rows. It is no coordinate, and its values stand in OUT where row numbers "
+    "would.",
+)
+
+
+# Formats of OUT in which a column of names has a place.
+_NAMED = (".csv", ".tsv", ".parquet", ".arrow")
+
+
+def check_named(context: click.Context, output: Path, ids: str | None) -> None:
+    """Refuse --id for an output that holds row numbers alone."""
+    if ids is not None and output.suffix.lower() not in _NAMED:
+        message = f"{output}: a {output.suffix} file holds row numbers, not names; name one of {' '.join(_NAMED)}"
+        raise click.BadParameter(message, context, param_hint="'--id'")
+
+
+@dataclass
+class Inputs:
+    """The points that a command reads.
+
+    Parameters
+    ----------
+    columns, drop : list of str, optional
+        Of each input that is a table.
+    ids : str, optional
+        The column that names the rows of each input that is a table.
+    """
+
+    columns: Sequence[str] | None
+    drop: Sequence[str] | None
+    ids: str | None = None
+    facts: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        try:
+            self.choice = choice(self.columns, self.drop)
+        except ValueError as error:
+            raise click.UsageError(str(error), click.get_current_context()) from error
+        if self.ids is not None:
+            if self.ids in (self.columns or ()):
+                message = f"{self.ids!r} names the rows by --id, and is a coordinate by --columns; leave one out"
+                raise click.UsageError(message, click.get_current_context())
+            if self.columns is None and self.ids not in self.choice.drop:
+                self.choice = Choice(drop=(*self.choice.drop, self.ids))
+
+    def check(self, paths: Sequence[Path]) -> None:
+        """Refuse options about columns if none of the inputs has any."""
+        if self.choice and not any(is_table(path) for path in paths):
+            is_table(paths[0], self.choice)
+
+    def read(self, path: Path, key: str | None) -> Array:
+        """Read points, and note what was read."""
+        points, names = read_points(path, mmap=True, key=key, most=expansion(None), choice=self._choice(path))
+        self.note(path, points.shape[0], points.shape[1], names)
+        return points
+
+    def note(self, path: Path, rows: int, columns: int, names: Sequence[str] | None) -> None:
+        """Note what was read, to be printed."""
+        listed_names = None if names is None else list(names)
+        self.facts.append({"path": str(path), "rows": rows, "columns": columns, "names": listed_names})
+
+    def describe(self, path: Path, key: str | None) -> io.FileInfo:
+        """Describe points."""
+        return io.describe(path, key=key, columns=self._choice(path).columns, drop=self._choice(path).drop or None)
+
+    def names_of_rows(self, path: Path) -> Array | None:
+        """Read the column that names the rows; None without --id, or for a file that is not a table."""
+        return read_column(path, self.ids) if self.ids is not None and is_table(path) else None
+
+    def _choice(self, path: Path) -> Choice:
+        return self.choice if is_table(path) else Choice()
+
+    @property
+    def text(self) -> str:
+        """A line for each of the files."""
+        return "".join(
+            f"read {one['path']}, {one['rows']:,} x {one['columns']:,}"
+            + (f": {listed(one['names'])}" if one["names"] else "")
+            + "\n"
+            for one in self.facts
+        )
