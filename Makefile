@@ -107,7 +107,7 @@ $(VENV)/.installed: $(WHEELS)/.built
 endif
 
 # native/ is compiled once for all environments.
-$(WHEELS)/.built: $(BIN)/python $(SOURCES)
+$(WHEELS)/.built: $(SOURCES) | $(BIN)/python
 	rm -rf $(WHEELS)
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(WHEELS) .
 	touch $@
@@ -131,4 +131,4 @@ $(VENV)/.docs: EXTRA := docs
 $(VENV)/.bench: EXTRA := bench
 
 clean: ## remove what was built and installed here
-	rm -rf build $(VENV) $(VENV)-interop demo-output
+	rm -rf build $(VENV) $(VENV)-interop $(VENV)-quick demo-output

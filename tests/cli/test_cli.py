@@ -20,6 +20,7 @@ from click.testing import CliRunner
 import tonari
 from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
+from tests.helpers.devices import needs_torch
 from tonari import io
 from tonari.api import graphs, searching
 from tonari.cli import main
@@ -554,6 +555,7 @@ def test_a_device_that_is_none_is_wrong_usage(folder: Path, device: str) -> None
     assert "'--device'" in refused("plan", "points.fbin", "-k", "3", "--device", device, code=2)
 
 
+@needs_torch
 def test_plan_of_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: ("cuda:0",))
     monkeypatch.setattr(device_memory, "free_memory", lambda devices: 10**10)

@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 from tonari import inputs
-from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.metrics.problem import make_problem
 
@@ -34,6 +33,8 @@ LONGEST = 20.0
 
 def contracted(run: Run, case: Case) -> None:
     """Time each number of coordinates; the first is all of them."""
+    from tonari.exact.cuda import dispatch
+
     data = load(run, case)
     queries = data.points if case.graph else data.queries
     truth: list[Any] = []

@@ -86,7 +86,7 @@ def test_groups_of_all_minima(device: str, groups: int, room: int, monkeypatch: 
 @on_device
 @pytest.mark.parametrize("group", [8, 32])
 @pytest.mark.parametrize(("n", "p"), [(1, 2), (POINT_TILE - 1, 7), (POINT_TILE, 32), (POINT_TILE + 1, 64), (300, 100)])
-@pytest.mark.parametrize("parts", [1, 2, near.PARTS])
+@pytest.mark.parametrize("parts", [1, 2, 16])
 def test_members(device: str, n: int, p: int, group: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By one program for each row, and by several: by more of them than there is to do, too."""
     m = 5
@@ -130,7 +130,7 @@ def test_rows_without_all_their_groups_have_no_members(device: str) -> None:
 
 
 @on_device
-@pytest.mark.parametrize("few", [0, near.FEW])
+@pytest.mark.parametrize("few", [0, 128])
 def test_members_of_other_groups_come_behind(device: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where those that are there take part of the room, or all of it."""
     points, rows = gaussian(64, 4), 2

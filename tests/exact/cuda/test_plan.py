@@ -15,7 +15,7 @@ import pytest
 
 import tonari
 from tests.helpers import plans
-from tests.helpers.devices import HAS_TORCH, on_device
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
 from tonari.exact.cuda.choices import PRECISIONS
@@ -65,6 +65,7 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
     assert shown["precisions"] == "float16 > split > values"
 
 
+@needs_torch
 def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """tonari.plan goes where device says, with the memory that is free there."""
     monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: GPU if device == "cuda" else ())

@@ -1,0 +1,44 @@
+"""Tests are collected where the core's alone are installed: a test that needs another library says so when it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# What the extra `test-core` does not bring. (None in sys.modules: importing it fails, as if it were not installed.)
+ABSENT = (
+    *("torch", "triton", "sklearn", "matplotlib", "PIL", "pyarrow", "pandas", "polars", "dask", "distributed"),
+    *("umap", "openTSNE", "scanpy", "anndata", "hdbscan", "fast_hdbscan", "igraph", "networkx", "faiss"),
+    *("torch_geometric", "pynndescent", "pykdtree", "sentence_transformers", "skimage", "threadpoolctl"),
+)
+PROGRAM = f"""
+import sys
+sys.modules.update(dict.fromkeys({ABSENT!r}))
+import pytest
+sys.exit(pytest.main(["--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider", *sys.argv[1:]]))
+"""
+
+
+def collected(*paths: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, *paths]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.process
+def test_every_test_is_collected_without_the_libraries_of_other_extras() -> None:
+    found = collected("tests")
+    assert found.returncode == 0, found.stdout[-4000:]
+    assert "tests/exact/cuda/test_near.py" in found.stdout
+
+
+@pytest.mark.process
+def test_a_module_that_needs_one_of_them_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "test_needy.py"
+    path.write_text("import torch\n\n\ndef test_nothing(): ...\n")
+    found = collected(str(path))
+    assert found.returncode == pytest.ExitCode.INTERRUPTED
+    assert "import of torch halted" in found.stdout
