@@ -120,6 +120,10 @@ class DirectCosts:
     pair: float
     value: float
 
+    def slower(self, factor: float) -> DirectCosts:
+        """Return the costs on cores that are slower by a factor."""
+        return DirectCosts(*(factor * value for value in vars(self).values()))
+
     def seconds(self, n: int, m: int, d: int) -> float:
         """Return the cost of a search."""
         return self.start + m * (self.query + n * (self.pair + self.value * d))
