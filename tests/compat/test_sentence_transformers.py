@@ -107,6 +107,16 @@ def test_communities_of_copies_have_their_first_row_as_the_centre() -> None:
     assert compat.community_detection(rows, 0.99, 2) == [[3, 4, 5, 7], [1, 2, 6]]
 
 
+def test_a_community_that_lost_members_comes_after_larger_ones() -> None:
+    """The second proposal has five members, of which the first takes three; the third keeps its four."""
+    degrees = np.array([0, 2, 4, 6, 8, -9, -8, -7, 12, 13, 100, 101, 102, 103], np.float64)
+    rows = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
+    near = np.cos(np.radians(9.9))
+    found = compat.community_detection(rows, near, 2)
+    assert [len(each) for each in found] == [8, 4, 2]
+    assert found == communities_by_definition(rows, near, 2)
+
+
 def test_embeddings_come_in_every_form() -> None:
     rows = clustered(12)
     expected = compat.semantic_search(rows, rows, top_k=3)
