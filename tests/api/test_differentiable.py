@@ -94,6 +94,19 @@ def test_where_a_distance_has_no_derivative_the_gradient_is_zero(metric: str) ->
     assert torch.allclose(rows.grad, torch.zeros_like(rows), atol=1e-6)
 
 
+@pytest.mark.parametrize("which", ["queries", "points"])
+def test_the_gradient_of_canberra_where_signs_differ(which: str) -> None:
+    """A term of two signs is 1 whatever the elements; of one sign it is |a - b| / (|a| + |b|)."""
+    q, x = np.array([[1.0, -2.0, 3.0, -0.5, 2.0]]), np.array([[-2.0, -3.0, 0.5, 4.0, 2.5]])
+    rows = {"queries": torch.from_numpy(q).requires_grad_(), "points": torch.from_numpy(x).requires_grad_()}
+    tonari.search(*rows.values(), 1, metric="canberra", differentiable=True).distances.sum().backward()
+    own, other = (q, x) if which == "queries" else (x, q)
+    total = np.abs(own) + np.abs(other)
+    one_sign = 2 * np.abs(other) * np.sign(own) * np.sign(np.abs(own) - np.abs(other)) / total**2
+    expected = np.where(np.sign(own) == np.sign(other), one_sign, 0.0)
+    np.testing.assert_allclose(rows[which].grad.numpy(), expected, rtol=1e-14, atol=1e-16)
+
+
 def test_what_is_missing_has_no_gradient() -> None:
     queries, points = _rows(3, seed=0), _rows(4, seed=1)
     found = tonari.search(queries, points, 4, where=[True, False, False, True], differentiable=True)

@@ -139,13 +139,26 @@ def test_pairs_and_matrices_come_in_every_form() -> None:
     theirs = ORIGINAL.sparse_distance_matrix(ORIGINAL, 1.0, output_type="ndarray")
     assert records.dtype == theirs.dtype
     np.testing.assert_array_equal(*(np.sort(each, order=("i", "j"))[["i", "j"]] for each in (records, theirs)))
-    few = TREE.sparse_distance_matrix(KDTree(X[3:5]), 0.0, output_type="ndarray")  # which side is which
-    assert few.tolist() == [(3, 0, 0.0), (4, 1, 0.0)]
     table = TREE.sparse_distance_matrix(TREE, 1.0, output_type="dict")
     assert table.keys() == ORIGINAL.sparse_distance_matrix(ORIGINAL, 1.0, output_type="dict").keys()
     assert all(type(i) is int and type(v) is float for (i, _), v in table.items())
     matrix = TREE.sparse_distance_matrix(TREE, 1.0)
     assert (matrix.format, matrix.nnz, matrix.shape) == ("dok", len(table), (20, 20))
+
+
+@pytest.mark.parametrize("output_type", ["dok_matrix", "coo_matrix", "dict", "ndarray"])
+def test_distances_are_those_from_the_first_tree_to_the_second(output_type: str) -> None:
+    other = checks.gaussian(31, 3, seed=1, dtype=np.float64)
+    made = TREE.sparse_distance_matrix(KDTree(other), 1.5, output_type=output_type)
+    expected = np.sqrt(np.square(X[:, None] - other).sum(axis=2))
+    found = np.zeros_like(expected)
+    if output_type == "ndarray":
+        found[made["i"], made["j"]] = made["v"]
+    elif output_type == "dict":
+        found[tuple(np.array(list(made)).T)] = list(made.values())
+    else:
+        found = made.toarray()
+    assert_close(found, np.where(expected <= 1.5, expected, 0))
 
 
 def test_attributes_and_copies_are_scipys() -> None:

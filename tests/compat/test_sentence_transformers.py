@@ -107,15 +107,14 @@ def test_communities_of_copies_have_their_first_row_as_the_centre() -> None:
     assert compat.community_detection(rows, 0.99, 2) == [[3, 4, 5, 7], [1, 2, 6]]
 
 
-def test_communities_that_lost_members_come_behind_larger_ones() -> None:
-    # On a circle, by degrees: of four that are near 5, two are taken, so that the three around 91 are more.
-    degrees = np.radians([0, 1, 2, 3, 4, 5, 6, 90, 91, 92])
-    rows = np.stack([np.cos(degrees), np.sin(degrees)], axis=1)
-    threshold = float(np.cos(np.radians(2.5)))
-    found = compat.community_detection(rows, threshold, 2)
-    assert found == communities_by_definition(rows, threshold, 2)
-    assert [len(each) for each in found] == [5, 3, 2]
-    assert found[1] == [7, 8, 9]
+def test_a_community_that_lost_members_comes_after_larger_ones() -> None:
+    """The second proposal has five members, of which the first takes three; the third keeps its four."""
+    degrees = np.array([0, 2, 4, 6, 8, -9, -8, -7, 12, 13, 100, 101, 102, 103], np.float64)
+    rows = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
+    near = np.cos(np.radians(9.9))
+    found = compat.community_detection(rows, near, 2)
+    assert [len(each) for each in found] == [8, 4, 2]
+    assert found == communities_by_definition(rows, near, 2)
 
 
 def test_embeddings_come_in_every_form() -> None:

@@ -60,16 +60,17 @@ def test_tensors_stay_tensors_of_their_types() -> None:
             assert ours.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("descending", [False, True])
-def test_a_radius_that_holds_all_has_no_room_for_what_is_missing(descending: bool) -> None:
-    missing = -np.inf if descending else np.inf
-    lists = Neighbors(np.array([[0.5, missing], [missing, missing]]), np.array([[3, -1], [-1, -1]], np.int32))
-    found = cut_lists(lists, np.full(2, missing), descending=descending)
-    assert (found.indptr.tolist(), found.indices.tolist(), found.distances.tolist()) == ([0, 1, 1], [3], [0.5])
-
-
 def test_every_query_has_its_own() -> None:
     radii = np.array([0.5, np.inf, 0.1])
     limits = limits_for(radii, 3, np.float32, closed=True, descending=False)
     assert limits.tolist() == [0.5, np.inf, float(np.nextafter(np.float32(0.1), np.float32(0)))]
     assert radii[2] == 0.1
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_what_a_list_lacks_is_within_no_radius(descending: bool) -> None:
+    """A list that is not full ends with -1, at a distance that an infinite radius reaches."""
+    nowhere = -np.inf if descending else np.inf
+    lists = Neighbors(np.array([[0.5, nowhere], [nowhere, nowhere]]), np.array([[3, -1], [-1, -1]]))
+    kept = cut_lists(lists, np.full(2, nowhere), descending=descending)
+    assert [part.tolist() for part in kept] == [[0, 1, 1], [3], [0.5]]

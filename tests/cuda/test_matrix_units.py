@@ -39,6 +39,11 @@ def rounded_to(bits: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     return np.ldexp(np.rint(mantissa * 2.0**bits), exponent - bits)
 
 
+def truncated_to(bits: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    mantissa, exponent = np.frexp(x)
+    return np.ldexp(np.trunc(mantissa * 2.0**bits), exponent - bits)
+
+
 def one_by_one(bits: int, order: slice = slice(None)) -> Sum:
     """Terms added one after the other, each sum rounded to so many bits."""
 
@@ -51,26 +56,40 @@ def one_by_one(bits: int, order: slice = slice(None)) -> Sum:
     return add
 
 
-def aligned_runs(terms: npt.NDArray[np.float64], start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What is assumed of matrix units: terms of a run and the sum are aligned to the largest of them and truncated."""
-    total = start
-    for begin in range(0, WIDTH, 16):
-        run = np.concatenate([terms[..., begin : begin + 16], total[..., None]], -1)
-        _, exponent = np.frexp(np.abs(run).max(-1, keepdims=True))
-        total = np.ldexp(np.trunc(np.ldexp(run, 24 - exponent)).sum(-1), exponent[..., 0] - 24)
-        total = rounded_to(24, total)
-    return total
+def aligned_runs(bits: int, length: int) -> Sum:
+    """Terms of a run and the sum are aligned to the largest of them and truncated to so many bits, then added."""
+
+    def add(terms: npt.NDArray[np.float64], start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        total = start
+        for begin in range(0, WIDTH, length):
+            run = np.concatenate([terms[..., begin : begin + length], total[..., None]], -1)
+            _, exponent = np.frexp(np.abs(run).max(-1, keepdims=True))
+            total = np.ldexp(np.trunc(np.ldexp(run, bits - exponent)).sum(-1), exponent[..., 0] - bits)
+            total = truncated_to(24, total)
+        return total
+
+    return add
 
 
 @pytest.mark.parametrize(
-    "sum_from", [one_by_one(24), one_by_one(24, slice(None, None, -1)), aligned_runs, lambda t, s: t.sum(-1) + s]
+    "sum_from",
+    [one_by_one(24), one_by_one(24, slice(None, None, -1)), lambda t, s: t.sum(-1) + s]
+    + [aligned_runs(bits, length) for bits in (24, 25, 27) for length in (4, 8, 16, 32)],
 )
 def test_sums_that_are_right_pass(sum_from: Sum) -> None:
     probe = make_probe()
     assert within_bounds(probe, *summed(sum_from, probe))
 
 
-@pytest.mark.parametrize("bits", [11, 14, 16])
+@pytest.mark.parametrize("length", [4, 8, 16, 32])
+@pytest.mark.parametrize("bits", [11, 14, 16, 18, 19, 20, 21, 22])
+def test_runs_aligned_to_fewer_bits_do_not_pass(bits: int, length: int) -> None:
+    """A row of 16 columns loses 60 units with 22 bits, 480 with 19; 32 are assumed."""
+    probe = make_probe()
+    assert not within_bounds(probe, *summed(aligned_runs(bits, length), probe))
+
+
+@pytest.mark.parametrize("bits", [11, 14, 16, 18, 19, 20, 21])
 def test_sums_held_in_fewer_bits_do_not_pass(bits: int) -> None:
     probe = make_probe()
     assert not within_bounds(probe, *summed(one_by_one(bits), probe))
@@ -126,6 +145,23 @@ def test_a_device_that_fails_is_refused_and_asked_once(imprecise: list[str], mon
         with pytest.raises(Unsupported, match=r"cuda:7 \(a card\).*kdtree"):
             matrix_units.check_matrix_units(torch.device("cuda:7"))
     assert imprecise == ["cuda:7"]
+
+
+@pytest.mark.parametrize(("asked", "bits", "refused"), [("1", "40", True), ("1", "52", True), ("1", "53", False)])
+def test_float64_of_fewer_bits_is_refused(
+    asked: str, bits: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the environment may ask of cuBLAS, whose products bounds rest on."""
+    monkeypatch.setenv("CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT", bits)
+    monkeypatch.setattr(matrix_units, "_adds_as_assumed", lambda device: True)
+    device = torch.device("cuda:0")
+    matrix_units.check_matrix_units(device)  # without the other variable the number of bits means nothing
+    monkeypatch.setenv("CUBLAS_EMULATE_DOUBLE_PRECISION", asked)
+    if refused:
+        with pytest.raises(Unsupported, match=f"BIT_COUNT={bits} .*needs at least 53; unset CUBLAS_EMULATE_DOUBLE"):
+            matrix_units.check_matrix_units(device)
+    else:
+        matrix_units.check_matrix_units(device)
 
 
 def test_the_interpreter_is_not_asked(imprecise: list[str]) -> None:

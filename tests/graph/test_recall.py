@@ -13,7 +13,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as measuring
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
-from tonari.metrics.recall import SLACK, Recall, _interval, neighbors_recall
+from tonari.metrics.recall import SLACK_UNITS, Recall, _interval, neighbors_recall
 from tonari.metrics.reference import brute
 
 N, K = 40, 4
@@ -69,14 +69,43 @@ def test_any_of_several_tied_points_will_do() -> None:
 def test_the_slack_is_relative(metric: str, scale: float) -> None:
     sign = -1 if metric == "inner_product" else 1
     truth = Neighbors(np.array([[scale]]), np.array([[0]]))
-    for share, counts in ((0.5 * SLACK, 1.0), (2 * SLACK, 0.0)):
+    slack = SLACK_UNITS * np.finfo(np.float64).eps
+    for share, counts in ((0.75 * slack, 1.0), (2 * slack, 0.0)):
         found = Neighbors(np.array([[scale * (1 + sign * share)]]), np.array([[1]]))
         assert neighbors_recall(found, truth, metric=metric).by_distance == counts
 
 
+@pytest.mark.parametrize(
+    ("dtypes", "rounding"), [("ff", 2.0**-23), ("fd", 2.0**-23), ("df", 2.0**-23), ("dd", 2.0**-52)]
+)
+def test_the_slack_is_a_few_roundings_of_the_less_precise_output(dtypes: str, rounding: float) -> None:
+    truth = Neighbors(np.array([[1.0]], dtypes[0]), np.array([[0]]))
+    for units, counts in ((SLACK_UNITS, 1.0), (SLACK_UNITS + 1, 0.0)):
+        found = Neighbors(np.array([[1.0 + units * rounding]], dtypes[1]), np.array([[1]]))
+        assert neighbors_recall(found, truth).by_distance == counts
+
+
+def test_whole_numbers_have_no_slack() -> None:
+    truth = Neighbors(np.array([[10**9]], np.int32), np.array([[0]]))
+    found = Neighbors(np.array([[10**9 + 1]], np.int32), np.array([[1]]))
+    assert neighbors_recall(found, truth).by_distance == 0.0
+
+
+@pytest.mark.parametrize(("dtype", "offset"), [("float64", 1e3), ("float64", 1e4), ("float32", 100.0)])
+def test_a_common_offset_of_similarities_hides_no_wrong_neighbour(dtype: str, offset: float) -> None:
+    """Inner products around the square of the offset: ranks 11 to 20 are not ranks 1 to 10."""
+    points = np.random.default_rng(0).standard_normal((2000, 16)).astype(dtype)
+    points[:, 0] = offset
+    every = brute(points[:100], points, 20, "inner_product")
+    truth, wrong = (Neighbors(*(part[:, ranks] for part in every)) for ranks in (slice(10), slice(10, 20)))
+    assert neighbors_recall(wrong, truth, metric="inner_product").by_distance < 0.02
+    assert neighbors_recall(truth, truth, metric="inner_product").by_distance == 1.0
+
+
 def test_slack_of_negative_similarities() -> None:
     truth = Neighbors(np.array([[-1.0]]), np.array([[0]]))
-    for value, counts in ((-1.0 - SLACK / 2, 1.0), (-1.0 - 2 * SLACK, 0.0), (-0.5, 1.0)):
+    slack = SLACK_UNITS * np.finfo(np.float64).eps
+    for value, counts in ((-1.0 - slack / 2, 1.0), (-1.0 - 2 * slack, 0.0), (-0.5, 1.0)):
         found = Neighbors(np.array([[value]]), np.array([[1]]))
         assert neighbors_recall(found, truth, metric="inner_product").by_distance == counts
 

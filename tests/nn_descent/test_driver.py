@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import logging
 import warnings
@@ -15,6 +17,7 @@ from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import reference
 from tonari.metrics.recall import neighbors_recall
+from tonari.nn_descent import driver
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.entries import ID, MISSING
@@ -22,6 +25,7 @@ from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.reference import ReferenceBackend
 from tonari.nn_descent.report import DescentReport, RoundReport
+from tonari.nn_descent.work import expected_work, round_work, start_work
 
 
 def planned(points: Any, k: int, **asked: Any) -> DescentPlan:
@@ -168,6 +172,29 @@ def test_patience_ends() -> None:
     assert (len(report.rounds), report.reached) == (1, False)
     _, report = build(Scripted(POINTS, plan, [10]), plan, patience=0.0)
     assert report.reached
+
+
+@pytest.mark.parametrize("update", ["pull", "gnnd"])
+@pytest.mark.parametrize("times", [0.5, 1.0, 1.5, 3.0])
+def test_patience_is_of_counted_work(times: float, update: str) -> None:
+    plan = planned(POINTS, 10, recall=0.95, rounds=60)
+    if update == "gnnd":
+        plan = dataclasses.replace(plan, update=update, samples=10, light_rounds=0)
+    spent = [start_work(plan)]
+    while spent[-1] < times * expected_work(plan):
+        light = len(spent) <= plan.light_rounds
+        spent.append(spent[-1] + round_work(plan.light if light else plan))
+    _, report = build(Scripted(POINTS, plan, [5] * 60), plan, patience=times)
+    assert len(report.rounds) == max(1, len(spent) - 1)
+
+
+def test_no_clock_decides_when_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for years between two rounds builds the same graph."""
+    years = itertools.count(step=10**9)
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: next(years))
+    plan = planned(POINTS, 10, recall=0.95)
+    _, report = build(Scripted(POINTS, plan, [2, 5, 8, 10]), plan, patience=10.0)
+    assert (len(report.rounds), report.reached) == (4, True)
 
 
 def test_missing_neighbours_are_searched_and_count() -> None:

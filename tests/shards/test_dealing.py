@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.checks import Array, gaussian
+from tonari.core.draws import Purpose, generator
 from tonari.metrics.reference import brute
 from tonari.shards import dealing
 
@@ -20,7 +21,7 @@ def nearest(rows: Array, centres: Array, k: int) -> tuple[Any, Any]:
 def test_k_means_is_lloyds_iteration() -> None:
     rows = gaussian(300, 4)
     centres = dealing.train(rows, 7, nearest, seed=3)
-    drawn = np.sort(np.random.default_rng(3).choice(300, 7, replace=False))
+    drawn = np.sort(generator(3, Purpose.SHARD_CENTRES).choice(300, 7, replace=False))
     expected = rows[drawn].copy()
     for _ in range(dealing._ROUNDS):
         of = ((rows[:, None].astype(np.float64) - expected[None]) ** 2).sum(axis=2).argmin(axis=1)

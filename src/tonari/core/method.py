@@ -91,7 +91,7 @@ class Method(ABC):
             lists.
         progress : None, bool or callable(done, total)
         patience : float, optional
-            Seconds after which an approximate method gives up.
+            How many times the work that its plan expects an approximate method may do, before it gives up.
         """
 
 

@@ -124,6 +124,10 @@ class DirectCosts:
     kept: float = 0.0
     kept_value: float = 0.0
 
+    def slower(self, factor: float) -> DirectCosts:
+        """Return the costs on cores that are slower by a factor."""
+        return DirectCosts(*(factor * value for value in vars(self).values()))
+
     def seconds(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of a search."""
         # The j-th point of a random order is among the k nearest of the first j with probability k / j.

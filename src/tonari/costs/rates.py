@@ -20,7 +20,9 @@ factor of about two on other machines of the same kind.
     TREE, misses             that EPYC without AVX-512: a million uniform points of 5, 10 and 15 dimensions
     TREE, builds             that EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
     ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
-                             and 784 dimensions; "avx2": as BRUTE
+                             and 784 dimensions; "avx2": as BRUTE; "amx": not measured: the EPYC's, slower as
+                             TREE["amx"] is, so that both sides of a choice are of one machine: BRUTE["amx"] is a
+                             Xeon's
     kept, kept_value         one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
                              threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
                              and 784 dimensions, k = 1 to n, less what pairs cost; the same code for every instruction
@@ -145,6 +147,8 @@ BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
 BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
 BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
+_XEON = 1.4  # times as long as an EPYC's, cores of a Xeon with AMX take for the same code
+
 # All exact values of small searches, and what the smallest screened search takes: with packed points, and with the look
 # at the points and the packing of few.
 DIRECT = {
@@ -160,7 +164,7 @@ ESTIMATED = {
     "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.8e-9, value=1e-10, kept=5e-8, kept_value=3e-10),
     "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11, kept=5e-8, kept_value=1.7e-10),
 }
-ESTIMATED["amx"] = ESTIMATED["avx512"]
+ESTIMATED["amx"] = ESTIMATED["avx512"].slower(_XEON)
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "kept_value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
@@ -230,7 +234,7 @@ TREE = {
     ),
 }
 # Trees do not use AMX; these cores are of another vendor.
-TREE["amx"] = replace(TREE["avx512"].slower_search(1.4), start=6e-4)
+TREE["amx"] = replace(TREE["avx512"].slower_search(_XEON), start=6e-4)
 TREE["neon"] = _half_as_wide(TREE["avx2"], "node_value", "value")
 
 # Keys: device, and the update of a round.

@@ -8,16 +8,25 @@ at first use: sums that are built to lose as much as possible are compared with 
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # number of queries and of points; number of columns
 UNIT = 2.0**-24  # unit roundoff of float32
+_SHORT = (16, 32)  # columns of rows in which one product is 1 and the others are just below these, with one sign
+_SMALL = tuple(2.0**-bits for bits in range(19, 25))
+_FACTOR = 2.0**-12  # of such a product, in the query
+
+# cuBLAS computes float64 products with so few bits as the second says, if the first is set and the product is large.
+_EMULATED, _EMULATED_BITS = "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT"
+_LEAST_EMULATED_BITS = 53
 
 
 class Probe(NamedTuple):
@@ -38,8 +47,11 @@ class Probe(NamedTuple):
 def check_matrix_units(device: Any) -> None:
     """Raise Unsupported if a CUDA device's matrix units add less precisely than exact search assumes.
 
-    Each device is tested once. In a rehearsal the test's kernel is noted.
+    The same if the environment asks cuBLAS for float64 products of fewer bits than float64 has. Each device is tested
+    once. In a rehearsal the test's kernel is noted.
     """
+    if device.type in ("meta", "cuda"):
+        _check_float64()
     if device.type == "meta":
         _launched(make_probe(), device)
     if device.type == "cuda" and not _adds_as_assumed(device):
@@ -49,6 +61,17 @@ def check_matrix_units(device: Any) -> None:
             f"{device} ({torch.cuda.get_device_name(device)}): its matrix units add float16 products less precisely "
             'than exact search assumes (docs/exactness.md, "Sums on matrix units"); search with device="cpu", or '
             'with method="kdtree"'
+        )
+
+
+def _check_float64() -> None:
+    bits = os.environ.get(_EMULATED_BITS, "").strip()
+    if os.environ.get(_EMULATED, "").strip() in ("", "0") or not bits.isdecimal():
+        return
+    if int(bits) < _LEAST_EMULATED_BITS:
+        raise Unsupported(
+            f"{_EMULATED_BITS}={bits} with {_EMULATED} set: cuBLAS would compute float64 products with {bits} bits, "
+            f"exact search on CUDA needs at least {_LEAST_EMULATED_BITS}; unset {_EMULATED}"
         )
 
 
@@ -62,9 +85,10 @@ def make_probe() -> Probe:
     """Make rows whose sums lose bits.
 
     The rows have, in turn, terms below the last bit of the sum, cancellation, subnormal elements, and magnitudes spread
-    over the whole range.
+    over the whole range. The last ones are short: their other columns are zeros. One product is 1; units that hold too
+    few bits lose each of the others, a large share of what a sum of so few columns may lose.
     """
-    rng = np.random.default_rng(0)
+    rng = generator(0, Purpose.PROBE)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
     points *= rng.choice([-1.0, 1.0], (ROWS, WIDTH))
     points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # so large that the other terms are nearly lost
@@ -75,6 +99,14 @@ def make_probe() -> Probe:
     points[2::4] *= spread[1]
     order = rng.permutation(WIDTH)
     queries, points = (part[:, order].astype(np.float16, order="C") for part in (queries, points))
+    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # of points: with both signs
+    for query, width in enumerate(_SHORT, ROWS - len(_SHORT)):
+        queries[query] = [1.0, *[_FACTOR] * (width - 1), *[0.0] * (WIDTH - width)]
+        for small in _SMALL:
+            for sign in (1.0, -1.0):
+                value = sign * small * (1 - 2.0**-9) / _FACTOR
+                points[at] = [1.0, *[value] * (width - 1), *[0.0] * (WIDTH - width)]
+                at += 1
     return Probe(queries, points, rng.choice([0.0, 2.0**-9, 3.0, -(2.0**11), 2.0**20], ROWS).astype(np.float32))
 
 
@@ -106,7 +138,8 @@ def within_bounds(probe: Probe, plain: npt.NDArray[np.float32], started: npt.NDA
     """Whether the sums lose no more than exact search assumes."""
     queries, points, low = (part.astype(np.float64) for part in probe)
     truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact to within a relative 2^-46
-    share = 4 * WIDTH * UNIT
+    columns = (queries != 0).astype(np.float64) @ (points != 0).T  # a product with 0 loses nothing
+    share = 4 * columns * UNIT
     allowed = share / (1 - share)
     return bool(
         np.all(np.abs(plain - truth) <= allowed * magnitudes)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tonari import exact
+from tonari.core.draws import Purpose, generator
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
@@ -40,7 +41,8 @@ def graph_recall(
     sample : int
         Number of rows to draw, without replacement; all rows if the graph has no more.
     seed : int
-        Seed of the draw: the same seed measures the same rows.
+        Seed of the draw: the same seed measures the same rows. They are drawn independently of those on which the
+        graph's own run measured its recall, whatever the seeds of both.
     threads : int, optional
         Default: chosen by the amount of work, at most the processors that this process may use.
     progress : bool or callable(done, total), optional
@@ -80,7 +82,7 @@ def graph_recall(
     if k == 0:
         raise ValueError("the graph lists no neighbour other than self, expected at least one: nothing to measure")
 
-    rows = np.sort(np.random.default_rng(seed).choice(lists.n, min(sample, lists.n), replace=False))
+    rows = np.sort(generator(seed, Purpose.CHECKED).choice(lists.n, min(sample, lists.n), replace=False))
     queries = x[rows]
     listed = indices[rows, first:]
     truth = exact.neighbors(

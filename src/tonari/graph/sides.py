@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core._native import exact_values
+from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
@@ -145,7 +146,7 @@ class Sides:
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
-    drawn = np.random.default_rng(0).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
+    drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), get_metric(lists.metric)
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
     facts: dict[str, Any] = {"include_self": lists.include_self, "descending": metric.descending}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.draws import Purpose, generator
 from tonari.core.floats import in_default_floats
 from tonari.graph.lists import Lists, in_blocks
 from tonari.graph.structure import connected_components
@@ -78,7 +79,7 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     lists = lists.on_host()
     labels = connected_components(lists) if labels is None else labels
     members = np.flatnonzero(labels == np.bincount(labels).argmax())
-    rng = np.random.default_rng(seed)
+    rng = generator(seed, Purpose.MAP)
     drawn = members if len(members) <= most else np.sort(rng.choice(members, most, replace=False))
     owners = np.full(lists.n, -1, np.int64)
     owners[drawn] = np.arange(len(drawn))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tonari.core.method import Method
 from tonari.core.plan import Plan
 
-_PATIENCE = 2.0  # NN-Descent gives up after this many times the expected time of the exact graph
+_PATIENCE = 2.0  # NN-Descent gives up after the work that is expected to take this many times as long as the fallback
 
 
 class Decision(NamedTuple):
@@ -39,8 +39,11 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """Seconds after which the fallback is taken; None without a fallback."""
-        return None if self.instead is None else _PATIENCE * self.instead.seconds
+        """How many times the work that its plan expects the method may do; None if there is no fallback.
+
+        Both durations are those that plans expect: no clock decides which graph is built.
+        """
+        return None if self.instead is None else _PATIENCE * self.instead.seconds / self.plan.seconds
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:

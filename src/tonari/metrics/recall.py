@@ -17,9 +17,10 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.metrics import get_metric
 
-# A returned point counts as a neighbour up to this share beyond the true k-th distance: about 8 float32 roundings, so
-# that the last bits of another program's arithmetic do not break a tie, and relative, so that units do not matter.
-SLACK = 1e-6
+# A returned point counts as a neighbour up to so many roundings beyond the true k-th distance, so that the last bits of
+# another program's arithmetic do not break a tie. They are roundings of the less precise of both outputs: a share that
+# was the same for both would be far more than the last bits of float64, and would count points that are no neighbours.
+SLACK_UNITS = 4
 
 _Z95 = 1.959963984540054
 
@@ -33,8 +34,9 @@ class Recall:
     by_index : float
         Share of the true ids that were returned. Among tied points only the smallest indices count.
     by_distance : float
-        Share of returned points no farther than the true k-th neighbour (within a relative 1e-6). Any of several tied
-        points counts, so this is at least ``by_index`` if the distances are right.
+        Share of returned points no farther than the true k-th neighbour (within four roundings of the dtype of the
+        distances: a relative 4.8e-7 in float32, 8.9e-16 in float64). Any of several tied points counts, so this is
+        at least ``by_index`` if the distances are right.
     low, high : float
         95 % confidence interval of ``by_distance`` over all rows; both equal it if every row was measured.
     rows : int
@@ -116,11 +118,17 @@ def recall_of(
     shared = (true[np.searchsorted(true, listed)] == listed) & present
 
     last = truth.distances[:, -1:].astype(np.float64)
-    slack = SLACK * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
+    share = SLACK_UNITS * _rounding(found.distances.dtype, truth.distances.dtype)
+    slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
     near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
     by_row = (near & present).mean(axis=1)
     low, high = _interval(by_row, population)
     return Recall(float(shared.mean()), float(by_row.mean()), low, high, m, k)
+
+
+def _rounding(*dtypes: np.dtype[Any]) -> float:
+    """Return the distance from 1 to the next number in the least precise of some dtypes; 0 for whole numbers."""
+    return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind == "f"), default=0.0)
 
 
 def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[float, float]:

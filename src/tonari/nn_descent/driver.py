@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari.core.callers import callers_level
+from tonari.core.draws import Purpose, generator
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent.report import DescentReport, RoundReport
+from tonari.nn_descent.work import expected_work, round_work, start_work
 
 if TYPE_CHECKING:
     from tonari.nn_descent.backend import Backend, Round
@@ -61,8 +65,10 @@ def build(
         Compare only points on different sides of this row number, to merge two graphs. The recall is then that of the
         worse side.
     patience : float, optional
-        Seconds after which the run gives up, for a caller that has another method to fall back on. It also gives up as
-        soon as the recall appears to converge below the target. The result is then left incomplete, without a warning.
+        The run gives up after so many times the work that the plan expects, for a caller that has another method to
+        fall back on. Work is counted in comparisons, not in seconds, so that the same call gives up on any machine,
+        however busy, or on none. It also gives up as soon as the recall appears to converge below the target. The
+        result is then left incomplete, without a warning.
     measure : callable(found), optional
         Returns the recall of an answer, whose `low` is to reach the plan's, for a caller that knows some neighbours and
         reports what is missed. Default: the recall of a sample, whose true neighbours are searched.
@@ -85,6 +91,7 @@ def build(
     lowest = 0.0
     least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
     done: list[RoundReport] = []
+    work, most = start_work(plan), math.inf if patience is None else patience * expected_work(plan)
     starts = begin is None
     with Progress(
         progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
@@ -95,7 +102,9 @@ def build(
         else:
             entries = begin()
         while True:
-            made = steps.round(entries, boundary, light=_is_light(plan, recalls, lowest))
+            light = _is_light(plan, recalls, lowest)
+            made = steps.round(entries, boundary, light=light)
+            work += round_work(plan.light if light else plan)
             estimate = measure(made.found)
             done.append(RoundReport(made.phi, made.changed))
             shown.add(plan.n)
@@ -104,7 +113,7 @@ def build(
             _log(made, estimate, len(done))
             if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
                 break
-            if patience is not None and (time.perf_counter() - started > patience or _limit(recalls) < plan.recall):
+            if patience is not None and (work >= most or _limit(recalls) < plan.recall):
                 break
             entries = made.entries
             del made  # free its lists before the next round
@@ -130,12 +139,7 @@ class Measure:
 
     def __init__(self, steps: Backend, plan: DescentPlan, boundary: int | None = None) -> None:
         self._steps, self._plan = steps, plan
-        rng = np.random.default_rng(plan.seed)
-        ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
-        self._sides = [
-            (end - begin, begin + np.sort(rng.choice(end - begin, min(plan.sample, end - begin), replace=False)))
-            for begin, end in itertools.pairwise(ends)
-        ]
+        self._sides = measured_rows(plan, boundary)
         self.rows = np.concatenate([rows for _, rows in self._sides]).astype(np.int64)
         self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
         _check_complete(self._truth, self.rows)
@@ -148,6 +152,19 @@ class Measure:
             measured.append(neighbors_recall(*pair, metric=self._plan.metric, population=size))
             begin += len(rows)
         return min(measured, key=lambda recall: recall.low)
+
+
+def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[int, npt.NDArray[np.int64]]]:
+    """Draw the rows on which a run is measured: for each side, its number of rows and those drawn, ascending.
+
+    The draw is independent of all others with the same seed, also of the rows that clusters are trained on.
+    """
+    rng = generator(plan.seed, Purpose.MEASURED)
+    ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
+    return [
+        (end - begin, begin + np.sort(rng.choice(end - begin, min(plan.sample, end - begin), replace=False)))
+        for begin, end in itertools.pairwise(ends)
+    ]
 
 
 def report_of(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.draws import Purpose, generator
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import get_metric, reference
 from tonari.nn_descent.backend import Round
@@ -146,7 +147,7 @@ class ReferenceBackend:
         if metric.angular:
             x = x - x.mean(axis=1, keepdims=True) if metric.centred else x
             x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        rng = np.random.default_rng(self.plan.seed)
+        rng = generator(self.plan.seed, Purpose.CLUSTERS)
         sample = x[rng.choice(n, min(n, self.plan.n_clusters * self.plan.train_per_cluster), replace=False)]
         centres = sample[: self.plan.n_clusters].copy()
         for _ in range(self.plan.kmeans_iters):

@@ -1,11 +1,11 @@
 """Shards of near rows that overlap: each is built by itself, then the lists of a row are joined.
 
-    truth-P         the true neighbours of a sample of rows, in a part of all rows
-    centres         k-means, shards of near centres, and how far shards overlap: chosen by the sample (dealing.py)
+    truth-P         the true neighbours of two samples of rows, in a part of all rows
+    centres         k-means, shards of near centres, and how far shards overlap: chosen by one sample (dealing.py)
     members-B       of every block of rows: which of them are in each shard
     shard-S         the graph of a shard's rows
     rows-B          the lists of a block's rows, joined from all shards that they are in
-    recall          measured on the sample
+    recall          measured on the other sample: on the first it would be what the overlap was chosen for
 
 No two rows that share no shard meet; what is lost by that is measured before a shard is built, and known at the end.
 """
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.draws import Purpose, derived_seed
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
@@ -36,6 +37,7 @@ from tonari.shards.common import (
     lists_here,
     merge_into,
     nearest_of_all,
+    overlap_rows,
     recall_stage,
     renumbered,
     truth_of,
@@ -86,7 +88,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     centres = dealing.train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
     gaps = dealing.gaps_of(centres, nearest)
     many = _near_of_others(worker, centres, gaps, max(_JUDGED, trained))
-    sample, truth = truth_of(worker)
+    sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
     of_rows, of_others = (_near_of(worker, ids, centres, gaps) for ids in (sample, others))
     dealt = dealing.choose(
@@ -221,7 +223,8 @@ def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving])
     ids, waiting = data
     if len(ids) < 2:
         return empty_lists(worker, len(ids))
-    found = worker.graph(waiting.arrive(), worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
+    seed = derived_seed(worker.job.seed, Purpose.SHARD, args[0])
+    found = worker.graph(waiting.arrive(), seed, 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
     return renumbered(worker, found, ids.astype(index_dtype(worker.job.source.n)))
 
 

@@ -1,4 +1,4 @@
-"""What several routes share: blocks of the source, lists that grow, the sample whose true neighbours are known."""
+"""What several routes share: blocks of the source, lists that grow, samples whose true neighbours are known."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core import _native
+from tonari.core.draws import Purpose, generator
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
@@ -161,21 +162,40 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
     return Neighbors(*(np.take_along_axis(part, order, axis=1) for part in (found.distances, indices)))
 
 
-# --- the sample
+# --- the samples
 
 
-def sample_rows(job: Job) -> npt.NDArray[np.int64]:
+def measured_rows(job: Job) -> npt.NDArray[np.int64]:
     """Draw the rows by which the recall is measured; also that of every merge of two shards, if there are such."""
-    n, shards = job.source.n, job.plan.shards
-    count = max(1000, round(10 / (1 - job.target)))
+    count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
-        count = max(count, min(_MOST_SAMPLED, _KNOWN_OF_A_PAIR * shards**2 // (2 * job.k)))
-    return np.sort(np.random.default_rng(job.seed).choice(n, min(n, count), replace=False)).astype(np.int64)
+        count = max(count, min(_MOST_SAMPLED, _KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
+    return _rows_for(job, Purpose.SHARDS_MEASURED, count)
+
+
+def overlap_rows(job: Job) -> npt.NDArray[np.int64]:
+    """Draw the rows by which the overlap of shards is chosen, independently of those that measure the result."""
+    return _rows_for(job, Purpose.SHARD_OVERLAP, _sampled(job))
+
+
+def _sampled(job: Job) -> int:
+    return max(1000, round(10 / (1 - job.target)))
+
+
+def _rows_for(job: Job, purpose: Purpose, count: int) -> npt.NDArray[np.int64]:
+    n = job.source.n
+    return np.sort(generator(job.seed, purpose).choice(n, min(n, count), replace=False)).astype(np.int64)
+
+
+def _known_rows(job: Job) -> npt.NDArray[np.int64]:
+    """Return the rows of all samples, whose true neighbours are searched together."""
+    chooses = job.plan.route == "clusters" and job.plan.shards > 1
+    return np.union1d(measured_rows(job), overlap_rows(job)) if chooses else measured_rows(job)
 
 
 def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Neighbors:
     job = worker.job
-    rows = sample_rows(job)
+    rows = _known_rows(job)
     among = {"slab": job.source.block_rows, "begin": args[1], "end": args[2]}
     found = [nearest_of_all(worker, rows[part], **among) for part in cut(len(rows), job.plan.rows)]
     return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
@@ -186,15 +206,18 @@ def _write_truth(worker: Worker, args: tuple[int, int, int], found: Neighbors) -
     return Done({name: files.save(name, part) for name, part in zip(_truth_parts(args[0]), found, strict=True)})
 
 
-def truth_of(worker: Worker) -> tuple[npt.NDArray[np.int64], Neighbors]:
-    """Return the sampled rows and their true neighbours, merged from those in every range of rows."""
+def truth_of(
+    worker: Worker, sample: Callable[[Job], npt.NDArray[np.int64]] = measured_rows
+) -> tuple[npt.NDArray[np.int64], Neighbors]:
+    """Return the rows of a sample and their true neighbours, merged from those in every range of rows."""
     job = worker.job
-    rows = sample_rows(job)
-    truth, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
+    known, rows = _known_rows(job), sample(job)
+    truth, everyone = empty_lists(worker, len(known)), np.arange(len(known))
     for at in range(_truth_tasks(job.plan)):
         found = (job.files.load(name, _truth_task(at)) for name in _truth_parts(at))
         merge_into(worker, truth, everyone, Neighbors(*map(np.array, found)))
-    return rows, truth
+    places = np.searchsorted(known, rows)
+    return rows, Neighbors(truth.distances[places], truth.indices[places])
 
 
 def _truth_tasks(plan: ShardPlan) -> int:
@@ -222,7 +245,7 @@ RECALL = in_one_piece(lambda worker, args: None, _compute_recall, lambda worker,
 
 
 def truth_stage(n: int, plan: ShardPlan) -> Stage:
-    """The stage that finds the true neighbours of the sample, those in a range of rows by each task."""
+    """The stage that finds the true neighbours of the samples, those in a range of rows by each task."""
     count = _truth_tasks(plan)
     ranges = [(at, n * at // count, n * (at + 1) // count) for at in range(count)]
     return Stage([Task(_truth_task(args[0]), "truth", args, args[2] - args[1]) for args in ranges])

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.draws import Purpose, generator
 from tonari.core.slices import cut
 
 NEAR = 8  # centres per row that are looked at
@@ -46,7 +47,7 @@ def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
 
     An empty cluster keeps its centre.
     """
-    drawn = np.sort(np.random.default_rng(seed).choice(len(rows), count, replace=False))
+    drawn = np.sort(generator(seed, Purpose.SHARD_CENTRES).choice(len(rows), count, replace=False))
     centres = rows[drawn].copy()
     for _ in range(_ROUNDS):
         of = nearest(rows, centres, 1)[1][:, 0]

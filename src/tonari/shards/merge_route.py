@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.draws import Purpose, derived_seed
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists
 from tonari.graph.merging import merge_lists
@@ -29,7 +30,7 @@ from tonari.shards.workspace import Workspace
 
 
 def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
-    return worker.graph(rows, worker.job.seed + shard, worker.job.target)
+    return worker.graph(rows, derived_seed(worker.job.seed, Purpose.SHARD, shard), worker.job.target)
 
 
 def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
@@ -43,7 +44,7 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
     return merge_lists(
         *sides,
         recall=job.target,
-        seed=job.seed,
+        seed=derived_seed(job.seed, Purpose.SHARD_MERGE),
         device=worker.device,
         threads=job.threads,
         memory=worker.memory,

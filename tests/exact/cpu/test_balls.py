@@ -13,6 +13,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
+from tonari.exact.plan import kernel_name
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
@@ -34,15 +35,11 @@ def clusters(n: int, far: float, seed: int = 0) -> Array:
     return (np.repeat(centres, 40, axis=0)[:n] + rng.standard_normal((n, D)) * 0.1).astype(np.float32)
 
 
-# AMX has no kernel of its own for float32: there the screen is that of AVX-512.
-WITH_FLOAT32 = [isa for isa in _native.supported_isas() if f"inner/float32/{isa}" in _native.kernel_names()]
-
-
-@pytest.mark.parametrize("isa", WITH_FLOAT32)
+@pytest.mark.parametrize("isa", _native.supported_isas())
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 def test_most_groups_of_clusters_are_passed_over(isa: str, metric: str) -> None:
     points = clusters(4000, 30)
-    kernel = f"inner/float32/{isa}"
+    kernel = kernel_name(metric, "float32", isa)
     form = _native.Form(metric, [0.0] * D, 2.0**-8)
     look = form.contracted(points, 1, 16)
     order = np.arange(len(points))

@@ -12,6 +12,7 @@ from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
+from tonari.costs.model import direct_seconds, screening_seconds
 from tonari.exact.cpu import direct
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
@@ -96,6 +97,14 @@ def test_the_smallest_searches_are_direct() -> None:
     first = index.search(checks.gaussian(2, 20, 1), 3)
     many = index.search(checks.gaussian(400, 20, 1), 3)
     assert_same_neighbors(first, Neighbors(many.distances[:2], many.indices[:2]))
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512", "amx"])
+@pytest.mark.parametrize(("m", "n", "d", "alone"), [(1, 1000, 128, True), (1, 100, 3, True), (100, 10_000, 64, False)])
+def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, alone: bool, isa: str) -> None:
+    """By the costs of each instruction set, also of those that the machine at hand has not."""
+    problem = plans.problem(n, m, d, 5)
+    assert (direct_seconds(problem, isa) < screening_seconds(problem, isa, prepared=False)) is alone
 
 
 @pytest.fixture

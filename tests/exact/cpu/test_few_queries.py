@@ -13,7 +13,7 @@ from tests.helpers import checks
 from tests.helpers.checks import HOSTILE, assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.metrics import METRICS
+from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
@@ -37,7 +37,7 @@ def metric_of(kernel: list[str]) -> str:
 
 def data(maker: str, n: int, d: int, kernel: list[str]) -> Array:
     made = HOSTILE[maker](n, d, 0)
-    return np.abs(made) if METRICS[metric_of(kernel)].nonnegative else made
+    return np.abs(made) if get_metric(metric_of(kernel)).nonnegative else made
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids="/".join)

@@ -655,15 +655,24 @@ def test_minima_of_the_screen_are_lower_bounds(device: str, metric: str, precisi
 
 
 @on_device
-@pytest.mark.parametrize("d", [16, 100, 128, 960])
-def test_products_lose_no_more_than_is_assumed(device: str, d: int) -> None:
-    """The model of matrix units, attacked: terms just below the last bit of a sum, and sums that cancel."""
+@pytest.mark.parametrize(
+    ("d", "one_sign"), [(16, True), (32, True), (16, False), (100, False), (128, False), (960, False)]
+)
+def test_products_lose_no_more_than_is_assumed(device: str, d: int, one_sign: bool) -> None:
+    """The model of matrix units, attacked: terms just below the last bit of a sum, and sums that cancel.
+
+    With one sign, one product is 1 and all others are lost where sums hold 19 to 23 bits: the most that a short row can
+    lose.
+    """
     rng = np.random.default_rng(d)
     n = 64
     x = rng.uniform(1, 2, (n, d)) * 2.0**-6
     x[:, 0] = 2.0**6
     x[::2, -1] = -(2.0**6)
     x[n // 2 :] = x[n // 2 :, rng.permutation(d)]
+    if one_sign:
+        x[:, 0] = 1.0
+        x[:, 1:] = (2.0 ** -(7 + np.arange(n) % 6) * (1 - 2.0**-9) * np.where(np.arange(n) < n // 2, 1, -1))[:, None]
     values = np.zeros((POINT_TILE, packed_width(d, "float16")), np.float16)
     low = np.full(POINT_TILE, np.inf, np.float32)
     column = np.arange(n) * 2  # one point of a group: each group has two neighbouring columns of every eight
@@ -671,6 +680,8 @@ def test_products_lose_no_more_than_is_assumed(device: str, d: int) -> None:
     zeros = np.zeros(1, np.float32)
     q = np.full((1, values.shape[1]), 2.0**5, np.float16)
     q[:, 1:] = rng.uniform(1, 2, values.shape[1] - 1) * 2.0**-6
+    if one_sign:  # products of x's elements and 2^-12: just below 2^-19 to 2^-24
+        q[:, 0], q[:, 1:] = 1.0, 2.0**-12
 
     def put(array: Array) -> Any:
         return torch.from_numpy(array).to(device)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.core.draws import Purpose, derived_seed
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.pack import new_flags
@@ -246,7 +247,7 @@ def principal(covariance: Any, count: int) -> Any:
     import torch
 
     d = len(covariance)
-    random = torch.Generator(device=covariance.device).manual_seed(0)
+    random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
     # With a largest element of 1, powers of the matrix neither overflow nor vanish.
     covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)

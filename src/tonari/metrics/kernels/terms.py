@@ -176,7 +176,7 @@ def of_distance(t, METRIC: tl.constexpr):
         return cube(t)
     if METRIC.degree == 4:
         return fourth(t)
-    tl.static_assert(METRIC.degree == 1, "of_distance has no term of that degree")
+    tl.static_assert(METRIC.degree == 1, "a distance has no term for a metric of this degree")
     return t
 
 

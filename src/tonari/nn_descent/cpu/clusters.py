@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.draws import Purpose, generator
 from tonari.core.workers import Workers
 from tonari.inputs import as_floats
 from tonari.metrics import get_metric
@@ -104,15 +105,20 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     float32 of shape (clusters, d), or (clusters, d + 1) for inner_product
         Transformed by `form`; the same for any number of threads. Centres may coincide, or have no point near them.
     """
-    n = len(points)
-    rng = np.random.default_rng(plan.seed)
-    rows = np.sort(rng.choice(n, min(n, plan.n_clusters * plan.train_per_cluster), replace=False, shuffle=False))
+    rows, first = training_rows(len(points), plan)
     sample = as_floats(form.of_points(points[rows])).astype(np.float32, copy=False)
-    centres = sample[np.sort(rng.choice(len(sample), plan.n_clusters, replace=False, shuffle=False))]
+    centres = sample[first]
     for _ in range(plan.kmeans_iters):
         workers.check()
         centres = _means(sample, Nearest(centres, plan, workers)(sample, 1)[:, 0], centres, workers)
     return centres
+
+
+def training_rows(n: int, plan: DescentPlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Draw the rows on which centres are trained, ascending, and which of these are the first centres."""
+    rng = generator(plan.seed, Purpose.CLUSTERS)
+    rows = np.sort(rng.choice(n, min(n, plan.n_clusters * plan.train_per_cluster), replace=False, shuffle=False))
+    return rows, np.sort(rng.choice(len(rows), plan.n_clusters, replace=False, shuffle=False))
 
 
 class Nearest:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tonari.core.draws import Purpose, derived_seed
 from tonari.metrics import get_metric
 from tonari.nn_descent.cuda.form import Form, terms_of
 from tonari.nn_descent.cuda.near_clusters import near_centres
@@ -57,8 +58,7 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
     rows = form.rows
     products = get_metric(plan.metric).products
     by_distance = Form(rows, *terms_of(rows, products=False)) if products else form
-    generator = torch.Generator(device=rows.device).manual_seed(plan.seed)
-    drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, count * plan.train_per_cluster)]
+    drawn = training_rows(n, plan, rows.device)
     centres = rows[drawn[:count]]
     for _ in range(plan.kmeans_iters):
         nearest = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1, drawn)
@@ -72,6 +72,13 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
             # An empty cluster keeps its centre.
             centres[:, here] = torch.where(lengths[:, None] > 0, means, centres[:, here].float()).half()
     return centres
+
+
+def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
+    """Draw the rows on which centres are trained; the first of them are the first centres."""
+    generator = torch.Generator(device=device).manual_seed(derived_seed(plan.seed, Purpose.CLUSTERS))
+    drawn = torch.randperm(n, generator=generator, device=device)
+    return drawn[: min(n, plan.n_clusters * plan.train_per_cluster)]
 
 
 def _bounds(ordered: Any, count: int) -> Any:

@@ -1,0 +1,34 @@
+"""The work of a run by its plan: comparisons of a point with another, or with a centre, per point.
+
+It is what the plan allows, the same for every run of a plan on any machine. The true neighbours of the measured rows,
+which every run searches once, are left out.
+"""
+
+from __future__ import annotations
+
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.updates import GNND
+
+_GNND_ROUNDS = 8  # of the runs by which its rates were measured
+
+
+def start_work(plan: DescentPlan) -> float:
+    """Return the comparisons per point before the first round."""
+    if plan.start != "clusters":
+        return 0.0
+    return plan.n_clusters + plan.n_probe * plan.n / plan.n_clusters
+
+
+def round_work(plan: DescentPlan) -> float:
+    """Return the comparisons per point of one round: its candidates and the entries of its list."""
+    if plan.update == GNND:
+        return 6.0 * plan.samples**2  # NEW points with one another and with OLD ones, up to 2 p of each
+    met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
+    return float(plan.list_size + min(plan.width, met))
+
+
+def expected_work(plan: DescentPlan) -> float:
+    """Return the comparisons per point of a usual run, whose seconds the plan estimates."""
+    if plan.update == GNND:
+        return start_work(plan) + _GNND_ROUNDS * round_work(plan)
+    return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)
