@@ -20,6 +20,7 @@ from tonari.filters.rules import Ids, Rules, distinct
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
+_LOOKED_AT, _LISTED = 2e-9, 1e-8  # seconds of a point in a table of what is allowed, and of one that is listed by it
 
 
 def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
@@ -37,7 +38,7 @@ def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neigh
         level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
         for some in (todo[level == at] for at in distinct(level)):
             size = int(wanted[some].max())
-            step = max(1, engine.room // (PAIR * size + row_bytes(queries)))
+            step = _at_once(engine, size)
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
                 done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
@@ -59,14 +60,26 @@ def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
     n, allowed = engine.n, engine.n - forbidden
     if n <= _FEW:
         return 4 * wanted >= n
-    per_query = np.array([engine.seconds(len(wanted), int(size)) for size in (wanted.min(), wanted.max())])
-    low, high = per_query / len(wanted)
+    low, high = (
+        _searched_seconds(engine, len(wanted), int(size)) / len(wanted) for size in (wanted.min(), wanted.max())
+    )
     between = (wanted - wanted.min()) / max(1, int(wanted.max() - wanted.min()))
     threads = engine.threads or 1
     values = np.array([engine.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
-    checked = 2e-8 * n  # seconds of the rules, for all points of a query
+    checked = _LOOKED_AT * n + _LISTED * allowed
     return (4 * wanted >= n) | (listed + checked < low + (high - low) * between)
+
+
+def _at_once(engine: Engine, size: int) -> int:
+    """Return how many queries may be searched at a time for so many points."""
+    return max(1, engine.room // (PAIR * size + row_bytes(engine.points)))
+
+
+def _searched_seconds(engine: Engine, m: int, size: int) -> float:
+    """Estimate searches of blocks of queries for so many points."""
+    step = min(m, _at_once(engine, size))
+    return engine.seconds(step, size) * (m / step)
 
 
 def _cut(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
