@@ -20,6 +20,7 @@ from tonari.filters.rules import Ids, Rules, distinct
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
+_LOOKED_AT, _LISTED = 2e-9, 1e-8  # seconds of a point in a table of what is allowed, and of one that is listed by it
 
 
 def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
@@ -37,7 +38,7 @@ def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neigh
         level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
         for some in (todo[level == at] for at in distinct(level)):
             size = int(wanted[some].max())
-            step = _rows_at_once(engine, size, row_bytes(queries))
+            step = _at_once(engine, size)
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
                 done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
@@ -56,12 +57,8 @@ def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
 
 def dropping_seconds(engine: Engine, m: int, size: int) -> float:
     """Estimate the searches for `size` points of m queries, which come in blocks; inf if memory holds no block."""
-    step = min(m, _rows_at_once(engine, size, engine.row_bytes))
+    step = min(m, _at_once(engine, size))
     return engine.seconds(step, size) * (m / step)
-
-
-def _rows_at_once(engine: Engine, size: int, query_bytes: int) -> int:
-    return max(1, engine.room // (PAIR * size + query_bytes))
 
 
 def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
@@ -76,8 +73,13 @@ def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
     threads = engine.threads or 1
     values = np.array([engine.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
-    checked = 2e-8 * n  # seconds of the rules, for all points of a query
+    checked = _LOOKED_AT * n + _LISTED * allowed
     return (4 * wanted >= n) | (listed + checked < searched)
+
+
+def _at_once(engine: Engine, size: int) -> int:
+    """Return how many queries may be searched at a time for so many points."""
+    return max(1, engine.room // (PAIR * size + row_bytes(engine.points)))
 
 
 def _cut(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:

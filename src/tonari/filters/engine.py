@@ -169,7 +169,7 @@ class Engine:
                 raise
             assert self.memory is not None
             # The room for rules grows with the budget.
-            fixed = self.reserved - self.room
+            fixed = max(0, self.reserved - self.room)
             least = max(self.reserved + error.least, (fixed + error.least) * _SHARE // (_SHARE - 1) + _SHARE)
             raise BudgetExceeded(
                 f"a memory budget of {self.budget} bytes cannot hold this search by rules: results, rules and copies "
@@ -208,7 +208,8 @@ class Engine:
         if self.unchecked:
             self._check(points)
         plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "held_count": None, "held_bytes": 0}
-        return dataclasses.replace(self, points=points, memory=memory, unchecked=False, **plain)
+        budget = self.memory if self.budget is None else self.budget
+        return dataclasses.replace(self, points=points, memory=memory, budget=budget, unchecked=False, **plain)
 
     @property
     def copied_at_once(self) -> int:
