@@ -113,16 +113,23 @@ class DirectCosts:
     ----------
     start, query, pair, value : float
         Of a search, per query, per pair and per value of a pair.
+    kept, kept_value : float
+        Per point that is among the k nearest so far when a query comes to it, and per value of such a point.
     """
 
     start: float
     query: float
     pair: float
     value: float
+    kept: float = 0.0
+    kept_value: float = 0.0
 
-    def seconds(self, n: int, m: int, d: int) -> float:
+    def seconds(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of a search."""
-        return self.start + m * (self.query + n * (self.pair + self.value * d))
+        # The j-th point of a random order is among the k nearest of the first j with probability k / j.
+        kept = k * (1 + math.log(n / k))
+        each = n * (self.pair + self.value * d) + kept * (self.kept + self.kept_value * d)
+        return self.start + m * (self.query + each)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ factor of about two on other machines of the same kind.
     TREE, builds             that EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
     ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
                              and 784 dimensions; "avx2": as BRUTE
+    kept, kept_value         one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
+                             threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
+                             and 784 dimensions, k = 1 to n, less what pairs cost; the same code for every instruction
+                             set, but for the values, which are those of DIRECT
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
     LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
@@ -144,20 +148,20 @@ BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "poin
 # All exact values of small searches, and what the smallest screened search takes: with packed points, and with the look
 # at the points and the packing of few.
 DIRECT = {
-    "generic": DirectCosts(start=1.5e-5, query=1e-6, pair=1.5e-8, value=1e-9),
-    "avx2": DirectCosts(start=1.5e-5, query=1e-6, pair=1.2e-8, value=3e-10),
-    "avx512": DirectCosts(start=1.5e-5, query=1e-6, pair=1e-8, value=1.7e-10),
+    "generic": DirectCosts(start=1.5e-5, query=1e-6, pair=1.5e-8, value=1e-9, kept=2e-8),
+    "avx2": DirectCosts(start=1.5e-5, query=1e-6, pair=1.2e-8, value=3e-10, kept=2e-8),
+    "avx512": DirectCosts(start=1.5e-5, query=1e-6, pair=1e-8, value=1.7e-10, kept=2e-8),
 }
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
 # The same where float32 estimates leave few points to exact values.
 ESTIMATED = {
-    "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11),
-    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.8e-9, value=1e-10),
-    "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11),
+    "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11, kept=5e-8, kept_value=1e-9),
+    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.8e-9, value=1e-10, kept=5e-8, kept_value=3e-10),
+    "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11, kept=5e-8, kept_value=1.7e-10),
 }
 ESTIMATED["amx"] = ESTIMATED["avx512"]
-ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value")
+ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value", "kept_value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
 _BUILD = {"start": 2e-4, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set
