@@ -1,4 +1,4 @@
-"""The documents: every public name is in the reference, and relative links lead to files. `make docs` builds them."""
+"""The documents: what is public is in the reference, links lead to files, Python runs. `make docs` builds them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.consumers import consumer
 from tonari.core.plan import Plan
 from tonari.methods.registry import NAMES, method_for
 
@@ -86,3 +87,46 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
         "```\n[g](no.md)\n```\n![h](images/gone.svg)\n"
     )
     assert dead_links(page) == ["gone.md", "images/gone.svg"]
+
+
+# A block of Python, and the comment before it: `needs: library` (make interop has it), or `not run: why`.
+BLOCK = re.compile(r"^(?:<!-- (needs|not run): (.*?) -->\n\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks() -> list[Any]:
+    """The blocks of Python of all pages but recipes.md, which has a test of its own."""
+    found = []
+    for page in PAGES:
+        if page.name in ("recipes.md", "CHANGELOG.md"):
+            continue
+        for number, (mark, about, code) in enumerate(BLOCK.findall(page.read_text()), 1):
+            marks: list[Any] = []
+            if mark == "needs":  # what another library warns of is not of tonari
+                marks = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")]
+            elif mark == "not run":
+                marks = [pytest.mark.skip(reason=f"needs {about}")]
+            found.append(pytest.param(code, id=f"{page.relative_to(ROOT)}-{number}", marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("code", blocks())
+def test_python_runs_as_copied(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone, in an empty folder."""
+    for library in re.findall(r"^(?:import|from) (?:numpy as np, )?(\w+)", code, re.MULTILINE):
+        consumer(library)
+    if ".plot." in code:
+        pytest.importorskip("matplotlib", reason="what draws").use("agg")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "<document>", "exec"), {"__name__": "__main__"})
+
+
+def test_every_block_is_found() -> None:
+    fences = [page for page in PAGES if page.name not in ("recipes.md", "CHANGELOG.md")]
+    assert len(blocks()) == sum(page.read_text().count("```python\n") for page in fences)
+
+
+def test_every_guide_is_on_the_start_page() -> None:
+    text = (ROOT / "docs" / "index.md").read_text()
+    guides = re.search(r":caption: Guide\n\n(.*?)\n```", text, re.DOTALL)
+    assert guides is not None
+    assert [guide for guide in guides[1].split() if f"({guide}.md)" not in text] == []

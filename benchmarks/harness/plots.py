@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
         for axes, panel in zip(grid.flat, panels, strict=False):
             for marker, (series, places) in zip(MARKERS * 3, panel.curves.items(), strict=False):
                 if places:
-                    xs, ys = zip(*places, strict=True)
+                    xs, ys = zip(*sorted(places), strict=True)
                     crowded = len(xs) > 20
                     axes.plot(xs, ys, marker=None if crowded else marker, label=series)
             axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
@@ -79,9 +80,42 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
                 axes.legend()
         for axes in grid.flat[len(panels) :]:
             axes.remove()
-        figure.suptitle(heading)
+        title = figure.suptitle(heading)
+        _wrap(title, figure)
         figure.tight_layout()
+        if any(_hides_lines(axes) for axes in figure.axes):
+            for axes in figure.axes:
+                _put_legend_below(axes)
+            figure.set_figheight(figure.get_figheight() + 0.13 * down * max(map(len, (p.curves for p in panels))))
+            figure.tight_layout()
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, format="svg", metadata={"Date": None})
         plt.close(figure)
     return True
+
+
+def _wrap(title: Any, figure: Any) -> None:
+    """Break a heading that is wider than its figure between words, into as few lines as it takes; the figure grows."""
+    words = title.get_text()
+    for letters in range(len(words), 0, -1):
+        title.set_text("\n".join(textwrap.wrap(words, letters, break_long_words=False)))
+        if title.get_window_extent().width <= 0.98 * figure.bbox.width:
+            break
+    figure.set_figheight(figure.get_figheight() + 0.16 * title.get_text().count("\n"))
+
+
+def _hides_lines(axes: Any) -> bool:
+    """Whether a line of some axes passes under their legend."""
+    legend = axes.get_legend()
+    if legend is None:
+        return False
+    box = legend.get_window_extent()
+    return any(
+        line.get_path().transformed(line.get_transform()).intersects_bbox(box, filled=False) for line in axes.lines
+    )
+
+
+def _put_legend_below(axes: Any) -> None:
+    """Put the legend of some axes under the name of their horizontal axis."""
+    if axes.get_legend() is not None:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))

@@ -13,7 +13,7 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kBatch = 2048;   // values that are computed at a time
-constexpr std::int64_t kBeyond = 64;    // points that a row may hold beyond k before it drops some
+constexpr std::int64_t kBeyond = 64;    // points that a row may hold beyond k, or k if that is more, before it drops some
 constexpr std::int64_t kInserted = 32;  // so few neighbours from a list stay in order, each put into its place
 constexpr std::int64_t kShared = 8;     // queries of one list that make its columns worth a copy
 
@@ -209,10 +209,11 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
   const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
   const std::int64_t most = estimates.serve() ? std::min(kGroup, end - begin) : 1;
+  const std::int64_t room = k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   std::vector<double> values(kBatch);
   std::vector<Asked> group(static_cast<std::size_t>(std::max(most, std::int64_t{1})));
-  for (Asked& asked : group) asked.kept.reserve(static_cast<std::size_t>(std::min(n, k + kBeyond)));
+  for (Asked& asked : group) asked.kept.reserve(static_cast<std::size_t>(std::min(n, room)));
 
   // Puts those of `count` points, whose values are computed, among the k nearest so far.
   const auto take = [&](Asked& asked, const std::int64_t* numbers, std::int64_t count) {
@@ -227,7 +228,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
         continue;
       }
       asked.kept.push_back({key, numbers[j]});
-      if (std::ssize(asked.kept) < k + kBeyond) continue;
+      if (std::ssize(asked.kept) < room) continue;
       keep_smallest(asked.kept, k);
       asked.worst = std::max_element(asked.kept.begin(), asked.kept.end())->key;
     }

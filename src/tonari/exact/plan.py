@@ -1,7 +1,8 @@
 """The plan of brute force on the CPU: one frozen record of every choice, made from the problem and the machine.
 
-All code follows the plan and makes no choices of its own. The command line prints it. Its fields can be overridden; an
-override that cannot work is refused with a reason.
+A search takes these choices from the plan; what depends on the values is decided while it runs: how many columns a
+contraction keeps (``form_dim="pilot"``), and which rows are resolved at a later precision. The command line prints the
+plan. Its fields can be overridden; an override that cannot work is refused with a reason.
 """
 
 from __future__ import annotations

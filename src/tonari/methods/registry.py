@@ -1,7 +1,9 @@
 """The registry of methods: one instance per name and device, created on first use.
 
 To add a method, write a subpackage (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
-each device, and register them here. Apart from `auto`, which compares methods, no other code refers to them by name.
+each device, and register them here. What works with any method takes its list from here. Names of single methods are in
+`auto`, which compares them, and where one method is meant: brute force in `shards/` and `filters/`, NN-Descent in
+`graph/`.
 """
 
 from __future__ import annotations

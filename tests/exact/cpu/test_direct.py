@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.costs.model import direct_seconds, screening_seconds
+from tonari.costs import model
 from tonari.exact.cpu import direct
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
@@ -104,7 +105,40 @@ def test_the_smallest_searches_are_direct() -> None:
 def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, alone: bool, isa: str) -> None:
     """By the costs of each instruction set, also of those that the machine at hand has not."""
     problem = plans.problem(n, m, d, 5)
-    assert (direct_seconds(problem, isa) < screening_seconds(problem, isa, prepared=False)) is alone
+    assert (model.direct_seconds(problem, isa) < model.screening_seconds(problem, isa, prepared=False)) is alone
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"),
+    [
+        *((30_000, 500, 128, k) for k in (1000, 2000, 4096)),
+        *((10_000, 1000, 128, k) for k in (400, 500, 1000, 2000)),
+        *((5000, 5000, 128, k) for k in (200, 500, 1000)),
+        (10_000, 10_000, 128, 500),
+    ],
+)
+def test_many_neighbours_are_screened(n: int, m: int, d: int, k: int, isa: str) -> None:
+    """What is kept of k neighbours counts: a screen, whose cost grows with k too, takes less time."""
+    problem = plans.problem(n, m, d, k)
+    assert model.direct_seconds(problem, isa) > model.screening_seconds(problem, isa, prepared=False)
+
+
+def test_many_neighbours_cost_no_more_than_their_number() -> None:
+    """Each point is nearer than all before it, so all are kept: dropping some of them must not look at all k often."""
+    points = -np.arange(40_000, dtype=np.float32)[:, None]
+    query = np.array([[-50_000]], np.float32)
+
+    def seconds(k: int) -> float:
+        made = tonari.plan(len(points), 1, 1, k, metric="l1", direct=True, threads=1)
+        taken = []
+        for _ in range(5):
+            started = time.process_time()
+            tonari.search(query, points, k, metric="l1", plan=made)
+            taken.append(time.process_time() - started)
+        return min(taken)
+
+    assert seconds(8192) < 6 * seconds(64)
 
 
 @pytest.fixture

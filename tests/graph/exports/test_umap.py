@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import pickle
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tonari
-from tests.helpers import consumers
+from tests.helpers import checks, consumers
 
 
 @pytest.mark.parametrize("include_self", [False, True])
@@ -97,3 +99,15 @@ def test_weights_and_transforms_are_umaps_own() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(ours)).transform(new), ours.transform(new))
     with pytest.raises(NotImplementedError, match=r"graph\.add"):
         ours.update(new)
+
+
+def test_the_call_of_the_page_refuses_fewer_columns() -> None:
+    """What docs/interop.md shows and what it says is refused are the same call."""
+    page = Path(__file__).parents[3] / "docs" / "interop.md"
+    call = re.search(r"UMAP\(n_neighbors=15, precomputed_knn=(graph\.to_umap\(.*?\))\)`", page.read_text())
+    assert call is not None
+    points = checks.gaussian(60, 4)
+    names = {"index": None}  # what it adds is for transform
+    assert eval(call[1], {"graph": tonari.knn_graph(points, 14), **names})[0].shape == (60, 15)
+    with pytest.raises(ValueError, match=r"n_neighbors=15: .* has 10 columns with it; build it with k=14 or more"):
+        eval(call[1], {"graph": tonari.knn_graph(points, 9), **names})
