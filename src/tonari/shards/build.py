@@ -160,7 +160,7 @@ def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], di
 
 def _check_memory(manifest: Manifest, request: Request, folder: Path) -> None:
     """Raise BudgetExceeded if a build that is to go on needs more memory than is allowed now."""
-    plan = ShardPlan(**manifest.plan)
+    plan = ShardPlan.of_manifest(manifest.plan)
     needed = plan.device_bytes if request.devices else plan.host_bytes
     if manifest.state == BUILDING and request.memory is not None and request.memory < needed:
         raise BudgetExceeded(
@@ -170,7 +170,7 @@ def _check_memory(manifest: Manifest, request: Request, folder: Path) -> None:
 
 
 def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
-    plan = ShardPlan(**manifest.plan)
+    plan = ShardPlan.of_manifest(manifest.plan)
     request.source.most_rows = plan.rows_read
     return Job(
         folder=folder,
