@@ -243,4 +243,4 @@ def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:
     part, done = kept(output)
     if done:
         how = "the same command without --force" if force else "the same command"
-        click.echo(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} resumes from there", err=True)
+        _common.say(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} resumes from there", err=True)
