@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -141,6 +142,22 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path: Path, monkeypatch: py
         ({"k": "5"}, "its k is '5'"),
         ({"dtype": "float64"}, "its header says"),
         ({"n": 2}, "its header says"),
+        ({"n": True}, "its n is True"),
+        ({"n": 2.0}, r"its n is 2\.0"),
+        ({"n": -1, "d": -1}, "its n is -1"),
+        ({"d": 0}, "its d is 0"),
+        ({"version": True}, "its format version is True"),
+        ({"version": 1.0}, r"its format version is 1\.0"),
+        ({"metric": "l7"}, "l7"),
+        ({"method": "quantum"}, "quantum"),
+        ({"threads": 0}, "its threads is 0"),
+        ({"threads": "2"}, "its threads is '2'"),
+        ({"memory": -1}, "its memory is -1"),
+        ({"device": 3}, "its device is 3"),
+        ({"on": 3}, "its on is 3"),
+        ({"next_id": 2}, "its next_id is 2"),
+        ({"points_crc": None}, "its points_crc is None"),
+        ({"other": 1}, "unknown 'other'"),
     ],
     ids=str,
 )
@@ -149,10 +166,38 @@ def test_something_else_is_refused(changes: dict[str, Any], message: str, path: 
     whole = path.read_bytes()
     (length,) = struct.unpack("<I", whole[8:12])
     about = json.loads(whole[32 : 32 + length]) | changes
-    text = json.dumps(about).encode().ljust(length)
+    text = json.dumps(about).encode()
+    text = text.ljust(length if len(text) <= length else length + 64)
     header = whole[:8] + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16)
     path.write_bytes(header + text + whole[32 + length :])
     with pytest.raises(FileFormatError, match=message):
+        tonari.Index.load(path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [([5, 2], "do not ascend"), ([2, 2], "do not ascend"), ([-1, 2], "do not"), ([2, 300], "do not")],
+)
+def test_ids_with_a_right_checksum_are_looked_at(ids: list[int], message: str, path: Path) -> None:
+    index = tonari.Index(POINTS)
+    index.remove(list(range(2, 300)))
+    state = index.__getstate__()
+    index_file.save(path, state | {"_ids": np.array(ids)})
+    with pytest.raises(FileFormatError, match=rf"saved\.index: .*its ids {message}"):
+        tonari.Index.load(path)
+
+
+def test_points_with_a_right_checksum_are_looked_at(path: Path) -> None:
+    points = POINTS.copy()
+    points[7, 2] = np.nan
+    index_file.save(path, tonari.Index(POINTS).__getstate__() | {"_points": points})
+    with pytest.raises(FileFormatError, match=r"saved\.index: .*its points: row 7 has a value that is not finite"):
+        tonari.Index.load(path)
+
+
+def test_a_pipe_is_not_waited_for(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(FileFormatError, match="this is a device, a pipe or a socket"):
         tonari.Index.load(path)
 
 

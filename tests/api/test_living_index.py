@@ -396,3 +396,14 @@ def test_searches_on_other_streams_wait_for_an_update() -> None:
         truth = tonari.search(queries, points[ids], 5)
         assert found.distances.tobytes() == truth.distances.tobytes()
         assert found.indices.tolist() == ids[truth.indices].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_no_rows_can_be_added(dtype: str) -> None:
+    points = np.arange(12).reshape(4, 3).astype(dtype)
+    index = tonari.Index(points)
+    added = index.add(points[:0])
+    assert (added.shape, added.dtype, len(index)) == ((0,), np.int64, 4)
+    assert index.add(points[:1]).tolist() == [4]
+    with pytest.raises(ValueError, match="empty"):
+        index.add(points[:0, :2])

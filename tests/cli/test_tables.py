@@ -138,3 +138,14 @@ def test_columns_and_names_of_rows_travel_through_the_commands() -> None:
         assert "holds row numbers, not names" in said
     assert "leave it out" in refused("graph", "t.csv", "-k", "1", "-o", "d/", "--id", "name", code=2)
     assert "is for tables" in refused("graph", "points.fbin", "-k", "1", "-o", "x.npz", "--columns", "a", code=1)
+
+
+@pytest.mark.parametrize("extra", [(), ("-v",), ("--json",)])
+def test_names_of_files_are_no_commands_to_the_terminal(extra: tuple[str, ...]) -> None:
+    name = "a\x1b]0;title\x07\u202eb.npy"
+    np.save(name, np.eye(4, dtype=np.float32))
+    absent = run("graph", f"absent {name}", "-k", "1", "-o", "g.npz", *extra, code=1)
+    done = run("graph", name, "-k", "1", "-o", f"{name}.npz", *extra)
+    for text in (absent.stderr, done.stdout, done.stderr):
+        assert not set(text) & set("\x1b\x07\u202e")
+    assert r"\x1b]0;title\x07" in absent.stderr or r"\u001b]0;title\u0007" in absent.stderr

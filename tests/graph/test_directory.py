@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tonari
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.shards import clustered, lists, small, stopped
+from tonari.cli import main
 from tonari.graph.directory import Manifest
 from tonari.io import FileFormatError
 
@@ -84,6 +87,10 @@ def test_no_graph(tmp_path: Path) -> None:
             tonari.KNNGraph.open(folder)
 
 
+_SOURCE = {"n": 40, "d": 3, "dtype": "float32", "sample": "0"}
+_REQUEST = {"k": 3, "metric": "euclidean", "method": "exact", "recall": None, "seed": 0}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -92,8 +99,23 @@ def test_no_graph(tmp_path: Path) -> None:
         ({"state": "lost"}, "its state is 'lost'"),
         ({"rows": {}}, "its rows is {}"),
         ({"extra": 1}, "extra"),
-        ({"source": {"n": "40", "d": 3}}, "its number n is '40'"),
-        ({"source": {"n": 40}}, "'d'"),
+        ({"source": {**_SOURCE, "n": "40"}}, "its source n is '40'"),
+        ({"source": {**_SOURCE, "n": True}}, "its source n is True"),
+        ({"source": {"n": 40}}, "it has no source d"),
+        ({"source": {**_SOURCE, "dtype": "object"}}, "its source dtype is 'object'"),
+        ({"version": True}, "its format version is True"),
+        ({"request": {**_REQUEST, "metric": ["l1"]}}, r"its request metric is \['l1'\]"),
+        ({"request": {**_REQUEST, "metric": "l7"}}, "l7"),
+        ({"request": {**_REQUEST, "k": 0}}, "its request k is 0"),
+        ({"method": "<b>x"}, "its method is '<b>x'"),
+        ({"method": "nn-descent"}, "its method is 'nn-descent', but its route is 'exact'"),
+        ({"plan": {"route": "../../x"}}, "its plan route is '../../x'"),
+        ({"plan": {"route": "exact", "rows": 0}}, "its plan rows is 0"),
+        ({"state": "building", "plan": {"route": "exact"}}, "it has no plan rows"),
+        ({"rows": [[0, 41, 1, 1]]}, "its rows have"),
+        ({"rows": [[0, "40", 1, 1]]}, "its rows have"),
+        ({"report": {}}, "it has no report target"),
+        ({"report": [1]}, r"its report is \[1\]"),
     ],
 )
 def test_a_manifest_that_says_something_else(change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -101,6 +123,18 @@ def test_a_manifest_that_says_something_else(change: dict[str, Any], message: st
     path = tmp_path / "graph" / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(FileFormatError, match=rf"manifest\.json: found \d+ bytes, expected the manifest .*{message}"):
+        tonari.KNNGraph.open(tmp_path / "graph")
+    result = CliRunner().invoke(main, ["info", str(tmp_path / "graph")])  # no traceback
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "manifest.json: found" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "indices.npy"])
+def test_a_pipe_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    shutil.copytree(STORED / "exact-float32-v1", tmp_path / "graph")
+    (tmp_path / "graph" / name).unlink()
+    os.mkfifo(tmp_path / "graph" / name)
+    with pytest.raises(FileFormatError, match="this is a device, a pipe or a socket"):
         tonari.KNNGraph.open(tmp_path / "graph")
 
 

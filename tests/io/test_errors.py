@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import importlib
 import io
 import os
@@ -652,3 +653,26 @@ def test_hdf5_names_that_lead_nowhere(tmp_path: Path, name: str) -> None:
         file.create_group("group")
     for call in (read, describe):
         assert f"there is no dataset {name!r}. Choose with key=: own" in refusal(path, call, key=name)
+
+
+@pytest.mark.parametrize("saver", ["write", "graph", "index", "pairs", "search"])
+def test_a_full_disk_is_named(saver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(0).standard_normal((500, 64)).astype(np.float32)
+    index, graph = tonari.Index(points), tonari.knn_graph(points, 50)
+    path = tmp_path / {"graph": "a.npz", "index": "a.index", "search": "a.ibin"}.get(saver, "a.npy")
+
+    def full(descriptor: int, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    save = {
+        "write": lambda: tonari.io.write(path, points),
+        "graph": lambda: graph.save(path),
+        "index": lambda: index.save(path),
+        "pairs": lambda: tonari.pairs(points, 5.0, out=path),
+        "search": lambda: tonari.search_to_file(points, index, 5, path),
+    }[saver]
+    with pytest.raises(OSError, match=re.escape(str(path))) as caught:
+        save()
+    assert caught.value.errno == errno.ENOSPC
+    assert not path.exists()

@@ -62,9 +62,16 @@ def test_another_request(
         stopped(points, out, "exact", 2, monkeypatch)
     before = {name: (out / name).read_bytes() for name in contents(out)}
     given: dict[str, Any] = {"k": 4, "method": "exact", "threads": 1} | change
-    with pytest.raises(ValueError, match=rf"graph: holds a graph of {message}; name another directory, or use resume"):
+    replacing = "overwrite=True" if complete else "resume=False"
+    said = rf"graph: holds a graph of {message}; name another directory, or use {replacing} \(--force\)"
+    with pytest.raises(ValueError, match=said):
         tonari.build_graph(points, out=out, **given)
+    if complete:  # starting over replaces no finished graph either
+        with pytest.raises(ValueError, match=said):
+            tonari.build_graph(points, out=out, **given, resume=False)
     assert {name: (out / name).read_bytes() for name in contents(out)} == before
+    made = tonari.build_graph(points, out=out, **given, overwrite=True)
+    assert (made.k, made.metric) == (given["k"], given.get("metric", "euclidean"))
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -85,7 +92,7 @@ def test_other_points(complete: bool, tmp_path: Path, monkeypatch: pytest.Monkey
         with pytest.raises(ValueError, match=f"graph: holds a graph of {message}"):
             small(given, out)
     assert_exact(small(rows, out), rows, 4)
-    assert_exact(small(other, out, resume=False), other, 4)
+    assert_exact(small(other, out, overwrite=True), other, 4)
 
 
 @pytest.mark.parametrize("method", ROUTES)
@@ -175,7 +182,7 @@ def test_starting_over_removes_only_what_builds_leave(
     else:
         stopped(points, out, "clusters", "rows-000001", monkeypatch)
     (out / "notes.txt").write_text("mine")
-    assert_exact(small(points, out, resume=False, metric="l1"), np.load(points), 4, "l1")
+    assert_exact(small(points, out, overwrite=True, metric="l1"), np.load(points), 4, "l1")
     assert contents(out) == sorted([*COMPLETE, "notes.txt"])
     assert (out / "notes.txt").read_text() == "mine"
 
@@ -215,6 +222,7 @@ def test_a_disk_without_room_is_said_before_the_start(
         OSError, match=r"the build needs \d+ bytes of disk at its peak, 1000 are free and \d+ are taken"
     ):
         small(points, tmp_path / "graph")
+    monkeypatch.undo()
     assert_exact(small(points, tmp_path / "graph"), np.load(points), 4)
 
 

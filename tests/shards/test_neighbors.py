@@ -127,7 +127,7 @@ def test_other_queries_do_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     io.write("queries.fbin", queries + 1)
     with pytest.raises(ValueError, match=r"t: holds a search of files that have changed since"):
         _build()
-    assert _same(_build(resume=False), tonari.search(queries + 1, io.read("points.npy"), K, method="exact"))
+    assert _same(_build(overwrite=True), tonari.search(queries + 1, io.read("points.npy"), K, method="exact"))
 
 
 def test_queries_that_change_while_they_are_searched() -> None:

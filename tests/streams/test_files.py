@@ -88,7 +88,7 @@ def test_from_files_arrays_and_iterables() -> None:
         (cut(queries(), *UNEVEN), index_of(), {"rows": M}),
         (list(cut(queries(), *UNEVEN)), index_of(), {}),
     ):
-        tonari.search_to_file(given, base, K, "t.ibin", **more)
+        tonari.search_to_file(given, base, K, "t.ibin", overwrite=True, **more)
         assert Path("t.ibin").read_bytes() == truth()
 
 
@@ -107,16 +107,34 @@ def test_float64_distances_are_rounded_as_in_any_file() -> None:
     assert os.listdir() == ["t.ibin"]
 
 
-def test_an_older_file_is_replaced_at_the_end(folder: Path) -> None:
+def test_an_older_file_is_replaced_at_the_end_or_not_at_all(folder: Path) -> None:
     (folder / "real.ibin").write_bytes(b"precious")
     (folder / "t.ibin").symlink_to("real.ibin")
+    for resume in (True, False):
+        with pytest.raises(FileExistsError, match=r"t.ibin: exists already, .*overwrite=True \(--force\)"):
+            tonari.search_to_file(iter([]), index_of(), K, "t.ibin", rows=M, resume=resume)  # before any work
     with pytest.raises(ValueError, match="not finite"):
-        tonari.search_to_file(np.full((3, D), np.nan, np.float32), index_of(), K, "t.ibin")
+        tonari.search_to_file(np.full((3, D), np.nan, np.float32), index_of(), K, "t.ibin", overwrite=True)
     assert sorted(os.listdir()) == ["real.ibin", "t.ibin"]
     assert (folder / "real.ibin").read_bytes() == b"precious"
-    tonari.search_to_file(queries(), index_of(), K, "t.ibin")
+    tonari.search_to_file(queries(), index_of(), K, "t.ibin", overwrite=True)
     assert (folder / "t.ibin").is_symlink()
     assert (folder / "real.ibin").read_bytes() == truth()
+
+
+def test_a_file_that_appears_meanwhile_is_kept() -> None:
+    def source() -> Iterator[Array]:
+        yield queries()
+        Path("t.ibin").write_bytes(b"precious")
+
+    with pytest.raises(FileExistsError, match=r"t.ibin: exists already"):
+        tonari.search_to_file(source(), index_of(), K, "t.ibin", rows=M)
+    assert Path("t.ibin").read_bytes() == b"precious"
+    assert rows_done() == M
+    index = watched()
+    tonari.search_to_file(queries(), index, K, "t.ibin", overwrite=True)
+    assert index.searched == []
+    assert Path("t.ibin").read_bytes() == truth()
 
 
 def test_arguments_are_checked_before_any_work() -> None:
@@ -194,7 +212,7 @@ def test_progress_goes_on_too(capsys: pytest.CaptureFixture[str]) -> None:
     tonari.search_to_file(queries(), index_of(), K, "t.ibin", chunk_rows=10, progress=lambda *call: calls.append(call))
     assert calls[0][0] > 20
     assert calls[-1] == (M, M)
-    tonari.search_to_file(queries(), index_of(), K, "t.ibin", progress=True)
+    tonari.search_to_file(queries(), index_of(), K, "t.ibin", progress=True, overwrite=True)
     assert "query/s]" in capsys.readouterr().err
 
 
@@ -444,7 +462,7 @@ def test_a_late_run_does_not_write_into_the_finished_file(resume: bool, monkeypa
             yield queries()[::-1]
             seen.append(Path("t.ibin").read_bytes())
 
-        tonari.search_to_file(source(), index_of(), K, "t.ibin", rows=M, resume=resume)
+        tonari.search_to_file(source(), index_of(), K, "t.ibin", rows=M, resume=resume, overwrite=True)
 
     other = threading.Thread(target=late, name="late")
 
@@ -473,7 +491,7 @@ def test_a_run_that_comes_while_another_ends_leaves_its_journal_alone(monkeypatc
         real(source, target)
         if str(source).endswith(".part"):
             with pytest.raises(BlockingIOError, match="another process is writing it") as caught:
-                tonari.search_to_file(queries()[::-1], index_of(), K, "t.ibin")
+                tonari.search_to_file(queries()[::-1], index_of(), K, "t.ibin", overwrite=True)
             refused.append(caught)
 
     monkeypatch.setattr(os, "replace", replace)
@@ -494,7 +512,7 @@ until = time.monotonic() + float(sys.stdin.readline())
 done = 0
 while time.monotonic() < until:
     try:
-        tonari.search_to_file(queries, index, 5, "t.ibin", resume=RESUME)
+        tonari.search_to_file(queries, index, 5, "t.ibin", resume=RESUME, overwrite=True)
         done += 1
     except BlockingIOError:
         pass

@@ -134,7 +134,7 @@ def file_stream(run: Run, case: Case) -> None:
         queries, answers = Path(folder) / "queries.fbin", Path(folder) / "answers.ibin"
         write_fbin(queries, made(run, case, case.m), case.m, case.d)
         started = time.perf_counter()
-        run.tonari.search_to_file(queries, index, case.k, answers, progress=False)
+        run.tonari.search_to_file(queries, index, case.k, answers, overwrite=True, progress=False)
         seconds = time.perf_counter() - started
         ids, distances = read_ibin(answers)
         rows = sample_rows(case.m)

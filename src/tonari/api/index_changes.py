@@ -44,6 +44,10 @@ class ChangingIndex(IndexBase):
         A few added rows are packed with at most 1,024 others. Segments merge as they grow, so that each row is packed
         again O(log n) times in all, and there are O(log n) segments.
         """
+        sample = self._state.sample
+        no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
+        if no_rows and inputs.name_of_dtype(points) == inputs.name_of_dtype(sample):
+            return np.empty(0, np.int64)
         rows = self._place.rows(points, "points", self.metric, self._threads)
         sample = self._state.sample
         inputs.same_width(rows, sample)

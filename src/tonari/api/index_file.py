@@ -24,15 +24,33 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.io import schema
 from tonari.io._atomic import atomic
-from tonari.io._common import FileFormatError, little, pieces, reason, size_of
+from tonari.io._common import FileFormatError, little, open_regular, pieces, reason, size_of
+from tonari.io.schema import whole
+from tonari.methods.registry import check_search_method
+from tonari.metrics import get_metric
 from tonari.metrics.changed import check_weights
 
 MAGIC = b"\x93tnrINDX"
 FORMAT, VERSION = "tonari.Index", 1
 _PREFIX, _ALIGNED = 32, 64
 _LONGEST = 1 << 20  # bytes of the text
-_WORDS = "metric", "method", "asked", "dtype"
+_FIELDS: dict[str, schema.Test] = {
+    **dict.fromkeys(("format", "metric", "method", "asked", "dtype"), schema.text),
+    "version": whole(1),
+    "n": whole(0),
+    "d": whole(1),
+    "k": whole(1),
+    "weights": schema.none_or(schema.list_of(schema.real(0))),
+    "device": lambda value: schema.text(value) or schema.list_of(schema.text)(value),
+    "on": schema.none_or(schema.text),
+    "threads": schema.none_or(whole(1)),
+    "memory": schema.none_or(whole(0)),
+    "next_id": whole(0, 2**63 - 1),
+    "ids_bytes": whole(0),
+    **dict.fromkeys(("ids_crc", "points_crc"), whole(0, 2**32 - 1)),
+}
 _EXPECTED = "what tonari.Index.save writes"
 
 
@@ -93,7 +111,7 @@ def describe(path: Path) -> dict[str, Any]:
     tonari.io.FileFormatError
     """
     size = size_of(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(_PREFIX)
         if not start.startswith(MAGIC):
             why = f"it begins with {start[:8]!r}, not with {MAGIC!r}; tonari.io.read and KNNGraph.load read others"
@@ -106,15 +124,18 @@ def describe(path: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads(text)
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}")
-        if about["version"] != VERSION:
+        if type(about["version"]) is not int or about["version"] != VERSION:
             raise ValueError(f"its format version is {about['version']!r}, this release reads {VERSION}")
-        for name in _WORDS:
-            if not isinstance(about[name], str):
-                raise ValueError(f"its {name} is {about[name]!r}")
-        if type(about["k"]) is not int:
-            raise ValueError(f"its k is {about['k']!r}")
-        if not isinstance(about.get("overrides", {}), dict):
-            raise ValueError(f"its overrides are {about['overrides']!r}")
+        schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict)})
+        if get_metric(about["metric"]).name != about["metric"]:
+            raise ValueError(f"its metric is {about['metric']!r}")
+        for name in ("asked", "method"):
+            if about[name] != "auto":
+                check_search_method(about[name])
+        if about["next_id"] < about["n"]:
+            raise ValueError(f"its next_id is {about['next_id']}, which {about['n']} points exceed")
+        if about["ids_bytes"] not in (0, -(-8 * about["n"] // _ALIGNED) * _ALIGNED):
+            raise ValueError(f"its ids_bytes is {about['ids_bytes']}, which does not fit {about['n']} points")
         check_weights(about["metric"], about["weights"])
         about["offset"] = _PREFIX + length + about["ids_bytes"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
@@ -140,6 +161,13 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise _refusal(path, size, f"the checksum of its {name} is another, they are damaged; save it again")
     ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
     points = raw[offset:].view(little(dtype)).reshape(n, d)
+    try:
+        if ids is not None and n and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
+            raise ValueError("its ids do not ascend from 0 on to below next_id")
+        if n:
+            inputs.as_rows(points, "its points")
+    except (ValueError, TypeError) as error:
+        raise _refusal(path, size, reason(error)) from error
     return {
         "metric": about["metric"],
         "weights": about["weights"],

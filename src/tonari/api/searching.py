@@ -25,7 +25,7 @@ from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Source
-from tonari.streams.output import check_unfinished
+from tonari.streams.output import check_absent, check_unfinished
 from tonari.streams.writing import write_neighbors
 
 SUFFIXES = (".ibin",)
@@ -196,6 +196,7 @@ def search_to_file(
     rows: int | None = None,
     chunk_rows: int | None = None,
     resume: bool = True,
+    overwrite: bool = False,
     metric: str | None = None,
     weights: Any = None,
     method: str | None = None,
@@ -220,7 +221,7 @@ def search_to_file(
     k : int
     out : path
         Big-ANN ground truth, .ibin: indices as int32, distances as float32 (float64 ones are rounded). Appears when
-        all is done, and replaces an older file.
+        all is done. A file of this name is refused, since it does not show which search it is of.
     rows : int, optional
         How many queries there are; needed for an iterable that is not a list, and then it has to be right.
     chunk_rows : int, optional
@@ -228,6 +229,8 @@ def search_to_file(
         about ten seconds if that is less.
     resume : bool
         Continue an earlier run of the same search that was interrupted. False starts over.
+    overwrite : bool
+        Replace a file `out`, when all is done.
     metric, weights, method, device, threads, memory
         As for :class:`tonari.Index`; an Index that is given has its own.
     progress : None, bool or callable(done, total)
@@ -247,7 +250,8 @@ def search_to_file(
     BlockingIOError
         Another process is writing to `out`.
     FileExistsError
-        `out` is there and no regular file; or the unfinished file is, or is a symbolic link, or has no journal.
+        `out` exists, without `overwrite`, or is no regular file; or the unfinished file is, or is a symbolic link, or
+        has no journal.
     OSError
         The directory is missing or cannot be written to, the name is too long, or the disk is full.
 
@@ -275,6 +279,8 @@ def search_to_file(
     [0, 0, 2, 2]
     """
     out = inputs.check_output_path(out, SUFFIXES)
+    inputs.check_flag(overwrite, "overwrite")
+    check_absent(out, overwrite=overwrite)
     check_unfinished(out)
     inputs.check_flag(resume, "resume")
     progress = inputs.check_progress(progress)
@@ -285,7 +291,13 @@ def search_to_file(
     given |= {"threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
     write_neighbors(
-        source, index, inputs.check_k(k, index.n, without_self=False), out, resume=resume, progress=progress
+        source,
+        index,
+        inputs.check_k(k, index.n, without_self=False),
+        out,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
     )
     return out
 

@@ -39,6 +39,7 @@ def build_graph(
     threads: int | None = None,
     memory: int | str | None = None,
     resume: bool = True,
+    overwrite: bool = False,
     progress: ProgressLike = None,
 ) -> KNNGraph:
     """Build the k-nearest-neighbour graph of more points than a memory holds, in a directory.
@@ -79,7 +80,11 @@ def build_graph(
         of files does not count). On CUDA, the most on each device. Default: half of the free host memory; all free
         memory of a device.
     resume : bool
-        Whether to continue an earlier run of the same call. False starts over.
+        Whether to continue an earlier run of the same call; if it is complete, its result is returned. False starts
+        over, unless the directory holds a complete result of another call.
+    overwrite : bool
+        Whether to replace what the directory holds of another call, complete or not. Files of other programs are never
+        touched.
     progress : None, bool or callable(done, total)
 
     Returns
@@ -142,7 +147,7 @@ def build_graph(
         threads=threads,
         memory=inputs.parse_memory(memory),
     )
-    _build(request, out, executor, resume, progress)
+    _build(request, out, executor, resume, overwrite, progress)
     return KNNGraph.open(out)
 
 
@@ -159,6 +164,7 @@ def build_neighbors(
     threads: int | None = None,
     memory: int | str | None = None,
     resume: bool = True,
+    overwrite: bool = False,
     progress: ProgressLike = None,
 ) -> Neighbors:
     """Find the k nearest points of each query exactly, where neither need fit in memory, in a directory.
@@ -175,7 +181,7 @@ def build_neighbors(
     out : path
         A directory. It is created if it does not exist; if it does, it must be empty or hold an earlier run.
     metric : str
-    device, executor, threads, memory, resume, progress
+    device, executor, threads, memory, resume, overwrite, progress
         As for :func:`tonari.build_graph`.
 
     Returns
@@ -220,7 +226,7 @@ def build_neighbors(
         threads=threads,
         memory=inputs.parse_memory(memory),
     )
-    _build(request, out, executor, resume, progress)
+    _build(request, out, executor, resume, overwrite, progress)
     return open_neighbors(out)
 
 
@@ -239,12 +245,21 @@ def _place(device: str | Sequence[str], threads: int | None) -> tuple[tuple[str,
     return devices, threads
 
 
-def _build(request: Request, out: str | os.PathLike[str], executor: Any, resume: bool, progress: ProgressLike) -> None:
+def _build(
+    request: Request,
+    out: str | os.PathLike[str],
+    executor: Any,
+    resume: bool,
+    overwrite: bool,
+    progress: ProgressLike,
+) -> None:
     if not isinstance(out, str | os.PathLike):
         raise TypeError(f"out={out!r}: expected the path of a directory, got {type(out).__name__}")
     runs = _executor(executor, request)
     inputs.check_flag(resume, "resume")
-    build(request, Path(out), runs, resume=resume, progress=inputs.check_progress(progress))
+    inputs.check_flag(overwrite, "overwrite")
+    shown = inputs.check_progress(progress)
+    build(request, Path(out), runs, resume=resume, overwrite=overwrite, progress=shown)
 
 
 def _executor(given: Any, request: Request) -> Executor:

@@ -17,7 +17,7 @@ import click
 from tonari import _startup, io
 from tonari.api.index_file import is_index
 from tonari.cli._points import Inputs
-from tonari.cli._wording import in_words
+from tonari.cli._wording import in_words, printable
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
@@ -68,12 +68,17 @@ class Program(click.Group):
         sys.exit(code)
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print text for human readers; nothing in it reaches the terminal as a command."""
+    click.echo(printable(text), err=err)
+
+
 def _fail(message: str, code: int, kind: str, *, as_json: bool) -> int:
     message = " ".join(message.splitlines())
     if as_json:
         click.echo(json.dumps({"error": message, "type": kind}), err=True)
     else:
-        click.echo(f"tonari: {message if code == _startup.INTERRUPTED else f'error: {message}'}", err=True)
+        say(f"tonari: {message if code == _startup.INTERRUPTED else f'error: {message}'}", err=True)
     return code
 
 
@@ -136,7 +141,7 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
     """Print the result: `facts` as one JSON object, or `text` for human readers; and what was read, if anything."""
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
-    click.echo(json.dumps(facts, allow_nan=False) if as_json else text)
+    say(json.dumps(facts, allow_nan=False) if as_json else text)
 
 
 @contextlib.contextmanager
@@ -146,7 +151,7 @@ def warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for warning in caught:
-        click.echo(f"tonari: warning: {' '.join(str(warning.message).splitlines())}", err=True)
+        say(f"tonari: warning: {' '.join(str(warning.message).splitlines())}", err=True)
 
 
 def _memory(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -188,10 +193,17 @@ def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> 
         logger.setLevel(logging.INFO if count == 1 else logging.DEBUG)
 
 
+class _Printable(logging.Formatter):
+    """Lines in which nothing is a command to the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def log_handler() -> logging.Handler:
     """Return a handler that writes lines to stderr in the form of errors."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("tonari: %(message)s"))
+    handler.setFormatter(_Printable("tonari: %(message)s"))
     return handler
 
 

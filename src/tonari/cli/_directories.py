@@ -77,4 +77,4 @@ def _tell_what_is_kept(folder: Path, *, force: bool) -> None:
     if state.tasks_done:
         known = f"{state.tasks_known:,} tasks" if state.all_known else f"the {state.tasks_known:,} tasks known so far"
         how = "the same command without --force" if force else "the same command"
-        click.echo(f"tonari: {state.tasks_done:,} of {known} are done in {folder}; {how} resumes from there", err=True)
+        _common.say(f"tonari: {state.tasks_done:,} of {known} are done in {folder}; {how} resumes from there", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _WORDS = tuple(
     (re.compile(python), words)
@@ -24,6 +25,25 @@ _WORDS = tuple(
         (r"search the queries in smaller batches", "use an output in a directory, -o DIR/"),
     )
 )
+
+
+# Besides control characters, those that change the order in which text is shown.
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def printable(text: str) -> str:
+    """Escape characters that a terminal obeys, which file names and foreign files may hold.
+
+    >>> from tonari.cli._wording import printable
+    >>> printable("a\\x1b]0;title\\x07.npy")
+    'a\\\\x1b]0;title\\\\x07.npy'
+    """
+    return "".join(
+        char
+        if char in "\n\t" or not (unicodedata.category(char) in ("Cc", "Cs") or char in _REORDERING)
+        else char.encode("unicode_escape").decode()
+        for char in text
+    )
 
 
 def in_words(message: str) -> str:

@@ -98,7 +98,7 @@ def graph(
         target = Path(output)
         options["seed"] = options["seed"] or 0
         with told(target, force=force):
-            made = build_graph(list(points), k, target, method=method, resume=not force, **options)
+            made = build_graph(list(points), k, target, method=method, resume=not force, overwrite=force, **options)
     else:
         if len(points) > 1:
             raise click.UsageError(f"got {len(points)} files of points: their graph is a directory, -o DIR/", context)

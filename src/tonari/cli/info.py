@@ -54,7 +54,7 @@ def info(file: Path, key: str | None, columns: list[str] | None, drop: list[str]
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
     if plan:
-        text += f"\n\nplan:\n{ShardPlan(**plan)}"
+        text += f"\n\nplan:\n{ShardPlan.of_manifest(plan)}"
     _common.emit(facts, text, as_json=as_json)
 
 

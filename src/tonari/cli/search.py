@@ -133,7 +133,9 @@ def search(
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines():
-                searching.search_to_file(asked, base, k, target, method=method, resume=not force, **options)
+                searching.search_to_file(
+                    asked, base, k, target, method=method, resume=not force, overwrite=force, **options
+                )
         except KeyboardInterrupt:
             _tell_what_is_kept(target, len(asked), force=force)
             raise
@@ -213,7 +215,7 @@ def _in_directory(
         refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
     started, folder = time.perf_counter(), Path(output)
     with told(folder, force=force):
-        found = build_neighbors(points, queries, k, folder, resume=not force, **options)
+        found = build_neighbors(points, queries, k, folder, resume=not force, overwrite=force, **options)
     n = read_state(folder).manifest.source["n"]
     _emit(folder, len(found.indices), n, k, options["metric"], started, Inputs(None, None), as_json=as_json)
 
@@ -241,4 +243,4 @@ def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:
     part, done = kept(output)
     if done:
         how = "the same command without --force" if force else "the same command"
-        click.echo(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} resumes from there", err=True)
+        _common.say(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} resumes from there", err=True)

@@ -17,9 +17,12 @@ import numpy as np
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
-from tonari.io import npy
+from tonari.inputs import dtype_of
+from tonari.io import npy, schema
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, open_regular
+from tonari.io.schema import whole
+from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
@@ -106,7 +109,7 @@ class Manifest:
             if format_read not in _FORMATS.values():
                 raise ValueError("it is of another format")
             version = facts.pop("version")
-            if version != VERSION:
+            if type(version) is not int or version != VERSION:
                 raise ValueError(f"its format version is {version!r}, this release reads {VERSION}")
             made = cls(**facts)
             kinds = {"state": str, "source": dict, "request": dict, "plan": dict, "method": str, "rows": list}
@@ -118,15 +121,60 @@ class Manifest:
             if format_read != _FORMATS[made.kind]:
                 has = "no queries" if made.queries is None else "queries"
                 raise ValueError(f"its format is {format_read!r}, but it has {has}")
-            for about in filter(None, (made.source, made.queries)):
-                for name in ("n", "d"):
-                    if type(about[name]) is not int:
-                        raise ValueError(f"its number {name} is {about[name]!r}")
+            _check(made)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             expected = "the manifest of a graph or of neighbours"
             message = f"{path}: found {len(text)} bytes, expected {expected}: {error}"
             raise FileFormatError(message, path, len(text), expected) from error
         return made
+
+
+_POINTS: dict[str, schema.Test] = {"n": whole(1), "d": whole(1), "dtype": schema.text, "sample": schema.text}
+_OF_FILES: dict[str, schema.Test] = {
+    "files": schema.list_of(schema.text),
+    "stamps": schema.list_of(schema.list_of(whole(-(2**63)))),
+}
+_REQUEST: dict[str, schema.Test] = {
+    "k": whole(1),
+    "metric": schema.text,
+    "method": schema.one_of("auto", "exact", "clusters", "ggm"),
+    "recall": schema.none_or(schema.real(0, 1)),
+    "seed": whole(0, 2**32 - 1),
+}
+_PLAN: dict[str, schema.Test] = {
+    "route": schema.one_of("exact", "exact-pairs", "clusters", "ggm"),
+    **dict.fromkeys(("rows", "shards", "block"), whole(1)),
+    **dict.fromkeys(("clusters", "staged_bytes", "engine_bytes", "host_bytes", "device_bytes", "disk_bytes"), whole(0)),
+    "seconds": schema.real(0),
+}
+
+
+def _check(made: Manifest) -> None:
+    """Raise ValueError for a field that no build writes."""
+    for name, about in (("source", made.source), ("queries", made.queries)):
+        if about is not None:
+            schema.check(about, _POINTS, name, optional=_OF_FILES)
+            if np.dtype(dtype_of(about["dtype"])).kind not in "fiuV":
+                raise ValueError(f"its {name} dtype is {about['dtype']!r}")
+    schema.check(made.request, _REQUEST, "request")
+    if get_metric(made.request["metric"]).name != made.request["metric"]:
+        raise ValueError(f"its request metric is {made.request['metric']!r}")
+    known = _PLAN | {"group": whole(1)}
+    if made.state == BUILDING:
+        schema.check(made.plan, _PLAN, "plan", optional=known)
+    else:  # nothing is built by it any more, and earlier releases may have had other fields
+        present = {name: value for name, value in made.plan.items() if name in known}
+        schema.check(present, {"route": _PLAN["route"]}, "plan", optional=known)
+    if not schema.one_of("exact", "nn-descent")(made.method):
+        raise ValueError(f"its method is {made.method!r:.80}")
+    if (made.method == "exact") != made.plan["route"].startswith("exact"):
+        raise ValueError(f"its method is {made.method!r}, but its route is {made.plan['route']!r}")
+    n = made.shape[0]
+    for entry in made.rows:
+        if not (schema.list_of(whole(0))(entry) and len(entry) == 4 and entry[0] < entry[1] <= n):
+            raise ValueError(f"its rows have {entry!r:.80}")
+    if made.report is not None:
+        DescentReport.from_dict(made.report)
 
 
 def array_path(folder: Path, name: str, state: str) -> Path:

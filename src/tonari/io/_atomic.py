@@ -27,6 +27,8 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
         the directory of `path` does not exist
     IsADirectoryError
         `path` is a directory
+    OSError
+        a full disk and the like, with `path`
     """
     target = Path(os.path.realpath(path)) if follow else Path(path)
     if target.is_dir():
@@ -39,7 +41,7 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:
-        with os.fdopen(descriptor, "w+b") as file:
+        with named_after(path), os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -49,6 +51,17 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
         raise
     if named:
         sync_directory(target.parent)
+
+
+@contextmanager
+def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give errors of the system the path of the file that is written: writing to a descriptor names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:

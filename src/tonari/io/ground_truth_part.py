@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tonari.core.neighbors import Neighbors
+from tonari.io._atomic import named_after
 from tonari.io._common import Array
 from tonari.io.bin import header
 from tonari.io.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
@@ -94,7 +95,8 @@ class GroundTruthPart:
         """Discard the contents and give the file its header and its size, or leave it empty if that fails."""
         self.clear()
         try:
-            self._file.truncate(self.whole_bytes)
+            with named_after(self.path):
+                self._file.truncate(self.whole_bytes)
             self._put(0, [np.frombuffer(header(self.rows, self.k), np.uint8)])
         except BaseException:
             self.clear()
@@ -116,14 +118,16 @@ class GroundTruthPart:
 
     def sync(self) -> None:
         """Wait until everything written is on the disk."""
-        os.fsync(self._file.fileno())
+        with named_after(self.path):
+            os.fsync(self._file.fileno())
 
     def _put(self, offset: int, arrays: Iterable[Array]) -> None:
-        self._file.seek(offset)
-        for array in arrays:
-            left = memoryview(array.data).cast("B")
-            while left:
-                left = left[self._file.write(left) :]
+        with named_after(self.path):
+            self._file.seek(offset)
+            for array in arrays:
+                left = memoryview(array.data).cast("B")
+                while left:
+                    left = left[self._file.write(left) :]
 
     def close(self) -> None:
         """Close the file and release its lock."""

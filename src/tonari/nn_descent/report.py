@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tonari.io import schema
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.updates import PULL
 
@@ -76,6 +77,21 @@ class DescentReport:
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> DescentReport:
-        """Make a report from the result of :meth:`as_dict`."""
+        """Make a report from the result of :meth:`as_dict`; raise ValueError for anything else."""
+        share, count = schema.real(0, 1), schema.whole(0)
+        fields = {
+            "target": share,
+            "estimate": lambda value: isinstance(value, dict),
+            "reached": schema.flag,
+            "start": schema.text,
+            "rounds": schema.list_of(lambda value: isinstance(value, dict)),
+            "seconds": schema.real(0),
+        }
+        schema.check(facts, fields, "report", optional={"update": schema.text})
+        shares = dict.fromkeys(("by_index", "by_distance", "low", "high"), share)
+        schema.check(facts["estimate"], shares | {"rows": count, "k": count}, "estimate")
+        for made in facts["rounds"]:
+            # Sums of distances may be infinite or, of similarities, negative.
+            schema.check(made, {"phi": lambda value: type(value) in (int, float), "changed": count}, "round")
         rounds = tuple(RoundReport(**made) for made in facts["rounds"])
         return cls(**facts | {"estimate": Recall(**facts["estimate"]), "rounds": rounds})

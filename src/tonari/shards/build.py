@@ -67,14 +67,16 @@ class Request:
         return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
 
 
-def build(request: Request, folder: Path, executor: Executor, *, resume: bool, progress: ProgressLike) -> None:
+def build(
+    request: Request, folder: Path, executor: Executor, *, resume: bool, overwrite: bool, progress: ProgressLike
+) -> None:
     """Build the graph of a source in a directory; see :func:`tonari.build_graph`."""
     if not folder.is_dir():
         folder.mkdir()
         sync_directory(folder.absolute().parent)
     started = time.perf_counter()
     with Lock(folder):
-        manifest = begin(request, folder, resume=resume, workers=executor.workers)
+        manifest = begin(request, folder, resume=resume, overwrite=overwrite, workers=executor.workers)
         job = _job(request, folder, manifest)
         if manifest.state == COMPLETE:
             job.files.complete()  # a run may have ended before it gave the files their names
@@ -88,7 +90,7 @@ def build(request: Request, folder: Path, executor: Executor, *, resume: bool, p
         _finish(job, manifest, rows, time.perf_counter() - started)
 
 
-def begin(request: Request, folder: Path, *, resume: bool, workers: int) -> Manifest:
+def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, workers: int) -> Manifest:
     """Return the manifest of a build that is to go on, or write a new one for so many workers.
 
     Raises
@@ -111,7 +113,12 @@ def begin(request: Request, folder: Path, *, resume: bool, workers: int) -> Mani
     else:
         if resume:
             check_own(folder)
-            _check_same(manifest, request, facts, folder)
+        other = _other(manifest, request, facts)
+        if other and not overwrite and (resume or manifest.state == COMPLETE):
+            how = "overwrite=True" if manifest.state == COMPLETE else "resume=False"
+            raise ValueError(f"{folder}: {other}; name another directory, or use {how} (--force)")
+        if resume and not other:
+            _check_memory(manifest, request, folder)
             return manifest
         remove_graph(folder)
     m = None if request.queries is None else request.queries.n
@@ -133,25 +140,27 @@ def begin(request: Request, folder: Path, *, resume: bool, workers: int) -> Mani
     return made
 
 
-def _check_same(
-    manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None], folder: Path
-) -> None:
-    """Raise ValueError unless a directory is of the same points, queries and request, within the same memory."""
+def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None]) -> str:
+    """Say what a directory holds if it is of other points, queries or another request; else ""."""
     words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
     points, queries = facts
     if (manifest.queries is None) != (queries is None):
         kinds = ("a graph", "neighbours of queries")
         held, asked = kinds if manifest.queries is None else reversed(kinds)
-        raise ValueError(f"{folder}: holds {held}, not {asked}; name another directory, or use resume=False (--force)")
+        return f"holds {held}, not {asked}"
     pairs = ((manifest.source, points), (manifest.queries or {}, queries or {}), (manifest.request, request.facts))
     for theirs, ours in pairs:
         for name in {**theirs, **ours}:
             if theirs.get(name) != ours.get(name):
                 how = words.get(name, f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}")
                 held = "a graph" if queries is None else "a search"
-                message = f"{folder}: holds {held} of {how}; name another directory, or use resume=False (--force)"
-                raise ValueError(message)
-    plan = ShardPlan(**manifest.plan)
+                return f"holds {held} of {how}"
+    return ""
+
+
+def _check_memory(manifest: Manifest, request: Request, folder: Path) -> None:
+    """Raise BudgetExceeded if a build that is to go on needs more memory than is allowed now."""
+    plan = ShardPlan.of_manifest(manifest.plan)
     needed = plan.device_bytes if request.devices else plan.host_bytes
     if manifest.state == BUILDING and request.memory is not None and request.memory < needed:
         raise BudgetExceeded(
@@ -161,7 +170,7 @@ def _check_same(
 
 
 def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
-    plan = ShardPlan(**manifest.plan)
+    plan = ShardPlan.of_manifest(manifest.plan)
     request.source.most_rows = plan.rows_read
     return Job(
         folder=folder,

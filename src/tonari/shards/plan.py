@@ -82,6 +82,12 @@ class ShardPlan:
     seconds: float
     group: int = 1
 
+    @classmethod
+    def of_manifest(cls, facts: dict[str, Any]) -> ShardPlan:
+        """Make a plan from the fields of a manifest; of those that an earlier release did not have, `group` is 1."""
+        missing = {"group": 1}
+        return cls(**{one.name: facts.get(one.name, missing.get(one.name, 0)) for one in dataclasses.fields(cls)})
+
     @property
     def is_exact(self) -> bool:
         """Whether no neighbour is missed."""

@@ -48,7 +48,7 @@ class State:
     @property
     def plan(self) -> ShardPlan:
         """How the graph is built."""
-        return ShardPlan(**self.manifest.plan)
+        return ShardPlan.of_manifest(self.manifest.plan)
 
 
 def read_state(folder: Path) -> State:
@@ -83,7 +83,7 @@ def bytes_of(folder: Path) -> int:
 
 
 def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    source, plan = manifest.source, ShardPlan(**manifest.plan)
+    source, plan = manifest.source, ShardPlan.of_manifest(manifest.plan)
     files = Workspace(folder, *manifest.shape, value_dtype(source["dtype"]), source["n"])
     done, known, all_known = files.names_done(), set[str](), True
     stages = ROUTES[plan.route].stages(files, plan)

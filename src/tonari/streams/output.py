@@ -66,6 +66,15 @@ def check_unfinished(out: Path) -> None:
             raise FileExistsError(f"{path}: exists and {what}; remove it, or write to another file")
 
 
+def check_absent(out: Path, *, overwrite: bool) -> None:
+    """Raise FileExistsError if a file would be replaced that must not be."""
+    if not overwrite and out.exists():
+        raise FileExistsError(
+            f"{out}: exists already, and does not show which search it is of; name another file, or replace it with "
+            "overwrite=True (--force)"
+        )
+
+
 def _part_of(out: Path) -> Path:
     return Path(f"{os.path.realpath(out)}.part")  # a symbolic link is written through
 
@@ -88,6 +97,8 @@ class Output:
         All of them, if they can be read in any order.
     resume : bool
         Whether to resume an earlier run.
+    overwrite : bool
+        Whether the finished file may replace another.
 
     Attributes
     ----------
@@ -95,11 +106,13 @@ class Output:
         Queries whose neighbours are on the disk.
     """
 
-    def __init__(self, out: Path, search: dict[str, Any], total: int, k: int, queries: Any, *, resume: bool) -> None:
+    def __init__(
+        self, out: Path, search: dict[str, Any], total: int, k: int, queries: Any, *, resume: bool, overwrite: bool
+    ) -> None:
         self._part = _part_of(out)
         self._out = self._part.with_suffix("")
         self._journal = _journal_of(self._part)
-        self._total = total
+        self._total, self._overwrite = total, overwrite
         self._sample = Sample(total)
         self._file = GroundTruthPart(self._part, total, k)
         self.rows = 0
@@ -107,6 +120,7 @@ class Output:
             # A run that has renamed its file holds the lock until it has also removed its journal.
             if is_locked(self._out):
                 raise being_written(self._part)
+            check_absent(self._out, overwrite=overwrite)  # another run may have ended before the lock was taken
             self._before = self._begin(search, resume=resume)
             self.rows = self._before.rows
             if self.rows and queries is not None:
@@ -207,6 +221,7 @@ class Output:
         """Rename the file to its final name."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
+        check_absent(self._out, overwrite=self._overwrite)  # it may have appeared meanwhile
         os.replace(self._part, self._out)
         self._journal.unlink(missing_ok=True)
 

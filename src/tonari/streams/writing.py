@@ -13,12 +13,12 @@ from tonari.streams.searching import Searcher, answers, pace_of, progress_of
 
 
 def write_neighbors(
-    source: Source, index: Searcher, k: int, out: Path, *, resume: bool, progress: ProgressLike
+    source: Source, index: Searcher, k: int, out: Path, *, resume: bool, overwrite: bool, progress: ProgressLike
 ) -> None:
     """Write the k nearest points of every query while others are searched; see :func:`tonari.search_to_file`."""
     assert source.rows is not None
     search = search_facts(index, source.rows, k)
-    with Output(out, search, source.rows, k, source.array, resume=resume) as output:
+    with Output(out, search, source.rows, k, source.array, resume=resume, overwrite=overwrite) as output:
         _stream(source, index, k, output, progress)
         output.finish()
 

@@ -1,0 +1,74 @@
+"""Fields of a JSON object that a file holds, checked one by one: anybody can write one, with a right checksum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Test = Callable[[Any], bool]
+
+
+def whole(least: int, most: float = math.inf) -> Test:
+    """Return the test for whole numbers of a range.
+
+    >>> whole(1)(3), whole(1)(0), whole(1)(True), whole(1)(2.0)
+    (True, False, False, False)
+    """
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def real(least: float, most: float = math.inf) -> Test:
+    """Return the test for finite numbers of a range."""
+    return lambda value: type(value) in (int, float) and math.isfinite(value) and least <= value <= most
+
+
+def text(value: Any) -> bool:
+    """Whether a value is a string."""
+    return isinstance(value, str)
+
+
+def flag(value: Any) -> bool:
+    """Whether a value is true or false."""
+    return isinstance(value, bool)
+
+
+def one_of(*known: str) -> Test:
+    """Return the test for some words."""
+    return lambda value: isinstance(value, str) and value in known
+
+
+def none_or(test: Test) -> Test:
+    """Return the test for null, or what another test takes."""
+    return lambda value: value is None or test(value)
+
+
+def list_of(test: Test) -> Test:
+    """Return the test for lists."""
+    return lambda value: isinstance(value, list) and all(map(test, value))
+
+
+def check(
+    found: Any, fields: Mapping[str, Test], where: str = "", *, optional: Mapping[str, Test] | None = None
+) -> None:
+    """Raise ValueError for the first field that is missing, unknown, or not what its test takes.
+
+    Examples
+    --------
+    >>> from tonari.io.schema import check, whole
+    >>> check({"k": 0}, {"k": whole(1)}, "request")
+    Traceback (most recent call last):
+    ValueError: its request k is 0
+    """
+    before = f"{where} " if where else ""
+    if not isinstance(found, dict):
+        raise ValueError(f"its {where} is {found!r:.80}")
+    every = {**fields, **(optional or {})}
+    for name in fields:
+        if name not in found:
+            raise ValueError(f"it has no {before}{name}")
+    for name, value in found.items():
+        if name not in every:
+            raise ValueError(f"it has an unknown {before}{name!r:.80}")
+        if not every[name](value):
+            raise ValueError(f"its {before}{name} is {value!r:.80}")
