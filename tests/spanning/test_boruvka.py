@@ -70,7 +70,9 @@ class Asked:
         return found
 
 
-def grown(points: Any, min_samples: int, k: int, least: Any = None, memory: int | None = None) -> tuple[SpanningTree, Asked]:
+def grown(
+    points: Any, min_samples: int, k: int, least: Any = None, memory: int | None = None
+) -> tuple[SpanningTree, Asked]:
     """The tree by rounds over lists of k, and what was asked."""
     n, asked = len(points), Asked(points)
     lists = brute(points, points, min(k, n - 1), self_ids=np.arange(n))

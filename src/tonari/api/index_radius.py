@@ -12,6 +12,7 @@ from tonari.api.index_base import IndexBase
 from tonari.api.radius import hand_back
 from tonari.api.segment import Segment
 from tonari.api.state_filters import within_in
+from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -92,6 +93,7 @@ class RadiusIndex(IndexBase):
             counts = now.count(rows, limits, threads, self._brute, progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
+    @not_compiled
     def radius_chunks(
         self,
         queries: Any,

@@ -8,6 +8,7 @@ from typing import Any
 from tonari import inputs
 from tonari.api.index_base import IndexBase
 from tonari.api.state_filters import nearest_in
+from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
@@ -56,6 +57,7 @@ class SearchIndex(IndexBase):
             found = now.search(rows, k, threads, self._base, progress)
         return on_side_of(queries, self._finished(found))
 
+    @not_compiled
     def search_chunks(
         self,
         queries: Any,
