@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
 from tonari.api.radius import hand_back
 from tonari.api.segment import Segment
@@ -47,6 +48,7 @@ class RadiusIndex(IndexBase):
         Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
         """
         progress = inputs.check_progress(progress)
+        warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
