@@ -97,8 +97,8 @@ def search(
         "same" (default): a query may find points of its group alone. "other": of all groups but its own.
     differentiable : bool
         Let gradients flow from the distances to queries and points, torch tensors: once, by the definitions in
-        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none. Where rows require gradients and
-        this is False, a warning says so.
+        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none. Where this is
+        False and rows require gradients, a warning says so.
     device : str or list of str
         Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
