@@ -172,3 +172,42 @@ def test_a_metric_without_derivative_is_refused(monkeypatch: pytest.MonkeyPatch)
         tonari.knn_graph(torch.ones(3, 2), 1, metric="chi2", differentiable=True)
     with pytest.raises(TypeError, match="differentiable='yes': expected True or False"):
         tonari.search(torch.ones(3, 2), torch.ones(3, 2), 1, differentiable="yes")  # type: ignore[arg-type]
+
+
+def lookalikes(rows: Any) -> None:
+    from tonari.compat import pyg, pytorch3d
+
+    pyg.knn_graph(rows, 2)
+    pyg.radius_graph(rows, 0.3)
+    assert pytorch3d.knn_points(rows[None], rows[None], K=2).dists.requires_grad
+
+
+DROPPING: dict[str, Callable[[Any], Any]] = {
+    "search": lambda rows: tonari.search(rows, rows.detach(), 2),
+    "points": lambda rows: tonari.search(rows.detach(), rows, 2),
+    "graph": lambda rows: tonari.knn_graph(rows, 2),
+    "batch": lambda rows: tonari.knn_graph(rows, 2, batch=np.arange(len(rows)) % 2),
+    "radius": lambda rows: tonari.radius_search(rows, rows, 0.3),
+    "radius graph": lambda rows: tonari.radius_graph(rows, 0.3),
+    "weights": lambda rows: tonari.search(rows, rows, 2, weights=[1, 2, 3, 4, 5]),
+    "index": lambda rows: tonari.Index(rows.detach()).search(rows, 2),
+    "index radius": lambda rows: tonari.Index(rows.detach()).radius_search(rows, 0.3),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("verb", DROPPING)
+def test_a_gradient_that_is_dropped_is_told(verb: str, device: str) -> None:
+    name = "queries" if verb not in ("points", "graph", "batch", "radius graph") else "(queries|points)"
+    with pytest.warns(UserWarning, match=rf"{name}: requires gradients.*differentiable=True") as told:
+        DROPPING[verb](_rows(30, seed=0, device=device))
+    assert [each.filename for each in told] == [__file__]
+
+
+@everywhere
+@pytest.mark.parametrize("verb", DROPPING)
+def test_nothing_is_told_where_no_gradient_is_recorded(verb: str, device: str) -> None:
+    with torch.no_grad():
+        DROPPING[verb](_rows(30, seed=0, device=device))
+    DROPPING[verb](_rows(30, seed=0, device=device).detach())
+    lookalikes(_rows(30, 3, seed=0, device=device))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tonari
 from tests.helpers.devices import needs_torch
 from tonari.core.errors import Unsupported
 from tonari.metrics import changed, get_metric
@@ -183,3 +185,17 @@ def test_plans_of_minkowski_name_the_sum_of_powers(p: float) -> None:
 def test_plans_and_other_verbs_name_the_way_out() -> None:
     with pytest.raises(Unsupported, match="pass the unit vectors as float64 rows, with metric='euclidean'"):
         make_problem(10, 10, 2, 3, dtype="float32", metric="haversine")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+def test_narrow_angles_are_told(dtype: str) -> None:
+    rows = np.array([[0.0, 1.0], [1.0, 3.0]]).astype(dtype)
+    for ask in (
+        lambda: tonari.search(rows, rows, 1, metric="haversine"),
+        lambda: tonari.Index(rows, metric="haversine"),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ask()
+        assert bool(told) == (dtype in ("float16", "float32"))
+        assert all(each.filename == __file__ and "pass float64 angles" in str(each.message) for each in told)

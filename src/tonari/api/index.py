@@ -18,6 +18,7 @@ from tonari.api.index_radius import RadiusIndex
 from tonari.api.index_search import SearchIndex
 from tonari.api.part import Part
 from tonari.api.state import Kind, State
+from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
@@ -166,6 +167,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         """Bytes beyond the points that a search may use, as asked for."""
         return self._memory
 
+    @not_compiled
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the points, their ids, the chosen method and what was asked for to a file, in full or not at all.
 

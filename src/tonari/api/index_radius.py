@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari import inputs
+from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
 from tonari.api.radius import hand_back
 from tonari.api.segment import Segment
 from tonari.api.state_filters import count_in, within_in
+from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -44,6 +46,7 @@ class RadiusIndex(IndexBase):
         Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
         """
         progress = inputs.check_progress(progress)
+        warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
@@ -90,6 +93,7 @@ class RadiusIndex(IndexBase):
             counts = now.count(rows, limits, threads, self._brute, progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
+    @not_compiled
     def radius_chunks(
         self,
         queries: Any,

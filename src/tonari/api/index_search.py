@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari import inputs
+from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
 from tonari.api.state_filters import nearest_in
+from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
@@ -38,6 +40,7 @@ class SearchIndex(IndexBase):
         `where`, `exclude` and `point_groups` say of points, they say of ids: a mask has an entry for each id given so
         far (:attr:`next_id`), as `point_groups` has. Those of removed points are not read.
         """
+        warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
         now, filtered = self._state, not (where is exclude is query_groups is point_groups is groups is None)
         if now.only is not None and not filtered and self._change is None:
@@ -56,6 +59,7 @@ class SearchIndex(IndexBase):
             found = now.search(rows, k, threads, self._base, progress)
         return on_side_of(queries, self._finished(found))
 
+    @not_compiled
     def search_chunks(
         self,
         queries: Any,

@@ -71,7 +71,8 @@ def search(
         one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
         "minkowski:p" with p = 0.5, 1.5, 3 or 4: float64 distances sum(abs(q - x)**p)**(1/p); p = 1, 2 and inf are "l1",
         "euclidean" and "linf". "power:p", of the same four: the sum without the root.
-        "haversine": rows are (latitude, longitude) in radians, distances float64 angles on the sphere.
+        "haversine": rows are (latitude, longitude) in radians, distances float64 angles on the sphere. Pass float64
+        rows: angles rounded to float32 are off by up to 0.05 arcseconds in a coordinate, and a warning says so.
         Of rows of bits: "hamming", the number of bits that differ (as FAISS and cuVS; SciPy and scikit-learn divide it
         by the number of bits), and "jaccard", 1 - abs(q & x) / abs(q | x), 0 if no bit is set.
     weights : array of shape (d,), optional
@@ -97,7 +98,8 @@ def search(
         "same" (default): a query may find points of its group alone. "other": of all groups but its own.
     differentiable : bool
         Let gradients flow from the distances to queries and points, torch tensors: once, by the definitions in
-        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none.
+        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none. Where this is
+        False and rows require gradients, a warning says so.
     device : str or list of str
         Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from tonari import inputs
 from tonari.api import searching
 from tonari.compat.arguments import numbers_of
+from tonari.core.compiling import not_compiled
 from tonari.core.errors import Unsupported
 
 __all__ = ["KNN", "knn_gather", "knn_points"]
@@ -53,6 +54,7 @@ class KNN(NamedTuple):
     knn: Any
 
 
+@not_compiled
 def knn_points(
     p1: Any,
     p2: Any,
@@ -129,6 +131,7 @@ def knn_points(
     return KNN(dists, idx, knn_gather(p2, idx, lengths2) if with_rows else None)
 
 
+@not_compiled
 def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
     """Gather rows by the numbers that :func:`knn_points` returns.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from tonari.core._native import DefaultFloats, has_default_floats
+from tonari.core.compiling import not_compiled
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,12 +21,15 @@ R = TypeVar("R")
 def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function to run in the default floating-point environment and to restore the thread's own afterwards.
 
+    torch.compile leaves it alone (:mod:`tonari.core.compiling`).
+
     Threads that the function starts begin in the default environment or in the system's, which is the same.
 
     >>> in_default_floats(round)(2.5)
     2
     """
 
+    @not_compiled
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         if has_default_floats():

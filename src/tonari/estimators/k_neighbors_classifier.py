@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tonari.estimators.searching import Searching
 from tonari.estimators.settings import check_weights
-from tonari.estimators.votes import Values, shares, weights_of
+from tonari.estimators.votes import Values, shares, weights_of, winners
+from tonari.inputs import parse_memory
 
 
 class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
@@ -113,8 +115,8 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
         X : array of shape (n_queries, n_features), or None
             None: the fitted rows, each judged by the others.
         """
-        found = self._shares(X)
-        chosen = [classes[each.argmax(axis=1)] for classes, each in zip(self._classes, found, strict=True)]
+        voted = self._voted(X, winners)
+        chosen = [classes[each] for classes, each in zip(self._classes, voted, strict=True)]
         return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
 
     def predict_proba(self, X: Any) -> Any:
@@ -130,7 +132,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
         float64 of shape (n_queries, n_classes), or a list of such arrays if there are several outputs
             In the order of ``classes_``.
         """
-        found = self._shares(X)
+        found = self._voted(X, shares)
         return found if self.outputs_2d_ else found[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -142,12 +144,12 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
 
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
-    def _shares(self, X: Any) -> list[Values]:
-        """The shares of the classes of each output."""
+    def _voted(self, X: Any, count: Callable[..., Values]) -> list[Values]:
+        """What a function makes of the votes for each output."""
         found = self._lists(X, None)
-        weights = weights_of(found, check_weights(self.weights))
+        weights, memory = weights_of(found, check_weights(self.weights)), parse_memory(self.memory)
         return [
-            shares(labels[found.indices], weights, len(classes))
+            count(labels, found, weights, len(classes), memory)
             for labels, classes in zip(self._labels, self._classes, strict=True)
         ]
 

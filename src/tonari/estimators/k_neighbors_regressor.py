@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from tonari.estimators.searching import Searching
 from tonari.estimators.settings import check_weights
 from tonari.estimators.votes import Values, means, weights_of
+from tonari.inputs import parse_memory
 
 
 class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Searching):
@@ -84,5 +85,5 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Searching):
         """
         found = self._lists(X, None)
         weights = weights_of(found, check_weights(self.weights))
-        values = means(self._y.reshape(len(self._y), -1)[found.indices], weights)
+        values = means(self._y.reshape(len(self._y), -1), found, weights, parse_memory(self.memory))
         return values if self._y.ndim == 2 else values[:, 0]

@@ -8,6 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors
+from tonari.core.slices import cut
+
+_ENTRIES = 1 << 18  # labels, sums of classes or values that are held at a time, at most
+_ENTRY_BYTES = 64  # of such an entry, with what is computed from it
+_FEW = 8  # classes per neighbour: the sums of all of them take less time than sorting the labels
 
 Values = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -45,28 +50,102 @@ def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
     return given
 
 
-def shares(labels: Values, weights: Float64 | None, classes: int) -> Float64:
+def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Values:
+    """Return the class with most votes among the neighbours of each row, the smallest of several: shape (m,).
+
+    Parameters
+    ----------
+    labels : integer array of shape (n,)
+        The class of each fitted row, 0 to classes - 1.
+    found : Neighbors of shape (m, k)
+    weights : float64 of shape (m, k), optional
+    classes : int
+    memory : int, optional
+        Bytes for the rows that are counted at a time.
+
+    Examples
+    --------
+    >>> found = Neighbors(np.zeros((2, 4)), np.array([[0, 1, 2, 3], [3, 0, 0, 1]]))
+    >>> winners(np.array([7, 5, 7, 5]), found, None, 10_000, None).tolist()
+    [5, 5]
+    """
+    m, k = found.indices.shape
+    won = np.empty(m, np.intp)
+    few = classes <= _FEW * k or (weights is not None and not (weights >= 0).all())
+    for part in cut(m, _rows_at_once(classes if few else k, memory)):
+        votes, own = labels[found.indices[part]], None if weights is None else weights[part]
+        if not few:
+            won[part] = _most(votes, own)
+        elif own is None or (own >= 0).all():
+            won[part] = _sums(votes, own, classes).argmax(axis=1)
+        else:  # shares of weights below 0 may have another order than their sums
+            won[part] = _shares(votes, own, classes).argmax(axis=1)
+    return won
+
+
+def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Float64:
     """Return the share of each class among the neighbours of each row: float64 of shape (m, classes).
 
-    >>> shares(np.array([[0, 2, 2, 2]]), None, 3).tolist()
+    For the parameters see :func:`winners`; the result is not part of `memory`.
+
+    >>> found = Neighbors(np.zeros((1, 4)), np.array([[0, 1, 2, 3]]))
+    >>> shares(np.array([0, 2, 2, 2]), found, None, 3, None).tolist()
     [[0.25, 0.0, 0.75]]
     """
-    m, k = labels.shape
+    made = np.empty((len(found.indices), classes))
+    for part in cut(len(made), _rows_at_once(classes, memory)):
+        made[part] = _shares(labels[found.indices[part]], None if weights is None else weights[part], classes)
+    return made
+
+
+def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int | None) -> Float64:
+    """Return the mean of the values, of shape (n, outputs), of each row's neighbours: float64 of shape (m, outputs).
+
+    >>> found = Neighbors(np.zeros((1, 2)), np.array([[1, 0]]))
+    >>> means(np.array([[4.0], [1.0]]), found, np.array([[2.0, 1.0]]), None).tolist()
+    [[2.0]]
+    """
+    m, k = found.indices.shape
+    made = np.empty((m, values.shape[1]))
+    for part in cut(m, _rows_at_once(k * values.shape[1], memory)):
+        near = values[found.indices[part]]
+        if weights is None:
+            made[part] = near.mean(axis=1, dtype=np.float64)
+        else:
+            made[part] = np.einsum("mko,mk->mo", near, weights[part]) / weights[part].sum(axis=1)[:, None]
+    return made
+
+
+def _rows_at_once(width: int, memory: int | None) -> int:
+    """Return how many rows of so many entries are held at a time."""
+    entries = _ENTRIES if memory is None else min(_ENTRIES, memory // _ENTRY_BYTES)
+    return max(1, entries // width)
+
+
+def _sums(labels: Values, weights: Float64 | None, classes: int) -> Values:
+    """Return the votes for each class, of shape (m, classes)."""
+    m = len(labels)
     cells = (labels + np.arange(0, m * classes, classes)[:, None]).ravel()
-    sums = np.bincount(cells, None if weights is None else weights.ravel(), minlength=m * classes)
-    votes: Float64 = sums.reshape(m, classes).astype(np.float64)
-    votes /= k if weights is None else votes.sum(axis=1, keepdims=True)
+    sums: Values = np.bincount(cells, None if weights is None else weights.ravel(), minlength=m * classes)
+    return sums.reshape(m, classes)
+
+
+def _shares(labels: Values, weights: Float64 | None, classes: int) -> Float64:
+    votes: Float64 = _sums(labels, weights, classes).astype(np.float64)
+    votes /= labels.shape[1] if weights is None else votes.sum(axis=1, keepdims=True)
     return votes
 
 
-def means(values: Values, weights: Float64 | None) -> Float64:
-    """Return the mean of the neighbours' values, of shape (m, k, outputs), as float64 of shape (m, outputs).
-
-    >>> means(np.array([[[1.0], [4.0]]]), np.array([[2.0, 1.0]])).tolist()
-    [[2.0]]
-    """
-    if weights is None:
-        found: Float64 = values.mean(axis=1, dtype=np.float64)
-    else:
-        found = np.einsum("mko,mk->mo", values, weights) / weights.sum(axis=1)[:, None]
-    return found
+def _most(labels: Values, weights: Float64 | None) -> Values:
+    """Return the label with most votes in each row, the smallest of several: equal labels are adjacent once sorted."""
+    order = np.argsort(labels, axis=1, kind="stable")  # votes are added in the order of neighbours, as by _sums
+    ordered = np.take_along_axis(labels, order, axis=1)
+    begins = np.ones(labels.shape, bool)
+    begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    runs = np.cumsum(begins).reshape(labels.shape) - 1
+    votes = None if weights is None else np.take_along_axis(weights, order, axis=1).ravel()
+    sums, named, first = np.bincount(runs.ravel(), votes), ordered[begins], runs[:, 0]
+    most = np.maximum.reduceat(sums, first)
+    lost = sums < np.repeat(most, begins.sum(axis=1))
+    won: Values = np.minimum.reduceat(np.where(lost, named.max(), named), first)
+    return won

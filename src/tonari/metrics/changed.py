@@ -16,6 +16,7 @@ float64 values. ``finish`` ascends, so that it keeps this order.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.callers import callers_level
 from tonari.core.errors import Unsupported
 from tonari.core.slices import cut
 from tonari.metrics import get_metric
@@ -229,9 +231,16 @@ def _unit_rows(rows: Any, name: str) -> Any:
             f"{name}: has {rows.shape[1]} columns, but metric='haversine' compares (latitude, longitude) in radians; "
             "pass an array of shape (n, 2)"
         )
+    dtype = inputs.name_of_dtype(rows)
+    if "float" in dtype and dtype != "float64":
+        warnings.warn(
+            f"{name}: angles in {dtype}, of which metric='haversine' returns float64 distances that are exact for the "
+            "rounded angles only: float32 is off by up to 0.05 arcseconds in a coordinate; pass float64 angles",
+            stacklevel=callers_level(),
+        )
     held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
     latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
-    most = float(np.float32(np.pi / 2)) if inputs.name_of_dtype(rows) == "float32" else np.pi / 2  # rounded up
+    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2  # rounded up
     _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
     _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
     made = np.empty((len(latitude), 3))

@@ -11,6 +11,7 @@ from tonari import inputs
 from tonari.api.index import Index
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, metric_of, padded, rows_of
+from tonari.core.compiling import not_compiled
 from tonari.metrics import METRICS
 
 
@@ -45,6 +46,7 @@ class IndexFlat:
 
     is_trained = True
 
+    @not_compiled
     def __init__(self, d: int, metric: int = METRIC_L2) -> None:
         self.d = inputs.check_count(d, "d")
         self._metric = metric_of(metric)
@@ -55,16 +57,19 @@ class IndexFlat:
     def __len__(self) -> int:
         return self.ntotal
 
+    @not_compiled
     def reset(self) -> None:
         """Remove all rows."""
         self.ntotal = 0
         self._parts: list[npt.NDArray[np.float32]] = []
         self._index: Index | None = None
 
+    @not_compiled
     def train(self, x: Any) -> None:
         """Check the rows; a flat index learns nothing of them."""
         rows_of(x, "x", width=self.d)
 
+    @not_compiled
     def add(self, x: Any) -> None:
         """Append rows, of shape (n, d). They are copied."""
         rows = rows_of(x, "x", width=self.d)
@@ -84,6 +89,7 @@ class IndexFlat:
             self._index = Index(self._all(), metric=self._metric)
         return self._index
 
+    @not_compiled
     def search(self, x: Any, k: int, *, params: None = None) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Find the k nearest rows for each row of x, of shape (n, d): D and I as those of :func:`knn`."""
         no_params(params)
@@ -92,6 +98,7 @@ class IndexFlat:
             return filled(len(queries), k, self._metric)
         return padded(self._prepared().search(queries, min(k, self.ntotal)), k, self._metric)
 
+    @not_compiled
     def range_search(
         self, x: Any, thresh: float, *, params: None = None
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -124,6 +131,7 @@ class IndexFlat:
         found = self._prepared().radius_search(queries, **within, closed=False)
         return found.indptr.astype(np.uint64), found.distances, found.indices.astype(np.int64)
 
+    @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
         """Return a row, of shape (d,)."""
         at = inputs.check_count(key, "key", least=0)
@@ -132,6 +140,7 @@ class IndexFlat:
         row: npt.NDArray[np.float32] = self._all()[at].copy()
         return row
 
+    @not_compiled
     def reconstruct_n(self, n0: int = 0, ni: int = -1) -> npt.NDArray[np.float32]:
         """Return `ni` rows from row `n0` on, or all from there (-1)."""
         begin, count = inputs.check_count(n0, "n0", least=0), inputs.check_count(ni, "ni", least=-1)
@@ -144,6 +153,7 @@ class IndexFlat:
 class IndexFlatL2(IndexFlat):
     """:class:`IndexFlat` with squared Euclidean distances."""
 
+    @not_compiled
     def __init__(self, d: int) -> None:
         super().__init__(d, METRIC_L2)
 
@@ -151,6 +161,7 @@ class IndexFlatL2(IndexFlat):
 class IndexFlatIP(IndexFlat):
     """:class:`IndexFlat` with inner products."""
 
+    @not_compiled
     def __init__(self, d: int) -> None:
         super().__init__(d, METRIC_INNER_PRODUCT)
 

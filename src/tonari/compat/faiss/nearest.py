@@ -11,8 +11,10 @@ from tonari import inputs
 from tonari.api.searching import search
 from tonari.compat.arguments import leave_out
 from tonari.compat.faiss.arguments import METRIC_L2, filled, metric_of, padded, rows_of
+from tonari.core.compiling import not_compiled
 
 
+@not_compiled
 def knn(
     xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0.0
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:

@@ -10,8 +10,10 @@ from tonari import inputs
 from tonari.api import graphs, searching
 from tonari.compat.pyg.arguments import both_of, check_flow, clouds_of, groups_of, options_of, rows_of
 from tonari.compat.pyg.edges import edges_of, flowing, no_edges
+from tonari.core.compiling import not_compiled
 
 
+@not_compiled
 def knn(
     x: Any,
     y: Any,
@@ -57,6 +59,7 @@ def knn(
     return edges_of(found.indices)
 
 
+@not_compiled
 def knn_graph(
     x: Any,
     k: int,
@@ -102,6 +105,7 @@ def knn_graph(
     return flowing(edges_of(found.indices), flow)
 
 
+@not_compiled
 def nearest(x: Any, y: Any, batch_x: Any = None, batch_y: Any = None) -> Any:
     """Find the nearest point of y for each point of x.
 

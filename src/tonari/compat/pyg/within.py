@@ -8,8 +8,10 @@ from tonari import inputs
 from tonari.api import radius as verbs
 from tonari.compat.pyg.arguments import both_of, check_flow, clouds_of, groups_of, options_of, rows_of, within_of
 from tonari.compat.pyg.edges import edges_of_lists, flowing, no_edges
+from tonari.core.compiling import not_compiled
 
 
+@not_compiled
 def radius(
     x: Any,
     y: Any,
@@ -50,6 +52,7 @@ def radius(
     return edges_of_lists(verbs.radius_search(queries, points, **within, **groups, **options))
 
 
+@not_compiled
 def radius_graph(
     x: Any,
     r: float,

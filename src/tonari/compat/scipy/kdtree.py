@@ -13,6 +13,7 @@ from tonari.api.index import Index
 from tonari.compat.arguments import leave_out, number_of, threads_of
 from tonari.compat.scipy.arguments import float64_rows, metric_of, queries_of, radii_of, ranks_of
 from tonari.compat.scipy.two_trees import TwoTrees, lists_of
+from tonari.core.compiling import not_compiled
 
 
 class KDTree(TwoTrees):
@@ -51,6 +52,7 @@ class KDTree(TwoTrees):
     [0, 1, 2]
     """
 
+    @not_compiled
     def __init__(
         self,
         data: Any,
@@ -77,6 +79,7 @@ class KDTree(TwoTrees):
             self._indexes[metric] = Index(self.data, metric=metric)
         return self._indexes[metric]
 
+    @not_compiled
     def query(
         self,
         x: Any,
@@ -129,6 +132,7 @@ class KDTree(TwoTrees):
         d, i = (part[:, ranks - 1].reshape(shape) for part in (distances, indices))
         return (d, i) if shape else (float(d), np.intp(i))
 
+    @not_compiled
     def query_ball_point(
         self,
         x: Any,

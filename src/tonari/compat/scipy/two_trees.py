@@ -14,6 +14,7 @@ from tonari.api.index import Index
 from tonari.api.pairing import pairs
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.scipy.arguments import metric_of, radii_of
+from tonari.core.compiling import not_compiled
 from tonari.core.pairs import Pairs
 from tonari.core.radius_neighbors import RadiusNeighbors
 
@@ -40,6 +41,7 @@ class TwoTrees(ABC):
             raise ValueError(f"other: its points have {other.m} coordinates, expected {self.m} as here")
         return other
 
+    @not_compiled
     def query_ball_tree(self, other: Any, r: float, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all points of another tree within a distance of each point of this one.
 
@@ -59,6 +61,7 @@ class TwoTrees(ABC):
         metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
         return lists_of(self._other(other)._index(metric).radius_search(self.data, radius), ascending=True)
 
+    @not_compiled
     def query_pairs(self, r: float, p: float = 2.0, eps: float = 0.0, output_type: str = "set") -> Any:
         """Find all pairs of points within a distance of each other.
 
@@ -82,6 +85,7 @@ class TwoTrees(ABC):
         both = np.stack([found.left, found.right], axis=1).astype(np.intp)
         return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
 
+    @not_compiled
     def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: None = None, cumulative: bool = True) -> Any:
         """Count pairs of a point of this tree and one of another, by their distance.
 
@@ -113,6 +117,7 @@ class TwoTrees(ABC):
             counts = np.diff(counts, prepend=0)
         return counts if np.ndim(r) else int(counts[0])
 
+    @not_compiled
     def sparse_distance_matrix(
         self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
     ) -> Any:

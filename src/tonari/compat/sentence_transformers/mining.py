@@ -9,8 +9,10 @@ import numpy as np
 from tonari import inputs
 from tonari.api import graphs
 from tonari.compat.sentence_transformers.arguments import embeddings_of, score_of
+from tonari.core.compiling import not_compiled
 
 
+@not_compiled
 def paraphrase_mining_embeddings(
     embeddings: Any,
     query_chunk_size: int = 5000,

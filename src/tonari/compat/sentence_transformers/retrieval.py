@@ -7,8 +7,10 @@ from typing import Any
 from tonari import inputs
 from tonari.api import searching
 from tonari.compat.sentence_transformers.arguments import beside, embeddings_of, score_of
+from tonari.core.compiling import not_compiled
 
 
+@not_compiled
 def semantic_search(
     query_embeddings: Any,
     corpus_embeddings: Any,

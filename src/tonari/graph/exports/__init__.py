@@ -10,7 +10,7 @@ csr.py             scipy.sparse.csr_matrix
 weights.py         how much alike the ends of each edge are, as such a matrix
 umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points, searcher.py what
                    that needs of an index
-opentsne.py        openTSNE's knn_index
+opentsne.py        openTSNE's knn_index; opentsne_index.py also searches for new points
 sklearn.py         metric="precomputed"
 scanpy.py          obsp and uns of an AnnData
 hdbscan.py         core distances, mutual reachability, hdbscan and fast_hdbscan

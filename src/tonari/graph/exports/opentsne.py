@@ -9,10 +9,11 @@ import numpy as np
 
 from tonari.core.neighbors import Neighbors
 from tonari.graph.exports.common import refuse_missing, refuse_similarities, refuse_squares, with_self
+from tonari.graph.exports.searcher import Searcher, searcher_of
 from tonari.graph.lists import Lists
 
 
-def to_opentsne(lists: Lists, perplexity: Any) -> Any:
+def to_opentsne(lists: Lists, perplexity: Any, index: Searcher | None = None) -> Any:
     """Export lists; see :meth:`tonari.KNNGraph.to_opentsne`."""
     try:
         from openTSNE.nearest_neighbors import PrecomputedNeighbors
@@ -31,4 +32,8 @@ def to_opentsne(lists: Lists, perplexity: Any) -> Any:
         )
     found = Neighbors(np.ascontiguousarray(distances[:, :wanted]), np.ascontiguousarray(indices[:, :wanted]))
     refuse_missing(found, "openTSNE")  # it would end the process
-    return PrecomputedNeighbors(found.indices, found.distances)
+    if index is None:
+        return PrecomputedNeighbors(found.indices, found.distances)
+    from tonari.graph.exports.opentsne_index import OpenTsneIndex
+
+    return OpenTsneIndex(found, searcher_of(lists, index))

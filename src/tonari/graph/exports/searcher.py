@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Protocol
 
 from tonari.core.neighbors import Neighbors
+from tonari.graph.lists import Lists
 
 
 class Searcher(Protocol):
@@ -23,3 +25,19 @@ class Searcher(Protocol):
 
     def search(self, queries: Any, k: int) -> Neighbors:
         """Find the k nearest points of every query."""
+
+
+def searcher_of(lists: Lists, index: Searcher) -> Searcher:
+    """Return an index as it is now, later rows of which are not of the graph; ValueError if it is not of the graph."""
+    if index.weights != lists.weights:
+        raise ValueError(
+            "index has other weights than the graph: make it with those of the graph, weights=graph.weights"
+        )
+    if index.n != lists.n or index.metric != lists.metric:
+        raise ValueError(
+            f"index has {index.n} points and metric {index.metric!r}, the graph {lists.n} and {lists.metric!r}: pass "
+            f"tonari.Index(points, metric={lists.metric!r}) of the graph's points"
+        )
+    if not index.ids_are_rows:
+        raise ValueError("index: it was changed, and its ids are no rows of the graph; pass tonari.Index(index.points)")
+    return copy.copy(index)

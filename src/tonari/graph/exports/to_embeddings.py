@@ -66,7 +66,7 @@ class ToEmbeddings:
         """
         return umap.to_umap(self.lists, index, n_neighbors)
 
-    def to_opentsne(self, perplexity: float = 30) -> Any:
+    def to_opentsne(self, perplexity: float = 30, index: Any = None) -> Any:
         """Export the graph as the ``knn_index`` of openTSNE.
 
         ``PerplexityBasedNN(knn_index=graph.to_opentsne(30), perplexity=30)`` makes the affinities for
@@ -76,6 +76,9 @@ class ToEmbeddings:
         ----------
         perplexity : float
             That of the affinities; the largest, for those with several.
+        index : tonari.Index, optional
+            Of the graph's points, with its metric. With it ``embedding.transform`` embeds new points, by their exact
+            neighbours; without it openTSNE raises RuntimeError there.
 
         Returns
         -------
@@ -87,11 +90,11 @@ class ToEmbeddings:
         ------
         ValueError
             The graph has fewer neighbours than that, missing ones (openTSNE would end the process), squared distances
-            or similarities.
+            or similarities; or index is not of as many points or of another metric.
         ImportError
             openTSNE is not installed.
         """
-        return opentsne.to_opentsne(self.lists, perplexity)
+        return opentsne.to_opentsne(self.lists, perplexity, index)
 
     def to_sklearn(self, *, eps: float | None = None) -> scipy.sparse.csr_matrix:
         """Export the graph for scikit-learn's estimators with ``metric="precomputed"``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from tonari import inputs
 from tonari.core.neighbors import index_dtype
 from tonari.graph.exports.common import refuse_similarities, refuse_squares, with_self
-from tonari.graph.exports.searcher import Searcher
+from tonari.graph.exports.searcher import Searcher, searcher_of
 from tonari.graph.lists import Lists
 
 
@@ -35,19 +34,9 @@ def to_umap(lists: Lists, index: Searcher | None, n_neighbors: int | None) -> tu
 
 def _searching(lists: Lists, index: Searcher) -> Any:
     """The object by which UMAP finds the neighbours of new points."""
-    if index.weights != lists.weights:
-        raise ValueError(
-            "index has other weights than the graph: make it with those of the graph, weights=graph.weights"
-        )
-    if index.n != lists.n or index.metric != lists.metric:
-        raise ValueError(
-            f"index has {index.n} points and metric {index.metric!r}, the graph {lists.n} and {lists.metric!r}: pass "
-            f"tonari.Index(points, metric={lists.metric!r}) of the graph's points"
-        )
-    if not index.ids_are_rows:
-        raise ValueError("index: it was changed, and its ids are no rows of the graph; pass tonari.Index(index.points)")
+    searcher = searcher_of(lists, index)
     if importlib.util.find_spec("pynndescent") is None:
         raise ImportError("to_umap(index) needs pynndescent, as umap-learn does: pip install umap-learn")
     from tonari.graph.exports.umap_index import UmapIndex
 
-    return UmapIndex(copy.copy(index))  # as it is now: rows that are added later are not of the graph
+    return UmapIndex(searcher)

@@ -1,0 +1,62 @@
+"""torch.compile: public functions are calls that it leaves alone.
+
+Dynamo would trace a model through them into NumPy and native code. An attribute of a function, which it reads as it
+traces the caller, ends the graph at the call; the function then runs with Dynamo switched off, for all that it calls,
+and the graph goes on with the results. Neither needs torch, which need not be there.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function to run as it is in a model that is compiled, too.
+
+    >>> not_compiled(abs)(-2)
+    2
+    """
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "torch._dynamo" not in sys.modules:  # nothing is compiled then
+            return function(*args, **kwargs)
+        found: R = _run(function, args, kwargs)
+        return found
+
+    _mark(called)
+    return called
+
+
+def _mark(function: Any) -> None:
+    """End graphs at calls of a function: what torch.compiler.disable sets."""
+    function._torchdynamo_disable = True
+
+
+def _run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function with Dynamo switched off."""
+    quiet = _QUIET.get(function)
+    if quiet is None:
+        _QUIET[function] = quiet = _switched_off(function)
+    return quiet(*args, **kwargs)
+
+
+def _switched_off(function: Callable[..., Any]) -> Callable[..., Any]:
+    import torch
+    from torch._dynamo.decorators import skip
+
+    for frame in (not_compiled(function), _run):  # all wrappers have the code of the first
+        skip(frame)
+    quiet: Callable[..., Any] = torch.compiler.disable(function)
+    return quiet
+
+
+_QUIET: dict[Callable[..., Any], Callable[..., Any]] = {}  # functions with Dynamo switched off
+_mark(_run)
+_mark(_switched_off)
