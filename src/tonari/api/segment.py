@@ -48,6 +48,8 @@ class Segment:
         The method that an earlier choice took, and the k of its plan: the points are packed by that.
     given : checked rows of shape (n, any), optional
         What `points` were made from; the points themselves if nothing else.
+    source : array, optional
+        The caller's array that `given` was made from.
     overrides : dict, optional
         Fields to set in every plan of the method, which is then not "auto".
     """
@@ -65,10 +67,12 @@ class Segment:
         progress: ProgressLike = False,
         chosen: tuple[str, int] | None = None,
         given: Any = None,
+        source: Any = None,
         overrides: dict[str, Any] | None = None,
     ) -> None:
         self.points, self.n = points, len(points)
         self.given = points if given is None else given
+        self.unchanged = inputs.Unchanged(self.given, source) if inputs.can_change(self.given) else None
         self._place, self._metric, self._asked = place, metric, asked
         self._threads, self.memory, self._overrides = threads, memory, overrides or {}
         budget = self.budget(taken)

@@ -44,8 +44,8 @@ class NearestNeighbors(Searching):
 
     Notes
     -----
-    The fitted rows are kept, not copied: they must not change. float64, float32, float16, uint8 and int8 are searched
-    as they are, others as float64.
+    The fitted rows are kept, not copied: they must not change, and a search may raise RuntimeError if they have.
+    float64, float32, float16, uint8 and int8 are searched as they are, others as float64.
 
     Examples
     --------
