@@ -311,7 +311,8 @@ def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -
         search = answer(asked.queries, asked.points, decision, asked.progress, self_join=self_join)
         return search_within(search, asked.limits, asked.metric)
     decision = asked.decide()
-    return find_within(asked.queries, decision, asked.limits, most=most, self_join=self_join, progress=asked.progress)
+    given: dict[str, Any] = {"most": most, "self_join": self_join, "progress": asked.progress}
+    return find_within(asked.queries, asked.points, decision, asked.limits, **given)
 
 
 def _count(asked: Asked, rules: Rules) -> Any:

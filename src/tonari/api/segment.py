@@ -149,7 +149,7 @@ class Segment:
             decision = self._decide_once(rows, min(most or 1, self.n), threads, progress, taken, around)
             return search_within(answer(rows, self.points, decision, progress), limits, self._metric)
         decision = self._decide_once(rows, 1, threads, progress, taken)
-        return find_within(rows, decision, limits, most=most, progress=progress)
+        return find_within(rows, self.points, decision, limits, most=most, progress=progress)
 
     def count(
         self, rows: Any, limits: npt.NDArray[Any], threads: int | None, progress: ProgressLike, *, taken: int = 0
@@ -167,7 +167,7 @@ class Segment:
 
         def within(rows: Any, limits: Any, progress: ProgressLike) -> RadiusNeighbors:
             decision = self._decide_once(rows, 1, threads, progress, taken)
-            return find_within(rows, decision, limits, most=None, progress=progress)
+            return find_within(rows, self.points, decision, limits, most=None, progress=progress)
 
         options: dict[str, Any] = {"method": self.method, "threads": threads, "memory": self.budget(taken)}
         held: dict[str, Any] = {"held_nearest": nearest, "held_within": within}

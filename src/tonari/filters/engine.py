@@ -26,6 +26,7 @@ from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
 from tonari.methods.registry import by_force, search_method
+from tonari.methods.value_range import check_range
 from tonari.metrics import get_metric
 
 # Seconds of a byte of rows that are gathered, about: in host memory, and where tensors are.
@@ -86,7 +87,7 @@ class Engine:
         given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
         problem = problem_of(self.place, self.points, queries, 1, self.metric, **given)
         decision = decide_within(problem, self.points, queries, limits, self.method, progress=progress)
-        return find_within(queries, decision, limits, most=None, progress=progress)
+        return find_within(queries, self.points, decision, limits, most=None, progress=progress)
 
     def among(self, ids: Any) -> Engine:
         """Return the engine of a copy of some of the points, which counts as memory of the call."""
@@ -153,9 +154,12 @@ class Engine:
         method = search_method(by_force(self.metric), self.place.device)
         if not self.place.devices:
             given: dict[str, Any] = {"threads": self.threads, "found": found}
-            return method.search_listed(queries, self.points, k, self.metric, **lists, **given)
+            here: Neighbors = method.search_listed(queries, self.points, k, self.metric, **lists, **given)
+            check_range(here.distances, here.indices, None, queries, self.points, self.metric)
+            return here
         there = self.place.there(queries), self.place.there(self.points)
         near = Neighbors(*on_host(method.search_listed(*there, k, self.metric, **lists)))
+        check_range(near.distances, near.indices, None, queries, self.points, self.metric)
         if found is None:
             return near
         for mine, new in zip(found, near, strict=True):
