@@ -85,7 +85,11 @@ def test_lists_of_floats() -> None:
 @pytest.mark.parametrize(
     ("x", "error", "message"),
     [
-        ([[1, 2], [3, 4]], TypeError, r"points: int64 is not supported, only float32, .*try .astype\(numpy.float32\)"),
+        (
+            [[1, 2], [3, 4]],
+            TypeError,
+            r"points: int64 is not supported, only float32, .*try numpy.asarray\(x, dtype=numpy.float32\)",
+        ),
         (np.zeros((2, 2), np.uint16), TypeError, "uint16 is not supported"),
         (np.zeros((2, 2), bool), TypeError, r"bool .*\.astype\(numpy.uint8\)"),
         (np.zeros((2, 2), np.complex64), TypeError, r"complex64 .*\.view\(numpy.float32\)"),

@@ -18,6 +18,7 @@ from tonari import inputs
 from tonari.api.segment import Segment
 from tonari.api.state import State
 from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.hints import Hinted
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -32,7 +33,7 @@ from tonari.metrics.radius import limits_of
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-class IndexBase:
+class IndexBase(Hinted):
     """The fields of :class:`tonari.Index`, and what its verbs have in common."""
 
     d: int

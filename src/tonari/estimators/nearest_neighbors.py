@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonari.core.hints import Hinted
 from tonari.estimators.searching import Searching
 
 
-class NearestNeighbors(Searching):
+class NearestNeighbors(Searching, Hinted):
     """Find nearest neighbours exactly, with the interface of ``sklearn.neighbors.NearestNeighbors``.
 
     Parameters

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tonari.core.hints import missing_from
 from tonari.inputs import name_of_dtype
 from tonari.inputs.kinds import from_host
 from tonari.io import ground_truth
@@ -37,6 +38,8 @@ __all__ = [
     "write",
     "write_ground_truth",
 ]
+
+__getattr__ = missing_from(__name__)
 
 
 def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expansion: float | None = None) -> Array:

@@ -166,7 +166,7 @@ def _refusal(row: Any, value: Any, record: Metric) -> ValueError:
     ends = f"overflows, which ends at {limits.max:.2g}" if large else f"underflows, which begins at {limits.tiny:.2g}"
     fixes = [] if value.dtype == np.float64 else ["pass float64 rows"]
     fixes += [f"scale the rows {'down' if large else 'up'}"]
-    if record.name == "sqeuclidean":
+    if record.squares and not record.root:
         fixes.append("use metric='euclidean'")
     return ValueError(
         f"queries: row {row} has a {record.name} value of {value} to a point: the value {ends} for {value.dtype}, and "
