@@ -241,12 +241,15 @@ class _Device(str):
 class _Tensor:
     """As much of a torch tensor as the border looks at."""
 
-    layout = "torch.strided"
+    layout, is_nested = "torch.strided", False
 
     def __init__(self, array: Any, dtype: str, device: str = "cpu") -> None:
         self._array, self.dtype, self.device = array, f"torch.{dtype}", _Device(device)
 
     def detach(self) -> _Tensor:
+        return self
+
+    def resolve_neg(self) -> _Tensor:
         return self
 
     def numpy(self) -> Any:

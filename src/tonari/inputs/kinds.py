@@ -155,7 +155,7 @@ def _plain_name(dtype: Any) -> str:
 
 def check_strided(tensor: Any, name: str) -> None:
     """Refuse torch's sparse and nested tensors."""
-    if getattr(tensor, "is_nested", False):
+    if tensor.is_nested:
         raise TypeError(f"{name}: is a nested tensor; use x.to_padded_tensor(0.0) if its rows are of one length")
     if str(tensor.layout) != "torch.strided":
         raise TypeError(f"{name}: sparse input is not supported; use .to_dense() if it fits in memory")

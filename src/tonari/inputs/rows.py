@@ -125,9 +125,9 @@ def _from_torch(x: Any, name: str) -> Rows:
     dtype = name_of_dtype(x)
     if dtype not in ACCEPTED_NAMES:  # some of torch's dtypes have no counterpart in NumPy
         fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
-        fix = f"try {fix if x.is_complex() else '.to(torch.float32)'}"
+        fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")
-    return held(x.resolve_neg() if hasattr(x, "resolve_neg") else x)
+    return held(x.resolve_neg())
 
 
 def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
