@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
 from tonari.core import leaving as leaving  # while what runs at exit can be registered
+from tonari.core.hints import attribute_error
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # what reads programs without running them; at run time _HOMES tells where the names are
@@ -139,7 +140,7 @@ def _room(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != room:  # there is such a room, and something that it needs is missing
             raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise attribute_error(__name__, name, f"module {__name__!r}")
 
 
 def __dir__() -> list[str]:

@@ -228,7 +228,7 @@ def test_weights_are_those_of_scipy(metric: str) -> None:
 @pytest.mark.parametrize("metric", SCALES)
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 def test_weights_of_one_change_no_bit(metric: str, maker: str) -> None:
-    rows = checks.HOSTILE[maker](N, 5, 0)
+    rows = checks.in_range(checks.HOSTILE[maker](N, 5, 0), metric)
     weighted = tonari.search(rows, rows, K, metric=metric, weights=np.ones(5))
     assert_same_neighbors(weighted, tonari.search(rows, rows, K, metric=metric))
 

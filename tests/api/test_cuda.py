@@ -367,7 +367,12 @@ def test_the_cpu_s_bits(metric: str, dtype: str) -> None:
 def test_the_cpu_s_bits_on_hostile_bfloat16(metric: str, maker: Callable[..., Any]) -> None:
     rows = maker(3000, 24, 0).astype("bfloat16")
     points = np.abs(rows) if METRICS[metric].nonnegative else rows
-    expected = tonari.search(points[:300], points, 15, metric=metric)
+    try:
+        expected = tonari.search(points[:300], points, 15, metric=metric)
+    except ValueError:  # values that float32 does not hold
+        with pytest.raises(ValueError, match="flows"):
+            tonari.search(there(points[:300]), there(points), 15, metric=metric)
+        return
     for found in (
         here(tonari.search(there(points[:300]), there(points), 15, metric=metric)),
         here(tonari.search(there(points[:300]), there(points).float(), 15, metric=metric)),
@@ -380,7 +385,7 @@ def test_the_cpu_s_bits_on_hostile_bfloat16(metric: str, maker: Callable[..., An
 @pytest.mark.parametrize("name", checks.HOSTILE)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 def test_the_cpu_s_bits_on_hostile_data(metric: str, name: str) -> None:
-    points = checks.HOSTILE[name](3000, 24, 0)
+    points = checks.in_range(checks.HOSTILE[name](3000, 24, 0), metric)
     expected = tonari.search(points[:300], points, 15, metric=metric)
     found = here(tonari.search(there(points[:300]), there(points), 15, metric=metric))
     assert_same_neighbors(found, expected, metric=metric)

@@ -42,7 +42,7 @@ def test_many_dimensions(d: int) -> None:
 @pytest.mark.parametrize("metric", TREE_METRICS)
 @pytest.mark.parametrize("data", ["gaussian", "duplicates", "all_equal", "offset_float64", "huge", "zero_rows"])
 def test_every_verb_gives_the_bits_of_brute_force(metric: str, data: str) -> None:
-    points, queries = checks.HOSTILE[data](300, 4, 0), checks.HOSTILE[data](17, 4, 1)
+    points, queries = (checks.in_range(checks.HOSTILE[data](n, 4, s), metric) for n, s in ((300, 0), (17, 1)))
     truth = brute(queries, points, 7, metric)
     assert_same_neighbors(tonari.search(queries, points, 7, metric=metric, method="kdtree"), truth)
     index = tonari.Index(points, metric=metric, method="kdtree")

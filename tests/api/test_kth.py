@@ -31,7 +31,7 @@ def same(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("k", [1, 7, N - 1])
 def test_the_last_column_of_the_graph(metric: str, maker: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kth, "_HELD", 23 * (k + 1))
-    points = checks.HOSTILE[maker](N, 5, 0)
+    points = checks.in_range(checks.HOSTILE[maker](N, 5, 0), metric)
     points = np.abs(points) if METRICS[metric].nonnegative else points
     same(tonari.kth_distance(points, k, metric=metric), truth(points, k, metric))
 

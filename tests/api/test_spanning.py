@@ -40,7 +40,7 @@ def test_the_tree_of_all_pairs(
     if more == 1:
         monkeypatch.setattr(boruvka, "_LARGE", 1)
         monkeypatch.setattr(boruvka, "_FIRST", 2)
-    points = checks.accepted(checks.HOSTILE[maker](N, 3, 0), metric)
+    points = checks.in_range(checks.accepted(checks.HOSTILE[maker](N, 3, 0), metric), metric)
     same(
         tonari.mutual_reachability_tree(points, min_samples, metric=metric), spanning_tree(points, min_samples, metric)
     )

@@ -245,6 +245,13 @@ def accepted(rows: Array, metric: str) -> Array:
     return np.abs(rows) if METRICS[metric].nonnegative else rows
 
 
+def in_range(rows: Array, metric: str) -> Array:
+    """Give rows as the public functions answer them: float64 where values underflow or overflow float32."""
+    record, largest = METRICS[metric], np.abs(rows.astype(np.float64)).max(initial=0)
+    grows = record.products or (record.power > 1 and not record.angular)
+    return rows.astype(np.float64) if grows and largest and not 1e-9 < largest < 1e9 else rows
+
+
 def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
     """Press Ctrl-C in a process that runs `code`: it stops within a second and no thread stays.
 

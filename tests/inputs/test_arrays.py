@@ -85,7 +85,11 @@ def test_lists_of_floats() -> None:
 @pytest.mark.parametrize(
     ("x", "error", "message"),
     [
-        ([[1, 2], [3, 4]], TypeError, r"points: int64 is not supported, only float32, .*try .astype\(numpy.float32\)"),
+        (
+            [[1, 2], [3, 4]],
+            TypeError,
+            r"points: int64 is not supported, only float32, .*try numpy.asarray\(x, dtype=numpy.float32\)",
+        ),
         (np.zeros((2, 2), np.uint16), TypeError, "uint16 is not supported"),
         (np.zeros((2, 2), bool), TypeError, r"bool .*\.astype\(numpy.uint8\)"),
         (np.zeros((2, 2), np.complex64), TypeError, r"complex64 .*\.view\(numpy.float32\)"),
@@ -237,12 +241,15 @@ class _Device(str):
 class _Tensor:
     """As much of a torch tensor as the border looks at."""
 
-    layout = "torch.strided"
+    layout, is_nested = "torch.strided", False
 
     def __init__(self, array: Any, dtype: str, device: str = "cpu") -> None:
         self._array, self.dtype, self.device = array, f"torch.{dtype}", _Device(device)
 
     def detach(self) -> _Tensor:
+        return self
+
+    def resolve_neg(self) -> _Tensor:
         return self
 
     def numpy(self) -> Any:

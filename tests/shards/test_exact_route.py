@@ -47,7 +47,7 @@ def test_two_rows(rows: int, route: str, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", checks.HOSTILE)
 def test_hostile_points(name: str, rows: int, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_shards(monkeypatch, rows)
-    points = checks.accepted(checks.HOSTILE[name](101, 5, 1), metric)
+    points = checks.in_range(checks.accepted(checks.HOSTILE[name](101, 5, 1), metric), metric)
     assert_exact(built(points, 5, tmp_path, metric=metric), points, 5, metric)
 
 
@@ -58,7 +58,7 @@ def test_hostile_points_by_pairs(
     name: str, rows: int, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_shards(monkeypatch, rows, route="exact-pairs")
-    points = checks.accepted(checks.HOSTILE[name](101, 5, 1), metric)
+    points = checks.in_range(checks.accepted(checks.HOSTILE[name](101, 5, 1), metric), metric)
     assert_exact(built(points, 5, tmp_path, metric=metric), points, 5, metric)
 
 

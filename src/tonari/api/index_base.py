@@ -7,15 +7,18 @@ points are changed where a segment is made, queries where a search begins, and v
 from __future__ import annotations
 
 import dataclasses
+import sys
 import threading
 from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.segment import Segment
 from tonari.api.state import State
-from tonari.core.errors import Unsupported
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.hints import Hinted
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -30,7 +33,7 @@ from tonari.metrics.radius import limits_of
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-class IndexBase:
+class IndexBase(Hinted):
     """The fields of :class:`tonari.Index`, and what its verbs have in common."""
 
     d: int
@@ -39,6 +42,7 @@ class IndexBase:
     _asked: str
     _base: str
     _change: Change | None
+    _copied: int
     _memory: int | None
     _overrides: dict[str, Any]
     _place: Place
@@ -58,14 +62,33 @@ class IndexBase:
             self.weights, self._base = self._change.weights, self._change.base
 
     def _segment(
-        self, rows: Any, taken: int = 0, method: str | None = None, progress: ProgressLike = False, chosen: Any = None
+        self,
+        rows: Any,
+        taken: int = 0,
+        method: str | None = None,
+        progress: ProgressLike = False,
+        chosen: Any = None,
+        source: Any = None,
     ) -> Segment:
         """Prepare checked rows, as all points of this Index are, by a method if one is named."""
-        options: dict[str, Any] = {"threads": self._threads, "memory": self._memory, "progress": progress}
-        options |= {"taken": taken, "chosen": chosen, "given": rows}
+        memory = None if self._memory is None else self._memory - self._copied
+        options: dict[str, Any] = {"threads": self._threads, "memory": memory, "progress": progress}
+        options |= {"taken": taken, "chosen": chosen, "given": rows, "source": source}
         if method is None:
             options["overrides"] = self._overrides
         return Segment(self._place, self._compared(rows, "points"), self._base, method or self._asked, **options)
+
+    def _copy_of(self, rows: Any) -> Any:
+        """Copy the points; on the CPU, and of tensors on CUDA, the copy is part of `memory`."""
+        host = isinstance(rows, np.ndarray)
+        if not (host and self._place.devices):
+            self._copied = rows.nbytes
+            if self._memory is not None and self._copied >= self._memory:
+                raise BudgetExceeded(
+                    f"copy=True takes {self._copied} bytes of memory={self._memory}; allow more, or leave copy out and "
+                    "do not change the array"
+                )
+        return rows.copy() if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
 
     def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:
         """Return checked rows as they are compared: changed, and checked again, as weights may make them too large."""
@@ -108,6 +131,7 @@ class IndexBase:
         self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries as they are compared, and the limit of each."""
+        now.check_unchanged()
         rows = self._rows(now, queries, threads)
         value = "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}

@@ -61,6 +61,7 @@ class ChangingIndex(IndexBase):
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:
+            self._state.check_unchanged()
             begin = self._state.next_id
             self._state = self._state.with_rows(rows, self._segment)
         return np.arange(begin, begin + len(rows))
@@ -87,12 +88,14 @@ class ChangingIndex(IndexBase):
         packed without them, so removing a point packs n / 64 rows on average.
         """
         with self._updating:
+            self._state.check_unchanged()
             self._state = self._state.without_ids(checked_ids(ids), self._segment)
 
     @in_default_floats
     def compact(self) -> None:
         """Pack all points together, without those that were removed. Ids stay, and so do answers."""
         with self._updating:
+            self._state.check_unchanged()
             self._state = self._state.compacted(self._segment)
 
 

@@ -42,7 +42,10 @@ class SearchIndex(IndexBase):
         """
         warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
-        now, filtered = self._state, not (where is exclude is query_groups is point_groups is groups is None)
+        now = self._state
+        for one in now.unchanged:
+            one.check(queries)
+        filtered = not (where is exclude is query_groups is point_groups is groups is None)
         if now.only is not None and not filtered and self._change is None:
             return now.only.search(queries, k, threads, progress)
         rows = self._rows(now, queries, threads)

@@ -21,6 +21,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import shared_mask
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods.decision import Decision
+from tonari.methods.value_range import check_range
 
 # Rows of the points whose pairs are held at a time on their way to a file: at first, and for as many pairs.
 _FIRST_ROWS, _LEAST_ROWS, _HELD_PAIRS = 8_192, 256, 1 << 23
@@ -129,6 +130,7 @@ def _found(
     found = decision.method.find_pairs(
         rows, asked.points, decision.prepared, decision.plan, asked.limits[rows], progress=progress
     )
+    check_range(found.distances, found.indices, found.indptr, asked.points[rows], asked.points, asked.metric)
     made = pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
     if ids is None:
         return made

@@ -316,4 +316,6 @@ def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -
         anyone = Rules(m=len(asked.queries), n=len(asked.points), own=self_join)
         return within_allowed(asked.engine(), asked.queries, asked.limits, anyone, most, asked.progress)
     decision = asked.decide()
-    return find_within(asked.queries, decision, asked.limits, self_join=self_join, progress=asked.progress)
+    return find_within(
+        asked.queries, asked.points, decision, asked.limits, self_join=self_join, progress=asked.progress
+    )

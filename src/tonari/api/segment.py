@@ -50,6 +50,8 @@ class Segment:
         The method that an earlier choice took, and the k of its plan: the points are packed by that.
     given : checked rows of shape (n, any), optional
         What `points` were made from; the points themselves if nothing else.
+    source : array, optional
+        The caller's array that `given` was made from.
     overrides : dict, optional
         Fields to set in every plan of the method, which is then not "auto".
     """
@@ -67,10 +69,12 @@ class Segment:
         progress: ProgressLike = False,
         chosen: tuple[str, int] | None = None,
         given: Any = None,
+        source: Any = None,
         overrides: dict[str, Any] | None = None,
     ) -> None:
         self.points, self.n = points, len(points)
         self.given = points if given is None else given
+        self.unchanged = inputs.Unchanged(self.given, source) if inputs.can_change(self.given) else None
         self._place, self._metric, self._asked = place, metric, asked
         self._threads, self.memory, self._overrides = threads, memory, overrides or {}
         budget = self.budget(taken)
@@ -151,7 +155,7 @@ class Segment:
             engine = self.engine(threads, taken=taken, around=around)
             return within_allowed(engine, rows, limits, anyone, most, progress)
         decision = self._decide_once(rows, 1, threads, progress, taken)
-        return find_within(rows, decision, limits, progress=progress)
+        return find_within(rows, self.points, decision, limits, progress=progress)
 
     def count(
         self, rows: Any, limits: npt.NDArray[Any], threads: int | None, progress: ProgressLike, *, taken: int = 0
@@ -170,7 +174,7 @@ class Segment:
 
         def within(rows: Any, limits: Any, progress: ProgressLike, reserved: int) -> RadiusNeighbors:
             decision = self._decide_once(rows, 1, threads, progress, taken + reserved)
-            return find_within(rows, decision, limits, progress=progress)
+            return find_within(rows, self.points, decision, limits, progress=progress)
 
         def count(rows: Any, limits: Any, reserved: int) -> Any:
             return self.count(rows, limits, threads, False, taken=taken + reserved)

@@ -56,6 +56,13 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
+        # Those whose arrays somebody else can write to.
+        self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
+
+    def check_unchanged(self) -> None:
+        """Raise RuntimeError if points have changed that somebody else can write to; see :class:`inputs.Unchanged`."""
+        for one in self.unchanged:
+            one.check()
 
     @property
     def largest(self) -> Segment:

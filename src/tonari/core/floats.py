@@ -8,11 +8,13 @@ and Python do around them.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from tonari.core._native import DefaultFloats, has_default_floats
 from tonari.core.compiling import not_compiled
+from tonari.core.hints import unexpected
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,9 +34,15 @@ def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
     @not_compiled
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        if has_default_floats():
-            return function(*args, **kwargs)
-        with DefaultFloats():
-            return function(*args, **kwargs)
+        try:
+            if has_default_floats():
+                return function(*args, **kwargs)
+            with DefaultFloats():
+                return function(*args, **kwargs)
+        except TypeError as error:
+            better = unexpected(error, function.__name__, inspect.signature(function).parameters) if kwargs else None
+            if better is None:
+                raise
+            raise better from None
 
     return guarded

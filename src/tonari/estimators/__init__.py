@@ -16,6 +16,7 @@ try:
 except ImportError as error:
     raise ImportError("tonari.estimators needs scikit-learn 1.6 or later: pip install 'tonari[sklearn]'") from error
 
+from tonari.core.hints import missing_from
 from tonari.estimators.k_neighbors_classifier import KNeighborsClassifier
 from tonari.estimators.k_neighbors_regressor import KNeighborsRegressor
 from tonari.estimators.k_neighbors_transformer import KNeighborsTransformer
@@ -24,3 +25,5 @@ from tonari.estimators.nearest_neighbors import NearestNeighbors
 del _sklearn
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"]
+
+__getattr__ = missing_from(__name__)

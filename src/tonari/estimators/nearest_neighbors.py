@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonari.core.hints import Hinted
 from tonari.estimators.searching import Searching
 
 
-class NearestNeighbors(Searching):
+class NearestNeighbors(Searching, Hinted):
     """Find nearest neighbours exactly, with the interface of ``sklearn.neighbors.NearestNeighbors``.
 
     Parameters
@@ -44,8 +45,8 @@ class NearestNeighbors(Searching):
 
     Notes
     -----
-    The fitted rows are kept, not copied: they must not change. float64, float32, float16, uint8 and int8 are searched
-    as they are, others as float64.
+    The fitted rows are kept, not copied: they must not change, and a search may raise RuntimeError if they have.
+    float64, float32, float16, uint8 and int8 are searched as they are, others as float64.
 
     Examples
     --------

@@ -44,6 +44,8 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     ValueError: p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p use the class of the same name of \
 sklearn.neighbors
     """
+    if isinstance(metric_params, dict) and "p" in metric_params:
+        raise ValueError(f"metric_params={metric_params!r}: p is an argument of its own; pass p={metric_params['p']!r}")
     if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= {"w"}):
         raise ValueError(
             f"metric_params={metric_params!r}: expected None or {{'w': weights of the columns}}, as tonari's metrics "

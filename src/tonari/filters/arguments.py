@@ -125,9 +125,9 @@ def _masks(where: Any, m: int, n: int, noun: str) -> tuple[Any, Any]:
 
 def _numbers(x: Any, count: int, name: str) -> Ids:
     """Check one whole number for each row."""
-    array = _host(x, name)
+    array, fix = _host(x, name), "" if name.startswith("exclude") else "; number the groups"
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: {array.dtype} is not supported, only whole numbers; number the groups")
+        raise TypeError(f"{name}: {array.dtype} is not supported, only whole numbers{fix}")
     if array.shape != (count,):
         raise ValueError(f"{name}: expected shape ({count},), got {array.shape}")
     if array.dtype == np.uint64 and len(array) and array.max() > np.iinfo(np.int64).max:
@@ -159,7 +159,17 @@ def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
         if indptr[0] != 0 or indptr[-1] != len(ids) or (np.diff(indptr) < 0).any():
             raise ValueError(f"exclude[0]: expected numbers that ascend from 0 to {len(ids)}, the length of exclude[1]")
         return indptr, ids
+    if isinstance(exclude, set | frozenset):
+        raise TypeError("exclude: is a set, expected a list of numbers for each query; use [list(ids)] * len(queries)")
+    if isinstance(exclude, Sequence) and any(isinstance(row, set | frozenset) for row in exclude):
+        raise TypeError("exclude: has sets, expected a list of numbers for each query; use [list(row) for row in sets]")
     rows = exclude if isinstance(exclude, Sequence) else _host(exclude, "exclude")
+    flat = np.ndim(rows) == 1 if hasattr(rows, "ndim") else len(rows) > 0 and all(np.ndim(row) == 0 for row in rows)
+    if flat and not isinstance(rows, str | bytes):
+        column = "ids[:, None]" if hasattr(rows, "ndim") else "numpy.asarray(ids)[:, None]"
+        raise TypeError(
+            f"exclude: expected a list of numbers for each query, got one list; for one number each, use {column}"
+        )
     if getattr(rows, "ndim", 2) != 2 or isinstance(rows, str | bytes):
         raise TypeError("exclude: expected a list of numbers for each query, or a pair (indptr, indices)")
     if len(rows) != m:

@@ -28,6 +28,7 @@ from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
 from tonari.methods.registry import by_force, search_method
+from tonari.methods.value_range import check_range
 from tonari.metrics import get_metric
 
 _ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no budget
@@ -121,7 +122,7 @@ class Engine:
             decision = decide_within(problem, self.points, queries, limits, self.method, progress=False)
 
         def within(some: Any, limits: Any, progress: ProgressLike, _reserved: int) -> RadiusNeighbors:
-            return find_within(some, decision, limits, progress=progress)
+            return find_within(some, self.points, decision, limits, progress=progress)
 
         def count(some: Any, limits: Any, _reserved: int) -> Any:
             return decision.method.count_within(some, decision.prepared, decision.plan, limits, progress=False)
@@ -277,9 +278,12 @@ class Engine:
         method = search_method(by_force(self.metric), self.place.device)
         if not self.place.devices:
             given: dict[str, Any] = {"threads": self.threads, "found": found}
-            return method.search_listed(queries, self.points, k, self.metric, **lists, **given)
+            here: Neighbors = method.search_listed(queries, self.points, k, self.metric, **lists, **given)
+            check_range(here.distances, here.indices, None, queries, self.points, self.metric)
+            return here
         there = self.place.there(queries), self.place.there(self.points)
         near = Neighbors(*on_host(method.search_listed(*there, k, self.metric, **lists)))
+        check_range(near.distances, near.indices, None, queries, self.points, self.metric)
         if found is None:
             return near
         for mine, new in zip(found, near, strict=True):

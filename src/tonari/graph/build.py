@@ -19,6 +19,7 @@ from tonari.methods.answer import check_plan, decide, on_side_of
 from tonari.methods.decision import Decision
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import by_force, check_method, method_for
+from tonari.methods.value_range import check_range
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 
@@ -88,6 +89,8 @@ def _build(rows: Any, decision: Decision, start: Any, progress: ProgressLike) ->
     """Build the lists as decided, or by the fallback if the recall is not reached; also return the method's name."""
     given: dict[str, Any] = {"prepared": decision.prepared, "start": start, "patience": decision.patience}
     lists: GraphLists = decision.method.build_graph(rows, decision.plan, progress=progress, **given)
+    found = lists.found
+    check_range(found.distances, found.indices, None, rows, rows, decision.plan.metric)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
     logger.info("auto gives %s up: %s", decision.method.name, lists.report)

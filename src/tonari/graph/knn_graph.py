@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.hints import Hinted
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.graph import npz_file, reshaping, structure
@@ -36,7 +37,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom):
+class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hinted):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in

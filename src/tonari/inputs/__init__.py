@@ -8,6 +8,7 @@
     devices.py       the argument `device`: where a search runs
     values.py        NaN, infinity and other values that no row may have, on the CPU and on CUDA
     selected.py      matrices for k-selection
+    unchanged.py     arrays that must not change while points are prepared
 
 Every message names the argument, says what came and what was expected, and suggests the nearest fix.
 """
@@ -28,6 +29,7 @@ from tonari.inputs.devices import devices_for, parse_device
 from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
 from tonari.inputs.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
 from tonari.inputs.selected import SELECTED, as_lengths, as_values
+from tonari.inputs.unchanged import Unchanged, can_change, shares_memory
 from tonari.inputs.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "LARGEST_FLOAT64",
     "SELECTED",
     "Side",
+    "Unchanged",
     "as_bits",
     "as_device_bits",
     "as_device_rows",
@@ -45,6 +48,7 @@ __all__ = [
     "as_rows",
     "as_tensor",
     "as_values",
+    "can_change",
     "check_count",
     "check_flag",
     "check_flags",
@@ -68,6 +72,7 @@ __all__ = [
     "place_of",
     "refuse_masked",
     "same_width",
+    "shares_memory",
     "side_of",
     "to_host",
 ]

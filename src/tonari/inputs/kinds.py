@@ -79,6 +79,8 @@ def place_of(x: Any, name: str) -> str | None:
     True
     """
     if kind_of(x) == "torch":
+        if x.device.type == "meta":
+            raise ValueError(f"{name}: is on meta, which holds no values, expected host memory or a CUDA device")
         if x.device.type not in ("cpu", "cuda"):
             raise ValueError(f"{name}: is on {x.device}, expected host memory or a CUDA device; use .cpu()")
         return str(x.device) if x.device.type == "cuda" else None
@@ -107,6 +109,8 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
         raise TypeError(
             f'{name}: is an AnnData, expected an array of shape {shape}; use adata.obsm["X_pca"], or adata.X'
         )
+    if hasattr(x, "collect") and hasattr(x, "collect_schema"):
+        raise TypeError(f"{name}: is a LazyFrame, expected an array of shape {shape}; use .collect()")
     library = type(x).__module__.partition(".")[0]
     if library == "pyarrow":
         fix = "table.to_pandas().to_numpy()" if hasattr(x, "column_names") else "numpy.stack(column.to_numpy())"
@@ -150,7 +154,9 @@ def _plain_name(dtype: Any) -> str:
 
 
 def check_strided(tensor: Any, name: str) -> None:
-    """Refuse torch's sparse tensors."""
+    """Refuse torch's sparse and nested tensors."""
+    if tensor.is_nested:
+        raise TypeError(f"{name}: is a nested tensor; use x.to_padded_tensor(0.0) if its rows are of one length")
     if str(tensor.layout) != "torch.strided":
         raise TypeError(f"{name}: sparse input is not supported; use .to_dense() if it fits in memory")
 

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from tonari.core.hints import argument_hint
 from tonari.core.plan import Override
 from tonari.inputs.arguments import check_flag, check_whole
 
@@ -23,7 +24,7 @@ def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
     Raises
     ------
     TypeError
-        A flag that is neither True nor False.
+        A flag that is neither True nor False; a name that other functions have as an argument.
     ValueError
         An unknown name; a number that is not whole or too small.
 
@@ -37,6 +38,9 @@ def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
         return
     unknown = sorted(set(given) - set(known))
     if unknown:
+        hinted = next((name for name in unknown if argument_hint(name)), None)
+        if hinted is not None:
+            raise TypeError(f"{hinted}: is no argument here{argument_hint(hinted)}")
         raise ValueError(f"cannot override {', '.join(unknown)}; these can be: {', '.join(sorted(known))}")
     for name, value in given.items():
         kind = known[name].kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,7 +88,7 @@ def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
     array = _from_torch(x, name) if kind_of(x) == "torch" else from_host(x, name, "(n, d)")
     dtype = array.dtype.newbyteorder("=")
     if dtype_of(dtype) not in ACCEPTED:
-        raise TypeError(f"{name}: {dtype_name(dtype)} is not supported, only {accepted()}; {_dtype_fix(dtype)}")
+        raise TypeError(f"{name}: {dtype_name(dtype)} is not supported, only {accepted()}; {fix_for(x, dtype)}")
     check_shape(array.shape, name)
     return held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])), dtype
 
@@ -123,8 +124,41 @@ def _from_torch(x: Any, name: str) -> Rows:
     check_strided(x, name)
     dtype = name_of_dtype(x)
     if dtype not in ACCEPTED_NAMES:  # some of torch's dtypes have no counterpart in NumPy
-        raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try .to(torch.float32)")
-    return held(x)
+        fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
+        fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
+        raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")
+    return held(x.resolve_neg())
+
+
+def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
+    """Return the nearest fix for an array of a dtype that is not supported."""
+    if dtype.kind in "US" or isinstance(x, os.PathLike):
+        return "to search the rows of a file, open it first: tonari.io.read(path)"
+    if dtype.names:
+        names = [column for column in ("DEC", "dec", "RA", "ra") if column in dtype.names]
+        if len(names) == 2:
+            return f'use numpy.stack([t["{names[0]}"], t["{names[1]}"]], 1) of the columns to compare'
+        return "use numpy.lib.recfunctions.structured_to_unstructured(t) for its columns as an array"
+    if (column := _odd_column(x)) is not None:
+        return f"column {column[0]!r} is {column[1]}: leave it out, or make numbers of it"
+    if dtype.kind == "O":
+        return "expected rows of numbers, all of the same length"
+    if not hasattr(x, "astype"):
+        return f"try numpy.asarray(x, dtype=numpy.{'float32' if dtype.kind in 'iu' else 'float64'})"
+    return _dtype_fix(dtype)
+
+
+def _odd_column(x: Any) -> tuple[str, str] | None:
+    """Return the name and dtype of the first column of a table that does not hold plain numbers."""
+    if not (hasattr(x, "columns") and hasattr(x, "dtypes")):
+        return None
+    for name, dtype in zip(x.columns, x.dtypes, strict=True):
+        kind = str(dtype)
+        if kind.lower() not in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64") or (
+            kind != kind.lower() and type(x).__module__.startswith("pandas")
+        ):
+            return str(name), kind
+    return None
 
 
 def _dtype_fix(dtype: np.dtype[Any]) -> str:

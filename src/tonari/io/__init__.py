@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tonari.core.hints import missing_from
 from tonari.inputs import name_of_dtype
 from tonari.inputs.kinds import from_host
 from tonari.io import ground_truth, tables
@@ -40,6 +41,8 @@ __all__ = [
     "write",
     "write_ground_truth",
 ]
+
+__getattr__ = missing_from(__name__)
 
 
 def read(

@@ -15,6 +15,7 @@ from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.place import Place
 from tonari.methods.registry import is_search, method_for
+from tonari.methods.value_range import check_range
 
 
 def on_side_of(queries: Any, found: Neighbors) -> Neighbors:
@@ -62,4 +63,5 @@ def answer(
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
     found: Neighbors = search(queries, held, plan, self_join=self_join, progress=progress)
+    check_range(found.distances, found.indices, None, queries, points, plan.metric)
     return found

@@ -20,6 +20,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.methods.auto import by_sizes, choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
+from tonari.methods.value_range import check_range
 from tonari.metrics import get_metric
 
 _COUNTED = 32  # queries whose neighbours are counted
@@ -57,6 +58,7 @@ def decide_within(
 
 def find_within(
     queries: Any,
+    points: Any,
     decision: Decision,
     limits: npt.NDArray[Any],
     *,
@@ -66,6 +68,7 @@ def find_within(
     """Find all prepared points within the limits."""
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     found: RadiusNeighbors = method.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
+    check_range(found.distances, found.indices, found.indptr, queries, points, plan.metric)
     return found
 
 

@@ -19,6 +19,7 @@ from tonari.core.progress import ProgressLike
 from tonari.inputs import check_progress
 from tonari.methods.decision import Decision
 from tonari.methods.place import CpuPlace
+from tonari.methods.value_range import check_range
 
 Key: TypeAlias = tuple[Hashable, ...]
 
@@ -69,6 +70,7 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
         base = _CPU.rows(points, "points", plan.metric, plan.threads)
         rows = _CPU.rows(queries, "queries", plan.metric, plan.threads)
         found = method.search_once(rows, base, plan, progress=progress)
+    check_range(found.distances, found.indices, None, queries, points, plan.metric)
     return found
 
 

@@ -246,6 +246,13 @@ UNSUPPORTED = {
     "value",
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
     "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
+    "mahalanobis": "multiply rows by a root of the inverse covariance first and use metric='euclidean'",
+    "seuclidean": "divide each column by its standard deviation first, or pass weights= of 1 over its square, and use "
+    "metric='euclidean'",
+    "hellinger": "take the root of each value first and use metric='euclidean', which is then sqrt(2) times as large",
+    "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
+    "precomputed": "distances are computed here; pass the rows themselves, or tonari.select_k takes a matrix of "
+    "distances",
 }
 
 
@@ -309,6 +316,11 @@ def get_metric(metric: Any) -> Metric:
         name = OWN + metric.__name__
         _functions[name] = metric
         return _own(name, metric)
+    elif callable(metric):
+        raise Unsupported(
+            f"metric {metric!r} is not supported: expected a name; a callable can be a Triton function, for "
+            "method='nn-descent' on CUDA, or make all distances and use tonari.select_k"
+        )
     near = difflib.get_close_matches(str(metric).lower(), [*_NAMED, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_NAMED)}.{hint}")

@@ -29,6 +29,7 @@ from tonari.exact.cpu.across import plan_across, search_across
 from tonari.graph.directory import value_dtype
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for, search_method
+from tonari.methods.value_range import check_range
 from tonari.methods.where import place_for
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
 from tonari.shards.plan import ShardPlan
@@ -243,8 +244,10 @@ class Worker:
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
         if plan is None or by_force.seconds < plan.seconds:
-            return exact.build_graph(rows, by_force, progress=self.progress).found
-        made: Neighbors = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
+            made: Neighbors = exact.build_graph(rows, by_force, progress=self.progress).found
+        else:
+            made = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
+        check_range(made.distances, made.indices, None, rows, rows, self.job.metric)
         return made
 
 

@@ -41,6 +41,7 @@ from tonari.compat.faiss.arguments import (
 )
 from tonari.compat.faiss.index_flat import IndexFlat, IndexFlatIP, IndexFlatL2
 from tonari.compat.faiss.nearest import knn
+from tonari.core.hints import missing_from
 
 __all__ = [
     "METRIC_INNER_PRODUCT",
@@ -53,3 +54,5 @@ __all__ = [
     "METRIC_Linf",
     "knn",
 ]
+
+__getattr__ = missing_from(__name__)

@@ -12,10 +12,11 @@ from tonari.api.index import Index
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, metric_of, padded, rows_of
 from tonari.core.compiling import not_compiled
+from tonari.core.hints import Hinted
 from tonari.metrics import METRICS
 
 
-class IndexFlat:
+class IndexFlat(Hinted):
     """Rows that are searched as by ``faiss.IndexFlat``; see :mod:`tonari.compat.faiss`.
 
     Parameters

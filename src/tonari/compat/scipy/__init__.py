@@ -36,5 +36,8 @@ nearest is first.
 """
 
 from tonari.compat.scipy.kdtree import KDTree
+from tonari.core.hints import missing_from
 
 __all__ = ["KDTree"]
+
+__getattr__ = missing_from(__name__)

@@ -1,0 +1,161 @@
+"""Hints for names that tonari lacks: what a user of another library looks for, and what does it here.
+
+One table is for attributes of modules and classes, one for arguments. Other names are missed as any name is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+_RADII = "tonari.radius_search, radius_graph and Index.radius_search find all within a radius"
+_GRAPH_LISTS = "distances and indices are arrays: graph.distances, graph.indices"
+
+# By the name of a module or class, then by that of the attribute.
+ATTRIBUTES: dict[str, dict[str, str]] = {
+    "tonari": {
+        "load": "tonari.KNNGraph.load and tonari.Index.load open what save wrote; tonari.io.read opens arrays",
+        "save": "graph.save and index.save write files; tonari.io.write writes arrays",
+        "read": "use tonari.io.read",
+        "write": "use tonari.io.write",
+        "kneighbors": "use tonari.search(queries, points, k), or tonari.knn_graph(points, k)",
+        "query": "use tonari.search(queries, points, k), or tonari.Index(points).search(queries, k)",
+        "knn": "use tonari.search(queries, points, k), or tonari.knn_graph(points, k)",
+        "kneighbors_graph": "use tonari.knn_graph(points, k)",
+        "range_search": "use tonari.radius_search(queries, points, radius)",
+        "radius_neighbors": "use tonari.radius_search(queries, points, radius)",
+        "KDTree": "use tonari.Index(points, method='kdtree'), or tonari.compat.scipy.KDTree",
+        "NearestNeighbors": "use tonari.estimators.NearestNeighbors",
+        "topk": "use tonari.select_k",
+    },
+    "tonari.io": {"save": "use tonari.io.write", "load": "use tonari.io.read", "open": "use tonari.io.read"},
+    "tonari.estimators": {
+        "RadiusNeighborsClassifier": f"{_RADII}; let those vote, or use KNeighborsClassifier",
+        "RadiusNeighborsRegressor": f"{_RADII}; average those, or use KNeighborsRegressor",
+        "RadiusNeighborsTransformer": f"{_RADII}; sklearn.neighbors has this class",
+        "LocalOutlierFactor": "sklearn.neighbors.LocalOutlierFactor(metric='precomputed') takes the result of "
+        "KNeighborsTransformer",
+        "KNNImputer": "rows with gaps are not searched; use sklearn.impute.KNNImputer",
+        "DBSCAN": "sklearn.cluster.DBSCAN(metric='precomputed') takes distances of tonari.radius_graph",
+        "HDBSCAN": "tonari.mutual_reachability_tree makes the tree that hdbscan clusters by (docs/hdbscan.md)",
+        "KDTree": "use tonari.compat.scipy.KDTree",
+        "BallTree": "use tonari.compat.scipy.KDTree, or tonari.Index",
+        "KernelDensity": "use sklearn.neighbors.KernelDensity",
+    },
+    "tonari.compat.faiss": {
+        "normalize_L2": "divide rows by numpy.linalg.norm(x, axis=1, keepdims=True), or use "
+        "tonari.Index(x, metric='cosine')",
+        "omp_set_num_threads": "give threads= to tonari.search or tonari.Index; by default as many run as it is worth",
+        "omp_get_max_threads": "give threads= to tonari.search or tonari.Index; by default as many run as it is worth",
+        "IndexIDMap": "tonari.Index keeps ids: add returns them, remove takes them",
+        "IndexIDMap2": "tonari.Index keeps ids: add returns them, remove takes them",
+        "IndexIVFFlat": "use IndexFlat, which is exact, or tonari.Index",
+        "IndexHNSWFlat": "use IndexFlat, which is exact, or tonari.Index",
+        "index_factory": "use IndexFlatL2 or IndexFlatIP; all answers are exact",
+        "write_index": "use tonari.Index(points).save(path), or pickle",
+        "read_index": "use tonari.Index.load(path), or pickle",
+        "StandardGpuResources": "use tonari.Index(points, device='cuda')",
+        "index_cpu_to_gpu": "use tonari.Index(points, device='cuda')",
+        "range_search": "use IndexFlat.range_search",
+    },
+    "tonari.compat.scipy": {
+        "cKDTree": "use KDTree, which is the same class in SciPy, too",
+        "distance": "use scipy.spatial.distance; tonari.search finds nearest rows without all distances",
+    },
+    "Index": {
+        "query": "use Index.search(queries, k)",
+        "kneighbors": "use Index.search(queries, k), which returns distances and indices",
+        "radius_neighbors": "use Index.radius_search(queries, radius)",
+        "range_search": "use Index.radius_search(queries, radius)",
+        "query_ball_point": "use Index.radius_search(queries, radius)",
+        "knn_graph": "use tonari.knn_graph(index.points, k)",
+        "fit": "points are given to tonari.Index(points)",
+        "shape": "use index.n and index.d",
+        "delete": "use Index.remove(ids)",
+        "remove_ids": "use Index.remove(ids)",
+        "ntotal": "use len(index)",
+    },
+    "KNNGraph": {
+        "query": "use tonari.Index(points).search(queries, k)",
+        "kneighbors": _GRAPH_LISTS,
+        "radius_neighbors": "use tonari.radius_graph(points, radius)",
+        "neighbors": _GRAPH_LISTS,
+        "shape": "use graph.n and graph.k",
+    },
+    "IndexFlat": {
+        "remove_ids": "use tonari.Index, whose remove takes ids",
+        "add_with_ids": "use tonari.Index, whose add returns ids",
+    },
+    "NearestNeighbors": {
+        "radius_neighbors": _RADII,
+        "radius_neighbors_graph": _RADII,
+        "query": "use kneighbors(X)",
+    },
+}
+
+_K = "the number of neighbours is k="
+_RADIUS = "tonari.radius_search, radius_graph and Index.radius_search take a radius; here the k nearest are found"
+_SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k nearest are found"
+
+# By the name of the argument. What is said depends on the verb where it has a counterpart.
+ARGUMENTS: dict[str, str] = {
+    **dict.fromkeys(("n_neighbors", "top_k", "topk", "k_neighbors", "num_neighbors", "neighbors"), _K),
+    **dict.fromkeys(("n_jobs", "workers", "num_threads", "num_workers", "nthreads"), "threads are threads="),
+    "radius": _RADIUS,
+    "r": _RADIUS,
+    "eps": "answers are exact, and a radius is radius= of tonari.radius_search",
+    "min_similarity": _SIMILAR,
+    "threshold": "a threshold is radius= for distances and min_similarity= for similarities, of tonari.radius_search, "
+    "radius_graph and pairs",
+    "p": "a Minkowski distance is named with its p: metric='minkowski:3'",
+    "metric_params": "weights of the columns are weights=, and p is part of the name: metric='minkowski:3'",
+    "algorithm": "use method=",
+    "k": "everything within the radius is found; max_neighbors= limits how many",
+    "return_distance": "distances and indices are always returned",
+    "leaf_size": "trees choose the size of their leaves themselves",
+    "random_state": "use seed=, where a method is random",
+}
+
+
+def attribute_error(owner: str, name: str, what: str) -> AttributeError:
+    """Return the error for an attribute that is missing from a module or an object of a class."""
+    hint = None if name.startswith("_") else ATTRIBUTES.get(owner, {}).get(name)
+    return AttributeError(f"{what} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
+
+
+def missing_from(module: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module."""
+
+    def missing(name: str) -> Any:
+        raise attribute_error(module, name, f"module {module!r}")
+
+    return missing
+
+
+class Hinted:
+    """A class whose objects say what covers an attribute that other libraries have; `ATTRIBUTES` has its name."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self)
+        owner = next((base.__name__ for base in kind.__mro__ if base.__name__ in ATTRIBUTES), kind.__name__)
+        raise attribute_error(owner, name, f"{kind.__name__!r} object")
+
+
+def argument_hint(name: str, known: Any = ()) -> str:
+    """Return "; " and what covers an argument, "" if nothing is known to; arguments that are known are named."""
+    hint = ARGUMENTS.get(name, "")
+    if name in ("radius", "r", "threshold", "min_similarity") and "radius" in known:
+        hint = "a threshold is radius= or min_similarity="
+    return f"; {hint}" if hint else ""
+
+
+def unexpected(error: TypeError, verb: str, known: Any) -> TypeError | None:
+    """Return a better error where a verb was called with an argument of another verb or library."""
+    found = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
+    if found is None or found[1] in known:
+        return None
+    hint = argument_hint(found[1], known)
+    return TypeError(f"{verb}() got an unexpected keyword argument {found[1]!r}{hint}") if hint else None

@@ -1,0 +1,104 @@
+"""Whether an array is still what it was: a few of its rows are compared with copies of them.
+
+Points that are prepared for searches are packed, and the array is read, too, for exact values. If the caller writes to
+it meanwhile, answers are those of neither the old nor the new rows. To compare all rows would take as long as a search.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.inputs.kinds import kind_of
+
+_LEAST, _MOST = 3, 32  # rows that are compared: 0.2 µs for the least
+_ONE_OF = 64  # rows is compared, at most: the more there are, the longer a search takes
+_FEW_VALUES = 1024  # of the queries: a search of fewer may take a few microseconds
+
+
+class Unchanged:
+    """What is remembered of an array that can be written to.
+
+    Parameters
+    ----------
+    rows : C-contiguous array of shape (n, d), or tensor
+        A NumPy array is compared row by row. A tensor on CUDA is not read, as the device would have to be waited for:
+        torch counts what its operations write to a tensor and to its views.
+    source : optional
+        The caller's array that `rows` were made from. If it is a torch tensor over the same memory, it is asked, too.
+    """
+
+    def __init__(self, rows: Any, source: Any = None) -> None:
+        self._few: list[memoryview] = []
+        self._rows: npt.NDArray[np.uint8] = np.empty((0, 0), np.uint8)
+        tensor = rows if kind_of(rows) == "torch" else None
+        if tensor is None:
+            step = max(1, (len(rows) - 1) // (min(_MOST, max(_LEAST, len(rows) // _ONE_OF)) - 1))
+            self._step, self._rows = step, rows.view(np.uint8)[::step][:_MOST]
+            apart = max(1, (len(self._rows) - 1) // (_LEAST - 1))
+            self._few = [row.data for row in self._rows[::apart][:_LEAST]]
+            if kind_of(source) == "torch" and source.device.type == "cpu" and source.data_ptr() == rows.ctypes.data:
+                tensor = source
+        self._few_before, self._before = b"".join(self._few), self._rows.tobytes()
+        self._tensor = None if tensor is None or tensor.is_inference() else tensor.detach()
+        self._version = None if self._tensor is None else self._tensor._version
+
+    def check(self, queries: Any = None) -> None:
+        """Raise RuntimeError if the array has changed, as far as that shows.
+
+        Parameters
+        ----------
+        queries : array, optional
+            Of the search that comes next: fewer rows are compared if it takes a few microseconds.
+        """
+        few = (queries.size if type(queries) is np.ndarray else _size(queries)) < _FEW_VALUES
+        same = b"".join(self._few) == self._few_before if few else self._rows.tobytes() == self._before
+        if not same or (self._tensor is not None and self._tensor._version != self._version):
+            raise RuntimeError(f"points: the array {self._what()} after it was prepared for searches, {_FIX}")
+
+    def _what(self) -> str:
+        before = np.frombuffer(self._before, np.uint8).reshape(self._rows.shape)
+        changed = (self._rows != before).any(axis=1)
+        return f"has changed (row {int(changed.argmax()) * self._step})" if changed.any() else "was written to"
+
+
+def _size(queries: Any) -> float:
+    return queries.numel() if kind_of(queries) == "torch" else math.inf
+
+
+_FIX = (
+    "and must stay as it was; make the Index anew (fit an estimator again) after such a change, or keep a copy of the "
+    "points: tonari.Index(points, copy=True), or copy_data=True of a KDTree"
+)
+
+
+def can_change(rows: Any) -> bool:
+    """Whether somebody can write to the memory of an array: to itself, or to an array of which it is a view.
+
+    >>> import numpy as np
+    >>> from tonari.inputs.unchanged import can_change
+    >>> can_change(np.zeros(3)), can_change(np.frombuffer(bytes(8)))
+    (True, False)
+    """
+    while isinstance(rows, np.ndarray):
+        if rows.flags.writeable:
+            return True
+        rows = rows.base
+    if rows is None:
+        return False
+    try:
+        return not memoryview(rows).readonly
+    except TypeError:  # no buffer that tells
+        return True
+
+
+def shares_memory(rows: Any, source: Any) -> bool:
+    """Whether checked rows are the caller's array itself, or may be."""
+    if kind_of(rows) == "torch":
+        return kind_of(source) != "torch" or rows.data_ptr() == source.data_ptr()
+    return not isinstance(source, list | tuple) and (
+        not isinstance(source, np.ndarray) or np.may_share_memory(rows, source)
+    )

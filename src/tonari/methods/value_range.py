@@ -1,0 +1,174 @@
+"""Values beyond the range of their type: neighbours that tie there would come in the order of their rows.
+
+Rows are ordered by the values that are returned, so that lists can be merged. A value that overflows is infinite, and
+one that underflows is 0 or has lost digits: such values are equal where the exact ones are not. Those answers are
+refused. The extremes of all values show whether any can be of this kind; for ordinary data nothing else is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.metrics import Metric, get_metric
+
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 hold values between them with all digits
+_LARGE_ELEMENT = 1e-5  # of which no power that a metric has is small
+_DIGITS = 2.0**48  # a value that is smaller by this factor than its rows say is of a few small elements
+
+
+def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: Any, metric: str) -> None:
+    """Refuse an answer with values that have overflowed or underflowed.
+
+    Parameters
+    ----------
+    values, indices : arrays of shape (m, k) or (any,), or tensors
+        Rows in order, or what is found within radii; missing entries have the index -1.
+    indptr : array of shape (m + 1,), optional
+        Where the rows of flat arrays begin.
+    queries, points : checked rows
+    metric : str
+
+    Raises
+    ------
+    ValueError
+        Naming a query and the value.
+    """
+    if type(values) is np.ndarray and len(values) == 1 and values.ndim == 2 and values.size:
+        first, last = values.item(0), values.item(-1)
+        if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
+            return
+        if -_PLAIN_HIGH < first < _PLAIN_HIGH and -_PLAIN_HIGH < last < _PLAIN_HIGH:
+            record = get_metric(metric)
+            is_large = queries.dtype.kind == "f" and abs(queries.item(0)) > _LARGE_ELEMENT
+            if (is_large and not record.products) or not _may_underflow(record, queries, points):
+                return
+    record = get_metric(metric)
+    if record.bits or record.own or not math.prod(values.shape):
+        return
+    low, high, nearest_to_zero = _extremes(values, record.descending)
+    tiny = float(np.finfo(inputs.name_of_dtype(values)).tiny)
+    overflows = not (math.isfinite(low) and math.isfinite(high))
+    underflows = nearest_to_zero < tiny and _may_underflow(record, queries, points)
+    if overflows or (underflows and _are_small(queries, record, tiny)):
+        _look_closer(_on_host(values), _on_host(indices), indptr, queries, points, record, tiny)
+
+
+def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
+    """Return the least value, the largest, and at most the least magnitude."""
+    if not isinstance(values, np.ndarray):
+        low, high = (float(one) for one in values.aminmax())
+    elif values.ndim == 2:
+        first, last = (-1, 0) if descending else (0, -1)
+        low, high = float(values[:, first].min()), float(values[:, last].max())
+    else:
+        low, high = float(values.min()), float(values.max())
+    return low, high, low if low > 0 else -high if high < 0 else 0.0
+
+
+def _may_underflow(record: Metric, queries: Any, points: Any) -> bool:
+    """Whether values can be smaller than the differences that rows of their type can have."""
+    if record.angular or record.degree == 0 or not (record.products or record.power > 1):
+        return False
+    return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))
+
+
+def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
+    """Whether a query may be so small that values of such rows underflow; its first element often shows that not."""
+    if record.products:
+        return True
+    bound = (tiny * _DIGITS) ** (1 / _power(record))
+    if not isinstance(queries, np.ndarray):
+        return bool((queries.abs().amax(dim=1) < bound).any())
+    first = inputs.as_floats(queries[:, :1])
+    small = np.flatnonzero((first < bound) & (first > -bound))
+    return any(
+        bool((np.abs(inputs.as_floats(queries[some])).max(axis=1) < bound).any())
+        for some in (small[begin : begin + 4096] for begin in range(0, len(small), 4096))
+    )
+
+
+def _look_closer(
+    values: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    indptr: Any,
+    queries: Any,
+    points: Any,
+    record: Metric,
+    tiny: float,
+) -> None:
+    if indptr is None:
+        rows = np.repeat(np.arange(len(values)), values.shape[1])
+    else:
+        counts = np.diff(_on_host(indptr))
+        rows = np.repeat(np.arange(len(counts)), counts)
+    values, indices = values.ravel(), indices.ravel()
+    there = indices >= 0
+    if len(over := np.flatnonzero(there & np.isinf(values))):
+        raise _refusal(rows[over[0]], values[over[0]], record)
+    under = np.flatnonzero(there & (np.abs(values) < tiny)) if _may_underflow(record, queries, points) else there[:0]
+    if not len(under):
+        return
+    sizes = _largest(queries)
+    if not record.products:
+        under = under[_size(sizes[rows[under]], record) < tiny * _DIGITS]
+    for begin in range(0, len(under), 4096):
+        some = under[begin : begin + 4096]
+        q, x = _floats(queries, rows[some]), _floats(points, indices[some])
+        if record.products:
+            size = np.abs(q).max(axis=1) * np.abs(x).max(axis=1)
+            lost = (np.sign(q) * np.sign(x)).any(axis=1)
+        else:
+            size = _size(np.maximum(np.abs(q), np.abs(x)).max(axis=1), record)
+            lost = (q != x).any(axis=1)
+        if len(bad := np.flatnonzero(lost & (size < tiny * _DIGITS))):
+            at = some[bad[0]]
+            raise _refusal(rows[at], values[at], record)
+
+
+def _size(largest: npt.NDArray[np.float64], record: Metric) -> npt.NDArray[np.float64]:
+    """Return about the largest value that rows of such elements have."""
+    with np.errstate(over="ignore", under="ignore"):
+        size: npt.NDArray[np.float64] = largest ** _power(record)
+    return size
+
+
+def _power(record: Metric) -> float:
+    return record.degree if record.elementwise else record.power
+
+
+def _largest(rows: Any) -> npt.NDArray[np.float64]:
+    """Return the largest magnitude of each row."""
+    if not isinstance(rows, np.ndarray):
+        largest: npt.NDArray[np.float64] = rows.abs().amax(dim=1).double().cpu().numpy()
+        return largest
+    step = max(1, (1 << 20) // rows.shape[1])
+    parts = (inputs.as_floats(rows[begin : begin + step]) for begin in range(0, len(rows), step))
+    return np.concatenate([np.maximum(part.max(axis=1), -part.min(axis=1)).astype(np.float64) for part in parts])
+
+
+def _floats(rows: Any, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Copy some rows, as float64."""
+    some = rows[ids] if isinstance(rows, np.ndarray) else rows[inputs.like("torch", ids).to(rows.device).long()].cpu()
+    return inputs.as_floats(inputs.held(some)).astype(np.float64)
+
+
+def _on_host(part: Any) -> npt.NDArray[Any]:
+    return part if isinstance(part, np.ndarray) else np.asarray(inputs.to_host(part))
+
+
+def _refusal(row: Any, value: Any, record: Metric) -> ValueError:
+    large, limits = bool(np.isinf(value)), np.finfo(value.dtype)
+    ends = f"overflows, which ends at {limits.max:.2g}" if large else f"underflows, which begins at {limits.tiny:.2g}"
+    fixes = [] if value.dtype == np.float64 else ["pass float64 rows"]
+    fixes += [f"scale the rows {'down' if large else 'up'}"]
+    if record.squares and not record.root:
+        fixes.append("use metric='euclidean'")
+    return ValueError(
+        f"queries: row {row} has a {record.name} value of {value} to a point: the value {ends} for {value.dtype}, and "
+        f"neighbours would come in the order of their rows; {', or '.join(fixes)}"
+    )

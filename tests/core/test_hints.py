@@ -1,0 +1,167 @@
+"""What users of other libraries look for is answered with what covers it."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.devices import needs_torch
+
+X = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
+
+ATTRIBUTES = [
+    ("tonari", "load", "KNNGraph.load"),
+    ("tonari", "save", "tonari.io.write"),
+    ("tonari", "kneighbors", "tonari.search"),
+    ("tonari.io", "save", "tonari.io.write"),
+    ("tonari.estimators", "RadiusNeighborsClassifier", "radius_search"),
+    ("tonari.estimators", "LocalOutlierFactor", "sklearn.neighbors"),
+    ("tonari.estimators", "KNNImputer", "sklearn.impute"),
+    ("tonari.estimators", "DBSCAN", "radius_graph"),
+    ("tonari.compat.faiss", "normalize_L2", "numpy.linalg.norm"),
+    ("tonari.compat.faiss", "omp_set_num_threads", "threads="),
+    ("tonari.compat.faiss", "IndexIDMap", "tonari.Index"),
+    ("tonari.compat.scipy", "cKDTree", "use KDTree"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "words"), ATTRIBUTES)
+def test_modules(module: str, name: str, words: str) -> None:
+    if module == "tonari.estimators":
+        pytest.importorskip("sklearn")
+    home = importlib.import_module(module)
+    with pytest.raises(AttributeError, match=rf"module '{module}' has no attribute '{name}'; .*{words}"):
+        getattr(home, name)
+    assert not hasattr(home, name)
+    for other in ("nothing", "__wrapped__", "_ipython_display_"):
+        with pytest.raises(AttributeError, match=rf"module '{module}' has no attribute '{other}'$"):
+            getattr(home, other)
+
+
+def _made() -> dict[str, Any]:
+    from tonari.compat import faiss
+
+    return {"Index": tonari.Index(X), "KNNGraph": tonari.knn_graph(X, 3), "IndexFlat": faiss.IndexFlatL2(4)}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "words"),
+    [
+        ("Index", "query", r"Index\.search"),
+        ("Index", "kneighbors", r"Index\.search"),
+        ("Index", "radius_neighbors", r"Index\.radius_search"),
+        ("KNNGraph", "query", r"tonari\.Index"),
+        ("KNNGraph", "kneighbors", r"graph\.distances"),
+        ("IndexFlat", "remove_ids", r"tonari\.Index"),
+    ],
+)
+def test_objects(owner: str, name: str, words: str) -> None:
+    one = _made()[owner]
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; .*{words}"):
+        getattr(one, name)
+    assert not hasattr(one, name)
+    for probe in ("__array_interface__", "_repr_mimebundle_", "_ipython_canary_method_should_not_exist_", "nothing"):
+        with pytest.raises(AttributeError, match=rf"has no attribute '{probe}'$"):
+            getattr(one, probe)
+    for again in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+        assert type(again) is type(one)
+
+
+def test_the_estimator() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone
+
+    from tonari.estimators import NearestNeighbors
+
+    for one in (NearestNeighbors(), clone(NearestNeighbors())):
+        with pytest.raises(AttributeError, match=r"'radius_neighbors'; tonari\.radius_search"):
+            one.radius_neighbors  # noqa: B018
+    with pytest.raises(ValueError, match=r"metric_params=.*pass p=0\.5"):
+        NearestNeighbors(metric_params={"p": 0.5}).fit(X)
+
+
+CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
+    "knn_graph n_neighbors": (lambda: tonari.knn_graph(X, n_neighbors=3), TypeError, "'n_neighbors'; .*k="),
+    "search n_jobs": (lambda: tonari.search(X, X, 2, n_jobs=2), TypeError, "'n_jobs'; .*threads="),
+    "search top_k": (lambda: tonari.search(X, X, top_k=2), TypeError, "'top_k'; .*k="),
+    "search min_similarity": (lambda: tonari.search(X, X, 2, min_similarity=0.5), TypeError, "radius_search and pairs"),
+    "search radius": (lambda: tonari.search(X, X, 2, radius=0.5), TypeError, "tonari.radius_search"),
+    "pairs threshold": (lambda: tonari.pairs(X, threshold=0.5), TypeError, "radius= or min_similarity="),
+    "search p": (lambda: tonari.search(X, X, 2, p=3), TypeError, "metric='minkowski:3'"),
+    "Index n_jobs": (lambda: tonari.Index(X, n_jobs=2).search(X, 1), TypeError, "n_jobs: .*threads="),
+    "Index.search n_jobs": (lambda: tonari.Index(X).search(X, 2, n_jobs=2), TypeError, "threads="),
+    "radius_search k": (lambda: tonari.radius_search(X, X, 1.0, k=2), TypeError, "max_neighbors="),
+    "mahalanobis": (lambda: tonari.search(X, X, 2, metric="mahalanobis"), ValueError, "inverse covariance"),
+    "seuclidean": (lambda: tonari.Index(X, metric="seuclidean"), ValueError, "standard deviation"),
+    "hellinger": (lambda: tonari.pairs(X, 1.0, metric="hellinger"), ValueError, "root of each value"),
+    "dice": (lambda: tonari.knn_graph(X, 2, metric="dice"), ValueError, "jaccard"),
+    "precomputed": (lambda: tonari.knn_graph(X, 2, metric="precomputed"), ValueError, "select_k"),
+    "minkowski": (lambda: tonari.search(X, X, 2, metric="minkowski"), ValueError, "minkowski:p"),
+    "callable": (lambda: tonari.search(X, X, 2, metric=lambda a, b: 0), ValueError, "expected a name"),  # type: ignore[arg-type]
+    "ints in lists": (
+        lambda: tonari.search([[1, 2]], [[3, 4]], 1),
+        TypeError,
+        r"numpy.asarray\(x, dtype=numpy.float32",
+    ),
+    "None": (lambda: tonari.search([[None, 2]], X, 1), TypeError, "rows of numbers"),
+    "path": (lambda: tonari.knn_graph("points.npy", 3), TypeError, "tonari.io.read"),
+    "table": (
+        lambda: tonari.search(np.zeros(5, [("RA", "f8"), ("DEC", "f8")]), X, 1),
+        TypeError,
+        r'numpy.stack\(\[t\["DEC"\], t\["RA"\]\], 1\)',
+    ),
+    "other table": (lambda: tonari.Index(np.zeros(5, [("a", "f8")])), TypeError, "structured_to_unstructured"),
+    "complex": (lambda: tonari.Index(X.astype("c8")), TypeError, "real and imaginary"),
+    "exclude flat": (lambda: tonari.search(X, X, 2, exclude=np.arange(30)), TypeError, r"ids\[:, None\]"),
+    "exclude set": (lambda: tonari.search(X, X, 2, exclude={1, 2}), TypeError, "list"),
+    "exclude sets": (lambda: tonari.search(X, X, 2, exclude=[{1}] * 30), TypeError, r"list\(row\) for row"),
+    "exclude floats": (lambda: tonari.search(X, X, 2, exclude=[[0.5]] * 30), TypeError, "only whole numbers$"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls(call: str) -> None:
+    ask, kind, words = CALLS[call]
+    with pytest.raises(kind, match=words):
+        ask()
+
+
+def test_tables() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1.0, 2.0], "name": ["a", "b"]})
+    with pytest.raises(TypeError, match=r"column 'name' is (object|str)"):
+        tonari.Index(frame)
+    with pytest.raises(TypeError, match="column 'y' is Float32"):
+        tonari.Index(pandas.DataFrame({"x": [1.0, 2.0], "y": pandas.array([1.0, None], "Float32")}))
+
+
+def test_lazy_frames() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"LazyFrame.*\.collect\(\)"):
+        tonari.Index(polars.LazyFrame({"x": [1.0]}))
+    with pytest.raises(TypeError, match="column 'name' is String"):
+        tonari.Index(polars.DataFrame({"x": [1.0], "name": ["a"]}))
+
+
+@needs_torch
+def test_tensors() -> None:
+    import torch
+
+    cases = {
+        "nested tensor": torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)], layout=torch.jagged),
+        "view_as_real": torch.zeros((5, 2), dtype=torch.complex64),
+        "holds no values": torch.zeros((5, 2), device="meta"),
+    }
+    for words, x in cases.items():
+        with pytest.raises((TypeError, ValueError), match=words):
+            tonari.Index(x)
+    negated = torch.conj(torch.randn(9, 2, dtype=torch.complex64)).imag
+    assert negated.is_neg()
+    assert tonari.search(negated, negated, 1).indices.ravel().tolist() == list(range(9))

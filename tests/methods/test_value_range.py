@@ -1,0 +1,152 @@
+"""Values that overflow or underflow their type are refused by every verb; small elements of ordinary rows are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.checks import assert_same_neighbors, gaussian
+from tests.helpers.devices import needs_torch
+from tonari.metrics.reference import brute
+
+VERBS: dict[str, Callable[[Any, str], Any]] = {
+    "search": lambda x, metric: tonari.search(x[:5], x, 4, metric=metric),
+    "one query": lambda x, metric: tonari.search(x[:1], x, 4, metric=metric),
+    "again": lambda x, metric: [tonari.search(x[:1], x, 4, metric=metric) for _ in range(3)],
+    "Index": lambda x, metric: tonari.Index(x, metric=metric).search(x[:5], 4),
+    "Index of one": lambda x, metric: tonari.Index(x, metric=metric).search(x[:1], 4),
+    "search_chunks": lambda x, metric: list(tonari.Index(x, metric=metric).search_chunks([x[:5]], 4)),
+    "filtered": lambda x, metric: tonari.search(x[:5], x, 4, metric=metric, where=np.arange(len(x)) != 3),
+    "listed": lambda x, metric: tonari.search(x[:5], x, 4, metric=metric, where=np.tile(np.arange(len(x)) < 9, (5, 1))),
+    "knn_graph": lambda x, metric: tonari.knn_graph(x, 4, metric=metric),
+    "nn-descent": lambda x, metric: tonari.knn_graph(x, 4, metric=metric, method="nn-descent", seed=0),
+    "kth_distance": lambda x, metric: tonari.kth_distance(x, 4, metric=metric),
+    "radius_search": lambda x, metric: tonari.radius_search(x[:5], x, metric=metric, **_all(metric)),
+    "radius_graph": lambda x, metric: tonari.radius_graph(x, metric=metric, **_all(metric)),
+    "nearest within": lambda x, metric: tonari.radius_graph(x, metric=metric, max_neighbors=4, **_all(metric)),
+    "pairs": lambda x, metric: tonari.pairs(x, metric=metric, **_all(metric)),
+}
+
+
+def _all(metric: str) -> dict[str, float]:
+    return {"min_similarity": -3e38} if metric == "inner_product" else {"radius": np.inf}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "power:3"])
+@pytest.mark.parametrize("scale", [1e20, 1e-25])
+def test_every_verb_refuses(verb: str, metric: str, scale: float) -> None:
+    x = (gaussian(300, 16) * scale).astype(np.float32)
+    what = "overflows" if scale > 1 else "underflows"
+    with pytest.raises(
+        ValueError, match=rf"row \d+ has a {metric} value of .*{what}.*float32.*pass float64 rows.*scale"
+    ):
+        VERBS[verb](x, metric)
+    VERBS[verb](x.astype(np.float64), metric)
+    if metric == "sqeuclidean":
+        VERBS[verb](x, "euclidean")
+
+
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+@pytest.mark.parametrize("scale", [1e20, 1e-25])
+def test_every_method(method: str, scale: float) -> None:
+    x = (gaussian(300, 3) * scale).astype(np.float32)
+    for call in (tonari.search, lambda q, x, k, **given: tonari.Index(x, **given).search(q, k)):
+        with pytest.raises(ValueError, match="use metric='euclidean'"):
+            call(x[:2], x, 3, metric="sqeuclidean", method=method)
+
+
+def _one_far(rows: Any) -> Any:
+    rows[0] = 1e20
+    return rows
+
+
+ORDINARY: dict[str, Callable[[], Any]] = {
+    "copies": lambda: np.repeat(gaussian(20, 4), 4, axis=0),
+    "small copies": lambda: np.repeat(gaussian(1, 4) * np.float32(1e-25), 80, axis=0),
+    "zeros": lambda: np.zeros((80, 4), np.float32),
+    "one-hot": lambda: np.eye(80, dtype=np.float32),
+    "sparse": lambda: gaussian(80, 40) * (gaussian(80, 40, 1) > 1),
+    "small and sparse": lambda: np.eye(80, dtype=np.float32) * np.float32(1e-15),
+    "tiny elements": lambda: np.hstack([gaussian(80, 3), np.full((80, 2), 1e-30, np.float32)]),
+    "differ in tiny elements": lambda: np.hstack([np.ones((80, 3)), gaussian(80, 2) * 1e-30]).astype(np.float32),
+    "softmax": lambda: (lambda e: (e / e.sum(1, keepdims=True)).astype(np.float32))(
+        np.exp(20 * gaussian(80, 8).astype(float))
+    ),
+    "bytes": lambda: np.random.default_rng(0).integers(0, 3, (80, 4)).astype(np.uint8),
+    "1e-15": lambda: gaussian(80, 4) * np.float32(1e-15),
+    "1e17": lambda: gaussian(80, 4) * np.float32(1e17),
+    "one far row": lambda: _one_far(gaussian(80, 4)),
+}
+
+
+@pytest.mark.parametrize("data", ORDINARY)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "chi2", "cosine", "euclidean"])
+def test_ordinary_rows_are_answered(data: str, metric: str) -> None:
+    x = ORDINARY[data]()
+    if (data, metric) == ("small copies", "inner_product"):
+        return  # which underflow
+    x = abs(x) if metric == "chi2" else x
+    k = 5 if metric == "inner_product" else 40
+    queries = x[1:9]
+    if (data, metric) == ("one far row", "inner_product"):
+        k = 5
+    assert_same_neighbors(tonari.search(queries, x, k, metric=metric), brute(queries, x, k, metric), metric=metric)
+    for one in (queries[:1], queries[5:6]):
+        assert_same_neighbors(tonari.Index(x, metric=metric).search(one, k), brute(one, x, k, metric), metric=metric)
+
+
+def test_values_that_are_not_returned_may_overflow() -> None:
+    x = _one_far(gaussian(80, 4))
+    found = tonari.search(x[1:5], x, 79, metric="sqeuclidean")
+    assert_same_neighbors(found, brute(x[1:5], x, 79, "sqeuclidean"))
+    with pytest.raises(ValueError, match="row 0 has a sqeuclidean value of inf"):
+        tonari.search(x[1:5], x, 80, metric="sqeuclidean")
+
+
+def test_missing_neighbours_are_no_overflow() -> None:
+    x = gaussian(80, 4)
+    found = tonari.search(x[:3], x, 5, metric="sqeuclidean", where=np.arange(80) < 2)
+    assert (found.indices[:, 2:] == -1).all()
+    assert np.isinf(found.distances[:, 2:]).all()
+
+
+def test_faiss_and_others() -> None:
+    from tonari.compat import faiss
+
+    x = (gaussian(50, 8) * 1e20).astype(np.float32)
+    for index in (faiss.IndexFlatL2(8), faiss.IndexFlatIP(8)):
+        index.add(x)
+        with pytest.raises(ValueError, match="overflows"):
+            index.search(x[:1], 3)
+
+
+@needs_torch
+def test_tensors() -> None:
+    import torch
+
+    x = torch.from_numpy(gaussian(50, 8) * np.float32(1e-25))
+    with pytest.raises(ValueError, match="underflows"):
+        tonari.search(x[:1], x, 3, metric="sqeuclidean")
+
+
+@needs_torch
+@pytest.mark.parametrize("scale", [1.0, 1e20, 1e-25])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product"])
+def test_answers_that_are_tensors(metric: str, scale: float) -> None:
+    import torch
+
+    from tonari.methods.value_range import check_range
+
+    x = (gaussian(50, 8) * scale).astype(np.float32)
+    found = [torch.from_numpy(part) for part in brute(x[:9], x, 9, metric)]
+    rows = torch.from_numpy(x)
+    if scale == 1:
+        check_range(*found, None, rows[:9], rows, metric)
+    else:
+        with pytest.raises(ValueError, match="flows"):
+            check_range(*found, None, rows[:9], rows, metric)
