@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.checks import DTYPES, HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
+from tests.helpers.checks import DTYPES, HOSTILE, Array, angles, assert_same_neighbors, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
 from tonari.core.neighbors import Neighbors
@@ -180,6 +180,20 @@ def test_rows_of_one_value_have_no_direction(device: str) -> None:
     for queries in (points[:2], points[2:4]):
         check_groups(device, queries, points, 50, metric="correlation", width=16, double=True)
         check_all(device, queries, points, 60, metric="correlation", double=True)
+
+
+@on_device
+@pytest.mark.parametrize("d", [2, 17, 80])
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_rows_at_every_angle(device: str, metric: str, d: int) -> None:
+    """Chunks in which all points, some or none are near enough for a chord; copies at 0."""
+    for dtype in ("float32", "float64"):
+        points = angles(150, d, 3, dtype)
+        check_groups(device, points[:2], points, 40, metric=metric, width=9, double=dtype == "float64")
+        check_all(device, points[3:8], points, 150, metric=metric, double=dtype == "float64")
+    x = on(device, points)
+    found = from_device(refine_all(x, x, 1, metric=metric, double=True, scratch_bytes=SCRATCH))
+    assert not found.distances.any()
 
 
 @on_device
