@@ -36,6 +36,16 @@ def test_searches(metric: str, dtype: str, d: int, isa: str) -> None:
     assert_same_neighbors(few, brute(points[:1], points, 400, metric), metric=metric)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("isa", ISAS)
+def test_multiples_of_rows(dtype: str, isa: str) -> None:
+    rows = np.random.default_rng(0).integers(-9, 10, (60, 35))
+    points = np.concatenate([rows, 3 * rows, 7 * rows, 13 * rows]).astype(dtype)
+    found = planned_search(points, points, 4, "cosine", isa=isa, method="exact")
+    assert not found.distances.any()
+    assert_same_neighbors(found, brute(points, points, 4, "cosine"))
+
+
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("d", [19, 130])
 def test_contracted_searches_and_graphs(metric: str, d: int) -> None:
