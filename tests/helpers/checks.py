@@ -210,7 +210,7 @@ def angles(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> 
     side = rows - base * ((rows * base).sum(1) / (base * base).sum(1))[:, None]
     side *= np.sqrt((base * base).sum(1) / np.maximum((side * side).sum(1), 1e-300))[:, None]
     half = 0.5 * base + np.sqrt(0.75) * side * (1 + rng.integers(-4, 5, (n, 1)) * np.finfo(dtype).eps)
-    kinds = [base, 4 * base, -base, base * (1 + 1e-7 * rows), base * (1 + 1e-4 * rows), base + 0.5 * rows, half, rows]
+    kinds = [base, 3 * base, -base, base * (1 + 1e-7 * rows), base * (1 + 1e-4 * rows), base + 0.5 * rows, half, rows]
     return np.stack(kinds)[np.arange(n) % len(kinds), np.arange(n)].astype(dtype)
 
 

@@ -5,6 +5,11 @@ Without a CUDA device the kernels run in Triton's interpreter.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,6 +199,43 @@ def test_rows_at_every_angle(device: str, metric: str, d: int) -> None:
     x = on(device, points)
     found = from_device(refine_all(x, x, 1, metric=metric, double=True, scratch_bytes=SCRATCH))
     assert not found.distances.any()
+
+
+_COMPILED = """
+import json
+import torch
+from triton.runtime import driver
+from tests.helpers.target_alone import TargetAlone
+from tonari.cuda.compile import compile_call
+from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.exact.cuda.refine import refine_all, refine_groups
+
+driver.set_active(TargetAlone())
+found = {}
+for metric in ("cosine", "correlation"):
+    q, x = (torch.empty((m, 100), device="meta") for m in (5, 3000))
+    groups = torch.empty((5, 4), dtype=torch.int32, device="meta")
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        refine_all(q, x, 3, metric=metric, double=False, scratch_bytes=1 << 28)
+        refine_groups(q, x, groups, 3, metric=metric, group=8, double=False)
+    for call in rehearsal.calls.values():
+        if call.name in ("refine_kernel", "dense_kernel"):
+            found[f"{metric} {call.name}"] = compile_call(call).asm["ptx"]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.process
+def test_no_operations_are_fused_where_kernels_are_compiled(tmp_path: Path) -> None:
+    """Of chords, too, whose products with a reciprocal and differences invite it; and divisions round correctly."""
+    told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    told.pop("TRITON_INTERPRET", None)
+    ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
+    found = json.loads(ran.stdout)
+    assert len(found) == 4
+    for text in found.values():
+        assert "fma.rn.f64" not in text
+        assert text.count("div.rn.f64") == text.count("div.") > 0
 
 
 @on_device
