@@ -202,6 +202,18 @@ def widest(n: int, d: int, seed: int = 0) -> Array:
     return rows.astype("bfloat16").astype(np.float32)
 
 
+def angles(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
+    """Rows at every kind of angle to a few: copies, multiples, near copies, about 60 degrees, opposite, at random."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, d))
+    base = rows[rng.integers(0, min(n, 5), n)]
+    side = rows - base * ((rows * base).sum(1) / (base * base).sum(1))[:, None]
+    side *= np.sqrt((base * base).sum(1) / np.maximum((side * side).sum(1), 1e-300))[:, None]
+    half = 0.5 * base + np.sqrt(0.75) * side * (1 + rng.integers(-4, 5, (n, 1)) * np.finfo(dtype).eps)
+    kinds = [base, 3 * base, -base, base * (1 + 1e-7 * rows), base * (1 + 1e-4 * rows), base + 0.5 * rows, half, rows]
+    return np.stack(kinds)[np.arange(n) % len(kinds), np.arange(n)].astype(dtype)
+
+
 def zero_rows(n: int, d: int, seed: int = 0) -> Array:
     """Make N(0, 1) data with every third row zero, every other one of these as -0.0."""
     rows = gaussian(n, d, seed)

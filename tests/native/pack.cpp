@@ -245,7 +245,18 @@ void check_bounds() {
 
 }  // namespace
 
+// A bound that is no number bounds nothing.
+void check_stretch() {
+  for (int lost = 0; lost < 6; ++lost) {
+    double values[6] = {0.5, 0, 0, 0.5, 0, 0};  // V of shape (3, 2)
+    expect("stretch", Directions(values, 3, 2).stretch() <= 1, Metric::euclidean, 3);
+    values[lost] = std::nan("");
+    expect("stretch of NaN", Directions(values, 3, 2).stretch() > 1, Metric::euclidean, 3);
+  }
+}
+
 int main() {
+  check_stretch();
   for (int number = 0; number < kMetrics; ++number) {
     const auto metric = static_cast<Metric>(number);
     if (is_elementwise(metric)) with_term(metric, [](auto term) { check_bounds<decltype(term)>(); });

@@ -5,12 +5,17 @@ Without a CUDA device the kernels run in Triton's interpreter.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.helpers.checks import DTYPES, HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
+from tests.helpers.checks import DTYPES, HOSTILE, Array, angles, assert_same_neighbors, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
 from tonari.core.neighbors import Neighbors
@@ -180,6 +185,59 @@ def test_rows_of_one_value_have_no_direction(device: str) -> None:
     for queries in (points[:2], points[2:4]):
         check_groups(device, queries, points, 50, metric="correlation", width=16, double=True)
         check_all(device, queries, points, 60, metric="correlation", double=True)
+
+
+@on_device
+@pytest.mark.parametrize("d", [2, 17, 80])
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_rows_at_every_angle(device: str, metric: str, d: int) -> None:
+    """Chunks in which all points, some or none are near enough for a chord; copies at 0."""
+    for dtype in ("float32", "float64"):
+        points = angles(150, d, 3, dtype)
+        check_groups(device, points[:2], points, 40, metric=metric, width=9, double=dtype == "float64")
+        check_all(device, points[3:8], points, 150, metric=metric, double=dtype == "float64")
+    x = on(device, points)
+    found = from_device(refine_all(x, x, 1, metric=metric, double=True, scratch_bytes=SCRATCH))
+    assert not found.distances.any()
+
+
+_COMPILED = """
+import json
+import torch
+from triton.runtime import driver
+from tests.helpers.target_alone import TargetAlone
+from tonari.cuda.compile import compile_call
+from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.exact.cuda.refine import refine_all, refine_groups
+
+driver.set_active(TargetAlone())
+found = {}
+for metric in ("cosine", "correlation"):
+    q, x = (torch.empty((m, 100), device="meta") for m in (5, 3000))
+    groups = torch.empty((5, 4), dtype=torch.int32, device="meta")
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        refine_all(q, x, 3, metric=metric, double=False, scratch_bytes=1 << 28)
+        refine_groups(q, x, groups, 3, metric=metric, group=8, double=False)
+    for call in rehearsal.calls.values():
+        if call.name in ("refine_kernel", "dense_kernel"):
+            found[f"{metric} {call.name}"] = compile_call(call).asm["ptx"]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.process
+def test_no_operations_are_fused_where_kernels_are_compiled(tmp_path: Path) -> None:
+    """Of chords, too, whose products with a reciprocal and differences invite it; and divisions round correctly."""
+    told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    told.pop("TRITON_INTERPRET", None)
+    ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
+    found = json.loads(ran.stdout)
+    assert len(found) == 4
+    for text in found.values():
+        assert "fma.rn.f64" not in text
+        assert "div.rn.f64" in text
+        assert "div.full" not in text
+        assert "div.approx" not in text
 
 
 @on_device
