@@ -238,14 +238,18 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
         """
 import sys
 from tonari.exact.cuda.search import DevicePoints, rehearse_comparison, rehearse_level
-plan = plans.exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=10**11)
+given = {"devices": ("cuda:0",), "free_bytes": 10**11}
 with rehearsing(card):
-    rehearse_search(plan, "float32", self_join=False)
-    points, queries = (torch.empty((rows, 128), device="meta") for rows in (10**6, 10**4))
-    search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
-    for number in range(len(plan.precisions) - 1):
-        rehearse_level(number, search, 10**4, None)
-    rehearse_comparison(search, 10**4, None)
+    for m in (10**4, 10**6):
+        plan = plans.exact_cuda(10**6, m, 128, 10, self_join=m == 10**6, **given)
+        rehearse_search(plan, "float32", self_join=m == 10**6)
+        points, queries = (torch.empty((rows, 128), device="meta") for rows in (10**6, m))
+        search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
+        own = torch.empty(m, dtype=torch.int64, device="meta") if m == 10**6 else None
+        for rows in (3, 10**4):
+            for number in range(len(plan.precisions) - 1):
+                rehearse_level(number, search, rows, own)
+            rehearse_comparison(search, rows, own)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """,
         tmp_path,
