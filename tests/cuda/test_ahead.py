@@ -322,17 +322,33 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
     monkeypatch.setattr(ahead, "card_of", lambda device: Card((9, 0), 132))
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     monkeypatch.setattr(ahead, "is_compiled", lambda call: call.variant == ("known",))
-    monkeypatch.setattr(ahead, "compile_ahead", lambda stage, card, progress: asked.append((stage, progress)))
+    monkeypatch.setattr(ahead, "compile_ahead", lambda stage, card, progress: (stage(), asked.append(progress)))
     known, new = (Call(None, {}, {}, {}, (name,)) for name in ("known", "new"))
-    with ahead.expecting(list, True):
+    with ahead.expecting(lambda: asked.append("search"), True):
         ahead.prepare_for(known, "cuda:0")
         assert asked == []
         ahead.prepare_for(new, "cuda:0")
         ahead.prepare_for(new, "cuda:0")  # once is enough
-        with ahead.expecting(dict):  # such as retries
+        with ahead.expecting(lambda: asked.append("retry")):
             ahead.prepare_for(new, "cuda:0")
     ahead.prepare_for(new, "cuda:0")
-    assert asked == [(list, True), (dict, True)]
+    assert asked == ["search", True, "retry", True]
+    asked.clear()
+    with ahead.expecting(lambda: asked.append("graph")):
+        with ahead.expecting(lambda: asked.append("truth of some rows")):
+            ahead.prepare_for(new, "cuda:0")
+        ahead.prepare_for(new, "cuda:0")
+    assert asked == ["truth of some rows", "graph", None]  # compiled together
+
+
+def test_kernels_that_call_themselves_are_measured() -> None:
+    """How long one takes to compile, by which kernels are ordered."""
+    from tonari.cuda import compile
+    from tonari.kdtree.cuda.kernels.halve import halve_kernel
+    from tonari.kdtree.cuda.kernels.search import search_kernel
+
+    for kernel in (halve_kernel, search_kernel):
+        assert compile._instructions(kernel.fn) > 100
 
 
 def test_one_processor_compiles_where_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:

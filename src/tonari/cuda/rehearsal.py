@@ -128,6 +128,15 @@ def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
     return torch.arange(first, first + count, dtype=dtype or torch.int64, device=device)
 
 
+def order_of(keys: Any) -> Any:
+    """Return the places of ascending keys, int64, stable: torch.sort, which for "meta" takes seconds to import."""
+    import torch
+
+    if keys.device.type == "meta":
+        return torch.empty(keys.shape, dtype=torch.int64, device="meta")
+    return torch.sort(keys, stable=True).indices
+
+
 def each_repeated(rows: Any, times: int) -> Any:
     """Return each row so many times: torch.repeat_interleave, which for "meta" takes seconds to import."""
     if rows.device.type == "meta":
