@@ -238,14 +238,18 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
         """
 import sys
 from tonari.exact.cuda.search import DevicePoints, rehearse_comparison, rehearse_level
-plan = plans.exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=10**11)
+given = {"devices": ("cuda:0",), "free_bytes": 10**11}
 with rehearsing(card):
-    rehearse_search(plan, "float32", self_join=False)
-    points, queries = (torch.empty((rows, 128), device="meta") for rows in (10**6, 10**4))
-    search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
-    for number in range(len(plan.precisions) - 1):
-        rehearse_level(number, search, 10**4, None)
-    rehearse_comparison(search, 10**4, None)
+    for m in (10**4, 10**6):
+        plan = plans.exact_cuda(10**6, m, 128, 10, self_join=m == 10**6, **given)
+        rehearse_search(plan, "float32", self_join=m == 10**6)
+        points, queries = (torch.empty((rows, 128), device="meta") for rows in (10**6, m))
+        search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
+        own = torch.empty(m, dtype=torch.int64, device="meta") if m == 10**6 else None
+        for rows in (3, 10**4):
+            for number in range(len(plan.precisions) - 1):
+                rehearse_level(number, search, rows, own)
+            rehearse_comparison(search, rows, own)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """,
         tmp_path,
@@ -318,17 +322,33 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
     monkeypatch.setattr(ahead, "card_of", lambda device: Card((9, 0), 132))
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     monkeypatch.setattr(ahead, "is_compiled", lambda call: call.variant == ("known",))
-    monkeypatch.setattr(ahead, "compile_ahead", lambda stage, card, progress: asked.append((stage, progress)))
+    monkeypatch.setattr(ahead, "compile_ahead", lambda stage, card, progress: (stage(), asked.append(progress)))
     known, new = (Call(None, {}, {}, {}, (name,)) for name in ("known", "new"))
-    with ahead.expecting(list, True):
+    with ahead.expecting(lambda: asked.append("search"), True):
         ahead.prepare_for(known, "cuda:0")
         assert asked == []
         ahead.prepare_for(new, "cuda:0")
         ahead.prepare_for(new, "cuda:0")  # once is enough
-        with ahead.expecting(dict):  # such as retries
+        with ahead.expecting(lambda: asked.append("retry")):
             ahead.prepare_for(new, "cuda:0")
     ahead.prepare_for(new, "cuda:0")
-    assert asked == [(list, True), (dict, True)]
+    assert asked == ["search", True, "retry", True]
+    asked.clear()
+    with ahead.expecting(lambda: asked.append("graph")):
+        with ahead.expecting(lambda: asked.append("truth of some rows")):
+            ahead.prepare_for(new, "cuda:0")
+        ahead.prepare_for(new, "cuda:0")
+    assert asked == ["truth of some rows", "graph", None]  # compiled together
+
+
+def test_kernels_that_call_themselves_are_measured() -> None:
+    """How long one takes to compile, by which kernels are ordered."""
+    from tonari.cuda import compile
+    from tonari.kdtree.cuda.kernels.halve import halve_kernel
+    from tonari.kdtree.cuda.kernels.search import search_kernel
+
+    for kernel in (halve_kernel, search_kernel):
+        assert compile._instructions(kernel.fn) > 100
 
 
 def test_one_processor_compiles_where_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@
                                        else the search is rehearsed, once, and threads (compile.py) compile all that it
                                        launches and Triton lacks
 
-The search waits for all of them: its first batch needs nearly all. What fails here is logged as a warning, and the
-kernel is compiled where it is launched.
+The search waits for all of them: its first batch needs nearly all. Where one expectation is within another, such as the
+search for the true neighbours of some rows within NN-Descent, both are rehearsed: what comes later is compiled beside
+what comes first. What fails here is logged as a warning, and the kernel is compiled where it is launched.
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ Stage: TypeAlias = Callable[[], None]
 
 @dataclass
 class Expectation:
-    """How to rehearse a search that has begun, and whether that was done."""
+    """How to rehearse a search that has begun, whether that was done, and the expectation that it is within."""
 
     stage: Stage
     progress: ProgressLike
+    outer: Expectation | None = None
     used: bool = False
+
+    def unused(self) -> list[Expectation]:
+        """Return this and those around it that have not been rehearsed, the innermost first."""
+        around = [] if self.outer is None else self.outer.unused()
+        return around if self.used else [self, *around]
 
 
 _expected: ContextVar[Expectation | None] = ContextVar("tonari_expected", default=None)
@@ -51,10 +58,10 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
         Called at most once.
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`; a callable counts pairs, and hears nothing of kernels. Within another expectation
-        that one's holds.
+        that one's holds, and its stage is rehearsed too if it has not been yet.
     """
     outer = _expected.get()
-    before = _expected.set(Expectation(stage, progress if outer is None else outer.progress))
+    before = _expected.set(Expectation(stage, progress if outer is None else outer.progress, outer))
     try:
         yield
     finally:
@@ -76,11 +83,18 @@ def prepare_for(call: Call, device: Any) -> None:
         return
     try:
         if default_threads() > 1 and not is_compiled(call):
-            expected.used = True
-            compile_ahead(expected.stage, card_of(device), progress=expected.progress)
+            together = expected.unused()
+            for each in together:
+                each.used = True
+            compile_ahead(lambda: _rehearse(together), card_of(device), progress=expected.progress)
     except Exception:  # not the search's: it compiles by itself, and raises what is wrong with that
         expected.used = True
         logger.warning("kernels cannot be compiled ahead, and are compiled one by one", exc_info=True)
+
+
+def _rehearse(together: list[Expectation]) -> None:
+    for each in together:
+        each.stage()
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:

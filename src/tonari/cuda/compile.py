@@ -90,24 +90,36 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
 def _effort(call: Call) -> int:
     """Return what orders kernels about as long as they take to compile: how much code there is once it is unrolled.
 
-    Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen and over
-    the steps of a network that sorts SIZE pairs. A product of matrices is a line that becomes many instructions.
+    Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen, the LEVELS
+    of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A product of matrices is a line
+    that becomes many instructions.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
+    steps = _steps(size) if size < LOOPS_FROM else UNROLLED
+    slots: int = call.constants.get("SLOTS", 1)
+    times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
+    return _instructions(call.kernel.fn) * times + INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+
+
+def _steps(size: int) -> int:
+    """Return the steps of a network that sorts so many."""
     bits = size.bit_length() - 1
-    steps = bits * (bits + 1) // 2 if size < LOOPS_FROM else UNROLLED
-    tiles: int = call.constants.get("TILES", 1)
-    return _instructions(call.kernel.fn) * tiles + INSTRUCTIONS_OF_STEP * steps
+    return bits * (bits + 1) // 2
 
 
 @functools.cache
-def _instructions(function: Any) -> int:
-    """Return how many instructions of the interpreter a kernel has, with those of the functions of Triton it calls."""
+def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
+    """Return how many instructions of the interpreter a kernel has, with those of the functions of Triton it calls.
+
+    One that calls itself, with smaller constants, counts once.
+    """
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
     product = INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
-    return len(own) + product + sum(_instructions(called.fn) for called in used if hasattr(called, "arg_names"))
+    inside |= {function}
+    called = [one.fn for one in used if hasattr(one, "arg_names") and one.fn not in inside]
+    return len(own) + product + sum(_instructions(one, inside) for one in called)
 
 
 class _Loading(Executor):

@@ -119,6 +119,38 @@ def least_of(a: Any, b: Any) -> Any:
     return torch.minimum(a, b) if a.device.type != "meta" else torch.empty_like(a)
 
 
+def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
+    """Return first, first + 1, ..., int64 by default: torch.arange, which for "meta" takes seconds to import."""
+    import torch
+
+    if torch.device(device).type == "meta":
+        return torch.empty(count, dtype=dtype or torch.int64, device=device)
+    return torch.arange(first, first + count, dtype=dtype or torch.int64, device=device)
+
+
+def order_of(keys: Any) -> Any:
+    """Return the places of ascending keys, int64, stable: torch.sort, which for "meta" takes seconds to import."""
+    import torch
+
+    if keys.device.type == "meta":
+        return torch.empty(keys.shape, dtype=torch.int64, device="meta")
+    return torch.sort(keys, stable=True).indices
+
+
+def each_repeated(rows: Any, times: int) -> Any:
+    """Return each row so many times: torch.repeat_interleave, which for "meta" takes seconds to import."""
+    if rows.device.type == "meta":
+        return rows.new_empty((len(rows) * times, *rows.shape[1:]))
+    return rows.repeat_interleave(times, 0)
+
+
+def all_repeated(rows: Any, times: int) -> Any:
+    """Return all rows so many times: torch.repeat, which for "meta" takes seconds to import."""
+    if rows.device.type == "meta":
+        return rows.new_empty((times * len(rows), *rows.shape[1:]))
+    return rows.repeat(times, *[1] * (rows.dim() - 1))
+
+
 def without_data(tensor: Any) -> Any:
     """Return a tensor of the same shape, strides and dtype on the device "meta"; None for None."""
     import torch

@@ -71,6 +71,25 @@ class NnDescentOnCuda(NnDescent):
 
     device = "cuda"
 
+    def build_graph(
+        self,
+        points: Any,
+        plan: DescentPlan,
+        *,
+        prepared: Any = None,
+        start: Any = None,
+        progress: ProgressLike = None,
+        patience: float | None = None,
+    ) -> GraphLists:
+        from tonari.cuda.ahead import expecting
+        from tonari.nn_descent.cuda.rehearse import rehearse_descent
+
+        given: dict[str, Any] = {"prepared": prepared, "start": start, "progress": progress, "patience": patience}
+        if plan.update == GNND:
+            return super().build_graph(points, plan, **given)
+        with expecting(lambda: rehearse_descent(plan, inputs.name_of_dtype(points)), progress):
+            return super().build_graph(points, plan, **given)
+
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
         from tonari.cuda.devices import to_device
         from tonari.nn_descent.cuda.backend import CudaBackend

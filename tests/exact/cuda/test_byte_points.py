@@ -26,6 +26,7 @@ if HAS_TORCH:
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.batches import DevicePoints
     from tonari.exact.cuda.byte_points import BytePoints, byte_points, in_int8, shifts_of
+    from tonari.exact.cuda.pack import pack_points
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
     from tonari.exact.report import Report
 
@@ -53,9 +54,22 @@ def plan(queries: Any, points: Any, k: int = K, metric: str = "euclidean", **cho
 
 def search(queries: Any, points: Any, made: Any, *, self_join: bool = False) -> tuple[Any, Report, Any]:
     """Search once: the neighbours, what the run did, and the prepared points."""
-    prepared = prepare_resident_once(points, made)
+    prepared = prepare_resident_once(queries, points, made)
     found, report = search_resident(queries, prepared, made, self_join=self_join, progress=False)
     return on_host(found), report, prepared
+
+
+def packings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The precisions in which all points are packed from now on, one after another."""
+    packed: list[str] = []
+
+    def spy(rows: Any, form: Any, precision: str, *given: Any, **named: Any) -> Any:
+        if len(rows) == N:
+            packed.append(precision)
+        return pack_points(rows, form, precision, *given, **named)
+
+    monkeypatch.setattr("tonari.exact.cuda.packed_copies.pack_points", spy)
+    return packed
 
 
 @pytest.mark.parametrize(
@@ -125,7 +139,7 @@ def test_an_element_that_the_sample_misses(bad: float, monkeypatch: pytest.Monke
     points[7, 3] = bad
     p = tensor(points)
     assert shifts_of(p)
-    assert byte_points(p, plan(p, p)) is None
+    assert byte_points(p, p, plan(p, p)) is None
     found, report, prepared = search(p, p, plan(p, p))
     assert type(prepared) is DevicePoints
     assert "int8" not in report.rows_by_precision
@@ -133,14 +147,26 @@ def test_an_element_that_the_sample_misses(bad: float, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("shift", [0.25, 300.0, -200.0])
-def test_queries_that_are_no_bytes_begin_with_float16(shift: float) -> None:
+def test_queries_that_are_no_bytes_begin_with_float16(shift: float, monkeypatch: pytest.MonkeyPatch) -> None:
     points = rows_of_bytes(N)
     queries = rows_of_bytes(M, seed=2) + np.float32(shift)
     q, p = tensor(queries), tensor(points)
+    packed = packings(monkeypatch)
     found, report, prepared = search(q, p, plan(q, p))
-    assert isinstance(prepared, BytePoints)
+    assert type(prepared) is DevicePoints
     assert "int8" not in report.rows_by_precision
+    assert packed == ["float16"]
     assert_same_neighbors(found, brute(queries, points, K))
+
+
+def test_queries_in_host_memory_are_looked_at_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, queries = rows_of_bytes(N), rows_of_bytes(M, seed=2)
+    packed = packings(monkeypatch)
+    for rows, precision in ((queries, "int8"), (queries + np.float32(0.5), "float16")):
+        found, _, _ = search(rows, tensor(points), plan(tensor(rows), tensor(points)))
+        assert packed == [precision]
+        assert_same_neighbors(found, brute(rows, points, K))
+        packed.clear()
 
 
 @pytest.mark.parametrize("noise", [0.25, 1e-7])
@@ -362,14 +388,14 @@ def test_a_contraction_has_to_be_faster_than_int8(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tonari.exact.cuda.contracted_search.choose_contraction", spy)
     for noise, m in ((0.0, 10**12), (0.0, 10**6), (0.5, 10**6)):
         p = tensor(rows_of_bytes(N, 99) + np.float32(noise))
-        prepare_resident_once(p, dataclasses.replace(plan(p, p), form_dim="pilot", m=m))
+        prepare_resident_once(p, p, dataclasses.replace(plan(p, p), form_dim="pilot", m=m))
     assert asked == [50, 99]  # the second search is too short
 
 
 def test_a_rehearsal_is_in_int8_too() -> None:
     p = tensor(rows_of_bytes(N))
     made = plan(p, p)
-    prepared = prepare_resident_once(p, made)
+    prepared = prepare_resident_once(p, p, made)
     with rehearsing(Card((9, 0), 132)):
         twin = prepared.without_data()
         begun = twin.begin(twin.points, made)
@@ -381,7 +407,7 @@ def test_a_rehearsal_is_in_int8_too() -> None:
 def test_no_copy_is_kept_that_the_plan_does_not_count() -> None:
     """Queries that are no bytes begin with float16: then there is no copy in int8 beside."""
     p = tensor(rows_of_bytes(N))
-    prepared = prepare_resident_once(p, plan(p, p))
+    prepared = prepare_resident_once(p, p, plan(p, p))
     prepared.begin(p + 0.5, plan(p, p))
     assert not prepared._copies._made
 

@@ -60,7 +60,7 @@ def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choic
         plan_of(queries, points, k, metric, devices=(DEVICE,), **choices), subsets=True, seconds=1.0
     )
     with dispatch.on(plan.devices[0]):
-        prepared = prepare_resident_once(points, plan)
+        prepared = prepare_resident_once(points if self_join else queries, points, plan)
         found, report = search_resident(queries, prepared, plan, self_join=self_join, progress=False)
     return on_host(found), report, prepared
 

@@ -32,7 +32,7 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.form import Form, form_of, terms_of
     from tonari.nn_descent.cuda.near_clusters import near_centres
     from tonari.nn_descent.cuda.reverse import reverse_of
-    from tonari.nn_descent.cuda.scan import _scan_block, scan
+    from tonari.nn_descent.cuda.scan import scan, scan_block
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
@@ -246,7 +246,7 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
     found = find_clusters(form, plan_for(points, 1, n_clusters=1, train_per_cluster=8, kmeans_iters=1))
     assert found.order.tolist() == list(range(n))
-    ids = _scan_block(form, found.order, found.bounds, found.near[found.order], 0, 16, 256)[1].cpu().numpy()
+    ids = scan_block(form, found.order, found.bounds, found.near[found.order], 0, 16, 256)[1].cpu().numpy()
     assert ids.shape == (n, 16)
     first = np.arange(n) // tile * tile  # the tile's first row: so many around it, or at an end, are met
     begin = np.clip(first - 128, 0, n - 256)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.slices import cut
-from tonari.cuda.rehearsal import joined, to_visit
+from tonari.cuda.rehearsal import all_repeated, each_repeated, joined, numbers_from, to_visit
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.refine import refine_groups
 from tonari.metrics import get_metric
@@ -37,19 +37,19 @@ def compare_few(
 
     device = points.device
     parts = -(-group_count(len(points), group) // columns)
-    numbers = torch.arange(parts * columns, dtype=torch.int32, device=device)  # beyond the last group there is nothing
+    numbers = numbers_from(0, parts * columns, device, torch.int32)  # beyond the last group there is nothing
     found = []
     block = max(1, ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
         rows = here.stop - here.start
         distances, indices = refine_groups(
-            queries[here].repeat_interleave(parts, 0),
+            each_repeated(queries[here], parts),
             points,
-            numbers.repeat(rows).view(-1, columns),
+            all_repeated(numbers.view(parts, columns), rows),
             k,
             metric=metric,
             group=group,
-            own=None if own is None else own[here].repeat_interleave(parts),
+            own=None if own is None else each_repeated(own[here], parts),
             double=double,
         )
         if (

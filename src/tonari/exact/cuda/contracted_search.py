@@ -96,12 +96,12 @@ class ContractedPoints(Copied):
         return self._full
 
 
-def prepare_points(points: Any, plan: CudaPlan, *, once: bool = False) -> DevicePoints | ContractedPoints:
+def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePoints | ContractedPoints:
     """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none.
 
-    `once` says that it is for a single search.
+    `only` are the queries, a tensor or an array in host memory, if it is for a single search.
     """
-    whole = byte_points(points, plan) if once and plan.bytes_first else None
+    whole = byte_points(only, points, plan) if only is not None and plan.bytes_first else None
     made = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
     return made or whole or DevicePoints(points, plan.metric, plan.precisions[0])
 

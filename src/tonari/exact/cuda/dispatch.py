@@ -105,8 +105,10 @@ def search_once(
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress):
-        prepare_it = prepare_resident_once if plan.looks_first else _route(plan).prepare
-        prepared = prepare_it(points, plan, progress)
+        if plan.looks_first:
+            prepared = prepare_resident_once(points if self_join else queries, points, plan)
+        else:
+            prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
 
 

@@ -27,14 +27,17 @@ class PreparedOnce:
         All of them.
     copies : FirstCopies
         k + 1 of each row, which are searched.
+    queries : tensor, or array in host memory
+        What is searched for; the points, of a graph.
     plan : CudaPlan
     """
 
-    def __init__(self, points: Any, copies: FirstCopies, plan: CudaPlan) -> None:
+    def __init__(self, points: Any, copies: FirstCopies, queries: Any, plan: CudaPlan) -> None:
         self.points, self.first, self.alike = points, Subset(points, copies.kept), copies.alike
         first = self.first
         self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
-        self.searched: Searchable = prepare_points(first.rows, self.plan, once=True)
+        only = first.rows if queries is points else queries
+        self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
 
     def without_data(self) -> Searchable:
         """Return what stands for the points that are searched in a rehearsal, on the device "meta"."""
@@ -57,7 +60,7 @@ class PreparedOnce:
         return self.first.of_all(found), report
 
 
-def prepare_once(points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
+def prepare_once(queries: Any, points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
     """Prepare points for one search of the plan's k, without copies that it cannot find; waits for the device."""
     copies = first_copies(points, plan.k + 1) if plan.copies_first else None
-    return prepare_points(points, plan, once=True) if copies is None else PreparedOnce(points, copies, plan)
+    return prepare_points(points, plan, only=queries) if copies is None else PreparedOnce(points, copies, queries, plan)

@@ -16,6 +16,7 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, Progress, ProgressLike
+from tonari.cuda.rehearsal import numbers_from
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
@@ -50,7 +51,7 @@ class Place(NamedTuple):
             here = slice(self.first_query, self.first_query + rows)
             return torch.from_numpy(self.numbers[here] - self.first_point).to(device)
         first = self.first_query - self.first_point
-        return torch.arange(first, first + rows, device=device)
+        return numbers_from(first, rows, device)
 
 
 SearchPart: TypeAlias = Callable[[Any, Any, CudaPlan, Place, Counter], tuple[Neighbors, Report]]

@@ -310,7 +310,7 @@ class Retries:
             begun.first_batch(begun.queries, without_data(ids))
 
         with expecting(rehearse):
-            made = shifted_points(self.points, part, shifts[0])
+            made = shifted_points(self.points, part, shifts[0], queries)
             if made.is_usable():
                 self._answer(rows, *search_on_device(queries, made, part, own=ids))
 

@@ -116,6 +116,21 @@ def search_by_rounds(
     bar.add(len(left))
 
 
+def rehearse_rounds(
+    queries: Any, tree: DeviceTree, order: Any, k: int, metric: str, found: Neighbors, *, buffer: int, own: Any = None
+) -> None:
+    """Launch on the device "meta" what the rounds of :func:`search_by_rounds` launch, and the walk of the rest."""
+    m = len(order)
+    limits, stacks = (torch.empty((m, width), dtype=torch.int32, device="meta") for width in (1, MOST_LEVELS))
+    state = _State(queries, own, found, limits, stacks)
+    taken = order[: BATCH * buffer]
+    if m > max(m // FEW, ALONE):
+        leaves = _next_leaves(taken, tree, metric, state)
+        begins = torch.empty(len(taken), dtype=torch.int64, device="meta")
+        _process(taken, Tiles(begins, begins, leaves), tree, k, metric, state)
+    walk(queries, tree, order, k, metric, found, own=own)
+
+
 def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> Any:
     """Move queries on to their next leaf: int32 tensor, -1 for those that have finished."""
     from tonari.kdtree.cuda.kernels.find_leaf import find_leaf_kernel

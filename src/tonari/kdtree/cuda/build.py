@@ -21,6 +21,7 @@ import torch
 from tonari import inputs
 from tonari.cuda.devices import to_device
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import numbers_from, order_of
 from tonari.cuda.streams import Written
 from tonari.kdtree.cuda.search import beyond
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
@@ -72,14 +73,15 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
     from tonari.kdtree.cuda.kernels.halve import halve_kernel
 
     n, d = rows.shape
-    order = torch.arange(n, device=rows.device)
+    order = numbers_from(0, n, rows.device)
     halved = leaf <= MOST_HALVED and d <= MOST_HALVED_COLUMNS
     rounds = split_bounds(leaves, WIDTH if halved else 1)
     if rounds:
         # One copy for all rounds: every copy to the device waits for the work queued before it.
         places = torch.from_numpy(np.minimum(np.concatenate(rounds) * leaf, n)).to(rows.device)
         for bounds in places.split([*map(len, rounds)]):
-            order = order[torch.sort(_keys(rows, order, bounds), stable=True).indices]
+            place = order_of(_keys(rows, order, bounds))
+            order = place if rows.device.type == "meta" else order[place]
     if halved and leaves > 1:
         room = 1 << (leaf - 1).bit_length()
         launch(

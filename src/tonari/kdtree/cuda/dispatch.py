@@ -23,6 +23,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.costs.formulas import MeanVisits
+from tonari.cuda.ahead import expecting
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.cuda.self_neighbors import without_own
@@ -31,6 +32,7 @@ from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.kdtree.cuda.blocks import Asked, answer_blocks, new_lists, tensors_of
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare, unprepared
+from tonari.kdtree.cuda.rehearse import rehearse_tree
 from tonari.kdtree.cuda.search import walk
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.plan import TreePlan
@@ -66,8 +68,10 @@ def search_once(
 ) -> Neighbors:
     """Build the tree and answer queries: :func:`prepare`, then :func:`search`. Trees of slabs are not kept."""
     started = time.perf_counter()
-    prepared = prepare(points, plan, progress) if plan.point_slab == plan.n else unprepared(points, plan)
-    return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
+    dtype = inputs.name_of_dtype(points)
+    with expecting(lambda: rehearse_tree(plan, dtype, self_join=self_join), progress):
+        prepared = prepare(points, plan, progress) if plan.point_slab == plan.n else unprepared(points, plan)
+        return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
 
 
 def _search(

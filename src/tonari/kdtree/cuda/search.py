@@ -11,6 +11,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import order_of as order_of_keys
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
@@ -44,7 +45,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
         },
         warps=1,
     )
-    return torch.sort(homes).indices
+    return order_of_keys(homes)
 
 
 def walk(

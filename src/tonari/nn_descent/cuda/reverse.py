@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import numbers_from
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.memory import columns_sorted
 
@@ -33,18 +34,17 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     device = entries.device
     found = torch.full((n, room), MISSING, dtype=torch.int32, device=device)
     counts = torch.zeros(n, dtype=torch.int64, device=device)
-    points = torch.arange(n + 1, dtype=torch.int32, device=device)
+    points = numbers_from(0, n + 1, device, torch.int32)
     step = columns_sorted(n, hubs)
     for column in range(0, min(hubs, size), step):
         some = entries[:, column : min(column + step, hubs, size)].T
-        listed = torch.sort(torch.where(some < 0, n, some & ID).reshape(-1), stable=True)
-        firsts = torch.searchsorted(listed.values, points)
+        listed, numbers, firsts = _listed(some, points)
         launch(
             reverse_kernel,
             -(-some.numel() // _BLOCK),
             {
-                "listed_ptr": listed.values,
-                "numbers_ptr": listed.indices,
+                "listed_ptr": listed,
+                "numbers_ptr": numbers,
                 "firsts_ptr": firsts,
                 "counts_ptr": counts,
                 "entries_ptr": entries,
@@ -58,5 +58,17 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
             constants={"BLOCK": _BLOCK, "NEW": NEW},
             warps=4,
         )
-        counts += firsts.diff()
+        if device.type != "meta":
+            counts += firsts.diff()
     return found
+
+
+def _listed(some: Any, points: Any) -> tuple[Any, Any, Any]:
+    """Return what some columns list, sorted, their numbers in that order, and where the entries of each point begin."""
+    if some.device.type == "meta":  # a rehearsal, for which sorting takes seconds to import
+        numbers, firsts = (
+            torch.empty(count, dtype=torch.int64, device="meta") for count in (some.numel(), len(points))
+        )
+        return torch.empty(some.numel(), dtype=torch.int32, device="meta"), numbers, firsts
+    listed, numbers = torch.sort(torch.where(some < 0, len(points) - 1, some & ID).reshape(-1), stable=True)
+    return listed, numbers, torch.searchsorted(listed, points)

@@ -42,13 +42,13 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     sums = torch.empty(n, dtype=torch.float64, device=points.device)
     for begin in range(0, n, plan.block):
         rows = order[begin : begin + plan.block]
-        met = _candidates(entries, reverse, order, begin, len(rows), plan, boundary)
+        met = candidates(entries, reverse, order, begin, len(rows), plan, boundary)
         best = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
-        _mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.n_hubs)
+        mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.n_hubs)
     return Round(renewed, found, int(changed.sum()), float(sums.sum()))
 
 
-def _candidates(
+def candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
     """Return the ids to evaluate for a block of points, int32 (rows, list_size + width), each row padded with -1."""
@@ -88,7 +88,7 @@ def _candidates(
     return met
 
 
-def _mark(
+def mark(
     order: Any,
     begin: int,
     entries: Any,
@@ -135,4 +135,4 @@ def _mark(
 
 def _rows_of_a_program(device: Any) -> int:
     """Return 1 on a GPU, where one row fills the registers; more in Triton's interpreter, which is slow per program."""
-    return 1 if device.type == "cuda" else 64
+    return 64 if device.type == "cpu" else 1

@@ -40,18 +40,14 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     """
     n, probes = clusters.near.shape
     bounds = clusters.bounds if boundary is None else _bounds_by_side(clusters, boundary)
-    count = len(bounds) - 1
-    best = SCORES_OF_A_PAIR
-    while best * probes < size:
-        best *= 2
-    limit = min(MOST_COMPARED, max(2 * MEMBERS, LARGE * -(-n // count)))
+    best, limit = best_of(probes, size), _most_compared(n, len(bounds) - 1)
     entries = torch.empty((n, size), dtype=torch.int32, device=clusters.near.device)
     for begin in range(0, n, block):
         rows = clusters.order[begin : begin + block]
         near = clusters.near[rows]
         if boundary is not None:
             near = 2 * near.to(torch.int32) + (rows < boundary)[:, None]
-        scores, ids = _scan_block(form, clusters.order, bounds, near, begin, best, limit)
+        scores, ids = scan_block(form, clusters.order, bounds, near, begin, best, limit)
         del near
         kept = k_smallest(scores, min(size, scores.shape[1])).indices
         members = ids.gather(1, kept.long())
@@ -59,6 +55,19 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
         if members.shape[1] < size:
             entries[rows, members.shape[1] :] = MISSING
     return entries
+
+
+def best_of(probes: int, size: int) -> int:
+    """Return how many members of each of so many clusters are kept, for `size` in all."""
+    best = SCORES_OF_A_PAIR
+    while best * probes < size:
+        best *= 2
+    return best
+
+
+def _most_compared(n: int, clusters: int) -> int:
+    """Return how many members of a cluster are compared at most."""
+    return min(MOST_COMPARED, max(2 * MEMBERS, LARGE * -(-n // clusters)))
 
 
 def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
@@ -76,7 +85,7 @@ def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
     return bounds
 
 
-def _scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
+def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
     """Return scores and ids, (rows, probes * best), for the points from position `begin` in the order of clusters.
 
     `near` are the clusters of each that are scanned.
@@ -85,13 +94,8 @@ def _scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best
 
     (rows, probes), count = near.shape, len(bounds) - 1
     device = near.device
-    pairs = torch.sort(near.view(-1), stable=True)
-    numbers = torch.arange(count + 1, dtype=near.dtype, device=device)
-    pair_bounds = torch.searchsorted(pairs.values, numbers)
-    tiles = torch.zeros(count + 1, dtype=torch.int64, device=device)
-    tiles[1:] = ((pair_bounds.diff() + QUERIES - 1) // QUERIES).cumsum(0)
     programs = rows * probes // QUERIES + min(count, rows * probes)
-    tile_clusters = torch.searchsorted(tiles, torch.arange(programs, device=device), right=True) - 1
+    pairs, pair_bounds, tiles, tile_clusters = _tiles_of(near, count, programs)
     scores = torch.empty((rows, probes * best), dtype=torch.float32, device=device)
     ids = torch.empty((rows, probes * best), dtype=torch.int32, device=device)
     width = form.rows.shape[1]
@@ -104,7 +108,7 @@ def _scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best
             "member_terms_ptr": form.member_terms,
             "order_ptr": order,
             "bounds_ptr": bounds,
-            "pairs_ptr": pairs.indices,
+            "pairs_ptr": pairs,
             "pair_bounds_ptr": pair_bounds,
             "tile_bounds_ptr": tiles,
             "tile_clusters_ptr": tile_clusters,
@@ -125,3 +129,22 @@ def _scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best
         warps=_WARPS,
     )
     return scores, ids
+
+
+def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]:
+    """Return the pairs of rows and clusters, by cluster, the bounds of each cluster's pairs and tiles, and the clusters
+    of all tiles."""
+    device = near.device
+    if device.type == "meta":  # a rehearsal, for which sorting takes seconds to import
+        lengths = (near.numel(), count + 1, count + 1, programs)
+        pairs, pair_bounds, tiles, tile_clusters = (
+            torch.empty(length, dtype=torch.int64, device="meta") for length in lengths
+        )
+        return pairs, pair_bounds, tiles, tile_clusters
+    pairs = torch.sort(near.view(-1), stable=True)
+    numbers = torch.arange(count + 1, dtype=near.dtype, device=device)
+    pair_bounds = torch.searchsorted(pairs.values, numbers)
+    tiles = torch.zeros(count + 1, dtype=torch.int64, device=device)
+    tiles[1:] = ((pair_bounds.diff() + QUERIES - 1) // QUERIES).cumsum(0)
+    tile_clusters = torch.searchsorted(tiles, torch.arange(programs, device=device), right=True) - 1
+    return pairs.indices, pair_bounds, tiles, tile_clusters

@@ -21,9 +21,13 @@ def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None)
     return prepare_points(to_device(points, plan.devices[0]), plan)
 
 
-def prepare_resident_once(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable | PreparedOnce:
-    """Prepare points on the plan's device for one search, without copies that it cannot find; waits for the device."""
-    return prepare_once(to_device(points, plan.devices[0]), plan)
+def prepare_resident_once(queries: Any, points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
+    """Prepare points on the plan's device for one search, without copies that it cannot find; waits for the device.
+
+    The queries of a graph are the points themselves.
+    """
+    there = to_device(points, plan.devices[0])
+    return prepare_once(there if queries is points else queries, there, plan)
 
 
 def search_resident(

@@ -1,0 +1,52 @@
+"""A rehearsal of a k-d tree on CUDA: what building and searching it launches (cuda/rehearsal.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.cuda.rehearsal import numbers_from, to_visit
+from tonari.kdtree.cuda.blocks import new_lists
+from tonari.kdtree.cuda.buffered import rehearse_rounds
+from tonari.kdtree.cuda.build import build_on_device
+from tonari.kdtree.cuda.search import order_of, walk
+from tonari.kdtree.cuda.steps import FIRST_STEP
+from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.plan import TreePlan
+
+
+def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
+    """Build the tree of each length of a slab, and search each length of a block of queries in it.
+
+    Parameters
+    ----------
+    plan : TreePlan
+    dtype : str
+        Of the points.
+    self_join : bool
+    """
+    m = -(-plan.m // len(plan.devices))
+    for n in dict.fromkeys(slab.stop - slab.start for slab in cut(plan.n, plan.point_slab)):
+        points = torch.empty((n, plan.d), dtype=getattr(torch, dtype), device="meta")
+        tree = build_on_device(points, leaf=leaf_of(n, plan.leaf), double=plan.held == "float64")
+        for rows in dict.fromkeys(here.stop - here.start for here in cut(m, plan.query_block)):
+            _search(tree, rows, plan, self_join)
+
+
+def _search(tree: DeviceTree, m: int, plan: TreePlan, self_join: bool) -> None:
+    """Search a block of queries."""
+    k = min(plan.k, tree.n)
+    queries = torch.empty((m, plan.d), dtype=tree.rows.dtype, device="meta")
+    order = order_of(queries, tree, plan.metric) if plan.sort else numbers_from(0, m, "meta")
+    own = numbers_from(0, m, "meta") if self_join else None
+    lists: Neighbors = new_lists(plan, m, k, queries.device)
+    if plan.traversal == "buffered":
+        rehearse_rounds(queries, tree, order, k, plan.metric, lists, buffer=plan.buffer, own=own)
+        return
+    given_up: Any = torch.empty(m, dtype=torch.bool, device="meta")
+    for step in to_visit(cut(m, FIRST_STEP), queries.device):
+        some = order[step]
+        walk(queries, tree, some, k, plan.metric, lists, own=own, most_visits=plan.most_visits, given_up=given_up)

@@ -1,0 +1,79 @@
+"""A rehearsal of NN-Descent on CUDA: what it launches by its plan, on rows of the device "meta" (cuda/rehearsal.py).
+
+Everything is done once that a run does without looking at data: the form, the clusters, the scan of the first block and
+the last, a light round and a usual one. Rows whose lists stay short are searched exactly, which rehearses itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.cuda.rehearsal import numbers_from, to_visit
+from tonari.exact.cuda.refine import refine_groups
+from tonari.metrics import get_metric
+from tonari.nn_descent.cuda.form import Form, form_of, terms_of
+from tonari.nn_descent.cuda.near_clusters import near_centres
+from tonari.nn_descent.cuda.reverse import reverse_of
+from tonari.nn_descent.cuda.rounds import candidates, mark
+from tonari.nn_descent.cuda.scan import best_of, scan_block
+from tonari.nn_descent.memory import scanned_rows
+from tonari.nn_descent.plan import DescentPlan
+from tonari.select.cuda.dispatch import k_smallest
+
+
+def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
+    """Build a graph by a plan, once in each way that sizes alone decide.
+
+    Parameters
+    ----------
+    plan : DescentPlan
+        Of rounds that are not those of GNND.
+    dtype : str
+        Of the points.
+    """
+    points = torch.empty((plan.n, plan.d), dtype=getattr(torch, dtype), device="meta")
+    if plan.start == "clusters":
+        _scan(form_of(points, plan.metric), plan)
+    for made in dict.fromkeys((plan.light, plan)) if plan.light_rounds else (plan,):
+        _round(points, made)
+
+
+def _scan(form: Form, plan: DescentPlan) -> None:
+    """Find clusters and scan them."""
+    (n, width), products = form.rows.shape, get_metric(plan.metric).products
+    centres = form.rows.new_empty((plan.n_clusters, width))
+    by_distance = Form(form.rows, *terms_of(form.rows, products=False)) if products else form
+    around = Form(centres, *terms_of(centres, products=False))
+    drawn = numbers_from(0, min(n, plan.n_clusters * plan.train_per_cluster), "meta")
+    near_centres(by_distance, around, 1, drawn)
+    if products:
+        near_centres(by_distance, around, 1)
+    near = near_centres(form, Form(centres, *terms_of(centres, products=products)), plan.n_probe)
+    order, bounds = (numbers_from(0, count, "meta") for count in (n, plan.n_clusters + 1))
+    best = best_of(plan.n_probe, plan.list_size)
+    for here in to_visit(cut(n, scanned_rows(plan)), order.device):
+        scores, _ = scan_block(form, order, bounds, near[here], here.start, best, 0)
+        k_smallest(scores, min(plan.list_size, scores.shape[1]))
+
+
+def _round(points: Any, plan: DescentPlan) -> None:
+    """Compare the first block of points and the last with the neighbours of their neighbours."""
+    n, double = len(points), points.dtype == torch.float64
+    entries = torch.empty((n, plan.list_size), dtype=torch.int32, device="meta")
+    order, changed = numbers_from(0, n, "meta"), torch.empty(n, dtype=torch.int32, device="meta")
+    reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
+    found = Neighbors(
+        torch.empty((n, plan.k), dtype=torch.float64 if double else torch.float32, device="meta"),
+        torch.empty((n, plan.k), dtype=torch.int32, device="meta"),
+    )
+    sums = torch.empty(n, dtype=torch.float64, device="meta")
+    for here in to_visit(cut(n, plan.block), order.device):
+        rows = here.stop - here.start
+        met = candidates(entries, reverse, order, here.start, rows, plan, None)
+        asked = points.new_empty((rows, plan.d))
+        best = refine_groups(asked, points, met, plan.list_size, metric=plan.metric, group=1, double=double)
+        mark(order, here.start, entries, Neighbors(*best), entries, found, changed, sums, plan.n_hubs)

@@ -1,0 +1,32 @@
+"""What is compiled ahead of a k-d tree is what building and searching it launches."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import checks
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.gpu_checks import tensor_of
+from tests.helpers.tree_search import DEVICE, plan_for
+
+pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+if HAS_TORCH:
+    from tests.helpers.launches import launched
+    from tonari.cuda import ahead
+    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.kdtree.cuda import dispatch
+    from tonari.kdtree.cuda.rehearse import rehearse_tree
+
+
+@pytest.mark.parametrize("self_join", [False, True])
+def test_a_rehearsal_launches_what_a_search_launches(self_join: bool) -> None:
+    points = checks.gaussian(130, 2)
+    queries = points if self_join else checks.gaussian(3, 2, 1)
+    plan = plan_for(queries, points, 3)
+    there = tensor_of(points).to(DEVICE)
+    with launched() as seen:
+        asked = there if self_join else tensor_of(queries).to(DEVICE)
+        dispatch.search_once(asked, there, plan, self_join=self_join, progress=False)
+    with rehearsing(ahead.card_of(DEVICE) if HAS_CUDA else Card((0, 0), 1)) as rehearsal:
+        rehearse_tree(plan, plan.dtype, self_join=self_join)
+    assert set(seen) == set(rehearsal.calls)
