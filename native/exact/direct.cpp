@@ -12,8 +12,8 @@ namespace tonari {
 
 namespace {
 
-constexpr std::int64_t kBatch = 2048;   // values that are computed at a time
-constexpr std::int64_t kBeyond = 64;    // points that a row may hold beyond k, or k if that is more, before it drops some
+constexpr std::int64_t kBatch = 2048;  // values that are computed at a time
+constexpr std::int64_t kBeyond = 64;  // points that a row may hold beyond k, or k if that is more, before it drops some
 constexpr std::int64_t kInserted = 32;  // so few neighbours from a list stay in order, each put into its place
 constexpr std::int64_t kShared = 8;     // queries of one list that make its columns worth a copy
 
@@ -209,7 +209,8 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
   const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
   const std::int64_t most = estimates.serve() ? std::min(kGroup, end - begin) : 1;
-  const std::int64_t room = k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
+  const std::int64_t room =
+      k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   std::vector<double> values(kBatch);
   std::vector<Asked> group(static_cast<std::size_t>(std::max(most, std::int64_t{1})));
