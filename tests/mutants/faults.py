@@ -566,8 +566,8 @@ _CUDA = (
     Fault(
         "exact-cuda-few-own",
         "src/tonari/exact/cuda/compare_few.py",
-        "own[here].repeat_interleave(parts)",
-        "own[here].repeat(parts)",
+        "each_repeated(own[here], parts)",
+        "all_repeated(own[here], parts)",
         "a few rows leave out each other's own points",
         ("tests/exact/cuda/test_compare_few.py::test_rows_leave_themselves_out",),
     ),

@@ -14,6 +14,8 @@
 ``tight``           N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
 ``copies 16``       every row 16 times on average, queries too: ties at distance 0 beyond the k-th place
 ``copies``          100 distinct rows: ten thousand copies of each among a million
+``bytes + half``    N(100, 30) rounded to whole numbers of a byte, and queries that are such rows with 1/2 added
+``bytes + noise``   the same with U(0, 1) added to every entry of points and queries
 ==================  ====================================================================================================
 """
 
@@ -29,9 +31,10 @@ CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
 SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
 COPIES = ("copies 16", "copies")
 DISTINCT = 100
+BYTES = ("bytes + half", "bytes + noise")
 TOPICS = {"topics": 1.0, "slow topics": 0.5}
 DIRECTIONS, NOISE = 16, 0.5
-KINDS = ("gaussian", "mixture", "sift", "gist", "patches", *TOPICS, "few directions", *SHIFTS, "tight", *COPIES)
+KINDS = ("gaussian", "mixture", "sift", "gist", "patches", *TOPICS, "few directions", *SHIFTS, "tight", *COPIES, *BYTES)
 
 
 class DeviceData(NamedTuple):
@@ -73,7 +76,10 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
         return DeviceData(rows[:n], rows[n:] if m else None)
     generator = torch.Generator(where).manual_seed(0)
     law = _law(kind, n, d, where, generator)
-    return DeviceData(_rows(law, n, d, at), _rows(law, m, d, at) if m else None)
+    points, queries = _rows(law, n, d, at), _rows(law, m, d, at) if m else None
+    if kind == "bytes + half" and queries is not None:
+        queries += 0.5
+    return DeviceData(points, queries)
 
 
 def make_halves(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
@@ -129,6 +135,14 @@ def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
         return along
     if kind in SHIFTS:
         return lambda rows: normal(rows, torch.float64) + SHIFTS[kind]
+    if kind in BYTES:
+        noise = float(kind == "bytes + noise")
+
+        def whole(rows: int) -> Any:
+            added = torch.rand((rows, d), generator=generator, device=where) * noise
+            return (normal(rows) * 30 + 100).round_().clamp_(0, 255).add_(added)
+
+        return whole
     if kind in CENTRES:
         count, apart = CENTRES[kind]
         centres = normal(count, torch.float64) * apart

@@ -48,14 +48,34 @@ def _searches() -> list[Case]:
     ]
 
 
+def _one_shot() -> list[Case]:
+    """The search of k = 10 where points are packed in the call, and of rows that are whole numbers or nearly so."""
+    kinds = {"gaussian": "gaussian", "half": "bytes + half", "noise": "bytes + noise"}
+    changes: dict[str, Any] = {"peers": ()}
+    once = [
+        _case(f"search-k10-once-{name}", MILLION, TEN_THOUSAND, 128, data=kind, bars=(seconds(7.5e-3),), **changes)
+        for name, kind in kinds.items()
+    ]
+    changes |= {"prepared": True, "bars": (seconds(6.2e-3),)}
+    return once + [
+        _case(f"search-k10-{name}", MILLION, TEN_THOUSAND, 128, data=kind, **changes)
+        for name, kind in kinds.items()
+        if name != "gaussian"
+    ]
+
+
 def _cold() -> list[Case]:
-    """First calls: at few and at many neighbours, and where rows are searched again, by kernels that come later."""
+    """First calls: at few and at many neighbours, where rows are searched again, by kernels that come later, of whole
+    numbers for queries that are none, and of a graph."""
     wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 3.0)}
     changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "cost": 60.0}
-    return [
+    cases = [
         _case(f"cold-{name}", MILLION, TEN_THOUSAND, 128, k, data=kind, bars=(seconds(bar, "H200"),), **changes)
         for name, (k, kind, bar) in wanted.items()
     ]
+    changes["bars"] = (seconds(4.0),)
+    half = _case("cold-half", MILLION, TEN_THOUSAND, 128, data="bytes + half", **changes)
+    return [*cases, half, _case("cold-graph", MILLION, MILLION, 128, graph=True, **changes)]
 
 
 def _low(d: int) -> Case:
@@ -110,6 +130,7 @@ SUITE = Suite(
         ),
         *(_low(d) for d in (16, 32)),
         *_searches(),
+        *_one_shot(),
         _case("screen", 1 << 20, 8192, 128, grid=GRID, cost=20.0, gigabytes=16.0, work=screen.sweep),
         _case("cpu-bits", 50_000, host.BITS_ROWS, 100, 20, cost=20.0, work=host.bits),
         *_hard(),

@@ -49,7 +49,7 @@ def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.npz"
-        asked = json.dumps([case.data, case.n, case.m, case.d, case.k, run.where, str(out)])
+        asked = json.dumps([case.data, case.n, case.m, case.d, case.k, case.graph, run.where, str(out)])
         environment = os.environ | {"TRITON_CACHE_DIR": str(Path(folder) / "triton")} | given
         command = [sys.executable, "-m", CHILD, asked]
         ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
