@@ -8,6 +8,7 @@ import signal
 import sys
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +24,29 @@ from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.neighbors import Neighbors
 from tonari.exact import plan as exact_plan
+from tonari.methods import value_range
 from tonari.metrics import METRICS
 
 if HAS_TORCH and not HAS_CUDA:
     interpreter.hasten()
+
+
+# Rooms whose answers are compared bit for bit up to the ends of the range of their types and beyond, where the public
+# functions, which are above them, refuse to answer.
+TESTS = Path(__file__).parent
+BELOW_REFUSALS = ("bits", "cuda", "exact", "kdtree", "metrics", "nn_descent")
+
+
+@pytest.fixture
+def beyond_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that overflow or underflow their type are answered, in the order of the rows."""
+    monkeypatch.setattr(value_range, "_look_closer", lambda *_given: None)
+
+
+@pytest.fixture(autouse=True)
+def _engines_answer_beyond_the_range(request: pytest.FixtureRequest) -> None:
+    if any(request.path.is_relative_to(TESTS / room) for room in BELOW_REFUSALS):
+        request.getfixturevalue("beyond_range")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -57,7 +57,7 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "a number": (3.0, ValueError, r"expected shape \(n, d\), got \(\)"),
     "no rows": (X[:0], ValueError, r"shape \(0, 4\) is empty"),
     "no columns": (X[:, :0], ValueError, r"shape \(20, 0\) is empty"),
-    "objects": (X.astype(object), TypeError, r"object .* is not supported, only float32.*int8; try"),
+    "objects": (X.astype(object), TypeError, r"object .* is not supported, only float32.*int8; expected rows"),
     "complex": (X.astype(np.complex64), TypeError, r"complex64 is not supported, only float32"),
     "int64": (np.arange(80).reshape(20, 4), TypeError, r"int64 is not supported.*astype\(numpy.float32\)"),
     "bool": (X > 0, TypeError, r"bool is not supported.*astype\(numpy.uint8\)"),

@@ -137,7 +137,7 @@ def test_a_graph_of_the_same_points_is_a_start() -> None:
         ({"start": tonari.knn_graph(POINTS[:50], 3)}, "start is a graph of 50 points, but there are 900"),
         ({"memory": "100kB"}, "memory budget of 100000 bytes cannot hold a graph by NN-Descent"),
         ({"k": 900}, "k=900"),
-        ({"metric": "mahalanobis"}, "unknown metric"),
+        ({"metric": "mahalanobis"}, "metric 'mahalanobis' is not supported: multiply"),
         ({"method": "nndescent"}, "unknown method 'nndescent'; expected one of .*'nn-descent'"),
     ],
 )
@@ -317,8 +317,9 @@ def test_command_graph(folder: Path) -> None:
     assert graph.report is not None
     assert told["report"] == json.loads(json.dumps(graph.report.as_dict()))
     shown = run(*GRAPH, "--method", "nn-descent").stdout.splitlines()
-    assert "nn-descent, in " in shown[0]
-    assert shown[1].startswith("recall ")
+    assert shown[0] == "read points.fbin, 900 x 6"
+    assert "nn-descent, in " in shown[1]
+    assert shown[2].startswith("recall ")
     assert "report" not in json.loads(run(*GRAPH, "--recall", "0.9", "--json").stdout)  # auto: few points
 
 

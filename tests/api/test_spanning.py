@@ -94,7 +94,7 @@ def test_metrics_of_changed_rows(
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "l1", "linf"])
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 def test_weights_of_columns(metric: str, maker: str) -> None:
-    points, weights = checks.HOSTILE[maker](N, 4, 0), [0.25, 0.0, 3.0, 1.7]
+    points, weights = checks.in_range(checks.HOSTILE[maker](N, 4, 0), metric), [0.25, 0.0, 3.0, 1.7]
     change = change_of(metric, weights)
     assert change is not None
     found = tonari.mutual_reachability_tree(points, 3, metric=metric, weights=weights)

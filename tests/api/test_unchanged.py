@@ -27,7 +27,9 @@ USES: dict[str, Callable[[tonari.Index, Any, Path], Any]] = {
     "search of many": lambda index, x, folder: index.search(x[:300], 3),
     "filtered search": lambda index, x, folder: index.search(x[:1], 3, where=np.ones(len(index), bool)),
     "search_chunks": lambda index, x, folder: list(index.search_chunks([x[:2]], 3)),
-    "search_to_file": lambda index, x, folder: tonari.search_to_file(x[:5], index, 3, folder / "found.ibin"),
+    "search_to_file": lambda index, x, folder: tonari.search_to_file(
+        x[:5], index, 3, folder / "found.ibin", overwrite=True
+    ),
     "radius_search": lambda index, x, folder: index.radius_search(x[:1], 1.0),
     "radius_count": lambda index, x, folder: index.radius_count(x[:1], 1.0),
     "radius_chunks": lambda index, x, folder: list(index.radius_chunks([x[:2]], 1.0)),

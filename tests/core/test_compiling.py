@@ -95,7 +95,7 @@ def test_a_compiled_model_has_the_same_values_and_gradients(backend: str, use: A
             value.backward()
             results.append((value.detach().numpy(), model.layer.weight.grad.numpy().copy()))
     for value, gradient in results[1:]:
-        np.testing.assert_allclose(value, results[0][0], rtol=1e-6)
+        np.testing.assert_allclose(value, results[0][0], rtol=1e-5)  # compiled sums are of another order
         np.testing.assert_allclose(gradient, results[0][1], rtol=1e-4, atol=1e-6)
 
 

@@ -177,7 +177,7 @@ def measured(rows: Array, folder: Path) -> list[Any]:
 def files(rows: Array, folder: Path) -> list[Any]:
     found = []
     for number, part in enumerate((rows[:M], [rows[:3], rows[3:M]])):
-        out = tonari.search_to_file(part, rows, K, folder / f"{number}.ibin", rows=M)
+        out = tonari.search_to_file(part, rows, K, folder / f"{number}.ibin", rows=M, overwrite=True)
         found.append(out.read_bytes())
     wide = converted(rows, np.float64)
     write_ground_truth(folder / "truth.ibin", truth_of(wide[:M], wide, K))
@@ -209,6 +209,7 @@ VERBS: dict[str, Callable[[Array, Path], list[Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("beyond_range")
 @pytest.mark.filterwarnings("ignore:recall")
 @pytest.mark.parametrize("kind", ["subnormal", "float32", "float64"])
 @pytest.mark.parametrize("verb", VERBS)
