@@ -12,6 +12,7 @@ import pytest
 
 import tonari
 from tests.helpers.devices import needs_torch, on_gpu
+from tonari.api.segment import Segment
 from tonari.core.errors import Unsupported
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
 
@@ -201,6 +202,16 @@ def test_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     tonari.radius_search(points[:0], points, 1.0)
     tonari.radius_search(points[:0], points, 1.0, max_neighbors=2)
     tonari.radius_count(points[:0], points, 1.0)
+    index = tonari.Index(points)
+    monkeypatch.setattr(Segment, "_decide_once", refuse)
+    monkeypatch.setattr(sys.modules["tonari.api.segment"], "Engine", refuse)
+    monkeypatch.setattr(sys.modules["tonari.api.filtered"], "nearest_allowed", refuse)
+    for rule in ({}, {"where": np.ones(N, bool)}):
+        tonari.search(points[:0], points, K, **rule)
+        index.search(points[:0], K, **rule)
+        index.radius_search(points[:0], 1.0, **rule)
+        index.radius_search(points[:0], 1.0, max_neighbors=2, **rule)
+        index.radius_count(points[:0], 1.0, **rule)
 
 
 def test_streams(tmp_path: Path) -> None:
