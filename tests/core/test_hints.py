@@ -14,6 +14,7 @@ import pytest
 
 import tonari
 from tests.helpers.devices import needs_torch
+from tonari.core.hints import unexpected
 
 X = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
 
@@ -164,6 +165,14 @@ def test_p_is_part_of_a_name(verb: str, given: dict[str, Any], tmp_path: Path, m
     with pytest.raises((TypeError, ValueError), match="metric='minkowski:3'"):
         VERBS[verb](**given)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_argument_that_the_verb_has_is_not_explained() -> None:
+    """The error is then of a call inside."""
+    error = TypeError("inner() got an unexpected keyword argument 'k'")
+    assert unexpected(error, "search", ("queries", "points", "k")) is None
+    assert unexpected(error, "radius_search", ("queries", "points", "radius")) is not None
+    assert unexpected(TypeError("another"), "search", ()) is None
 
 
 def test_the_metric_of_an_index() -> None:

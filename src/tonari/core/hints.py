@@ -150,7 +150,7 @@ ARGUMENTS: dict[str, str] = {
 
 def attribute_error(owner: str, name: str, what: str) -> AttributeError:
     """Return the error for an attribute that is missing from a module or an object of a class."""
-    hint = None if name.startswith("_") else ATTRIBUTES.get(owner, {}).get(name)
+    hint = ATTRIBUTES.get(owner, {}).get(name)
     return AttributeError(f"{what} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
 
 
