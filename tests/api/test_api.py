@@ -55,7 +55,6 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "one dimension": (X[0], ValueError, r"expected shape \(n, d\), got \(4,\).*reshape\(1, -1\)"),
     "three dimensions": (X[None], ValueError, r"expected shape \(n, d\), got \(1, 20, 4\)"),
     "a number": (3.0, ValueError, r"expected shape \(n, d\), got \(\)"),
-    "no rows": (X[:0], ValueError, r"shape \(0, 4\) is empty"),
     "no columns": (X[:, :0], ValueError, r"shape \(20, 0\) is empty"),
     "objects": (X.astype(object), TypeError, r"object .* is not supported, only float32.*int8; expected rows"),
     "complex": (X.astype(np.complex64), TypeError, r"complex64 is not supported, only float32"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +47,18 @@ def test_what_is_refused() -> None:
     assert "mask.npy: expected a .npy file of a bool array" in refused(*SEARCH, "-k", "5", "-o", "found.npz", code=1)
     np.save("mask.npy", MASK[:9])
     assert "where: expected shape (80,) or (10, 80)" in refused(*SEARCH, "-k", "5", "-o", "found.npz", code=1)
+
+
+@pytest.mark.parametrize("given", [("-k", "5"), ("--radius", "2")])
+def test_a_mask_that_is_no_file_is_not_waited_for(given: tuple[str, str]) -> None:
+    Path("mask.npy").unlink()
+    os.mkfifo("mask.npy")
+    said = refused(*SEARCH, *given, "-o", "found.npz", code=1)
+    assert "mask.npy: found 0 bytes, expected a regular file: this is a device, a pipe or a socket" in said
+    assert not Path("found.npz").exists()
+
+
+@pytest.mark.parametrize("contents", [b"", b"mask", b"\x93NUMPY\x01\x00"])
+def test_a_mask_that_is_damaged_is_named(contents: bytes) -> None:
+    Path("mask.npy").write_bytes(contents)
+    assert f"mask.npy: found {len(contents)} bytes" in refused(*SEARCH, "-k", "5", "-o", "found.npz", code=1)

@@ -6,6 +6,7 @@ import copy
 import importlib
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import tonari
 from tests.helpers.devices import needs_torch
+from tonari.core.hints import unexpected
 
 X = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
 
@@ -29,13 +31,20 @@ ATTRIBUTES = [
     ("tonari.compat.faiss", "omp_set_num_threads", "threads="),
     ("tonari.compat.faiss", "IndexIDMap", "tonari.Index"),
     ("tonari.compat.scipy", "cKDTree", "use KDTree"),
+    ("tonari.compat.pyg", "fps", "torch_cluster.fps"),
+    ("tonari.compat.pyg", "DynamicEdgeConv", "EdgeConv"),
+    ("tonari.compat.pytorch3d", "ball_query", "tonari.radius_search"),
+    ("tonari.compat.pytorch3d", "chamfer_distance", "knn_points"),
+    ("tonari.compat.sentence_transformers", "paraphrase_mining", "paraphrase_mining_embeddings"),
+    ("tonari.compat.sentence_transformers", "cos_sim", "semantic_search"),
 ]
 
 
 @pytest.mark.parametrize(("module", "name", "words"), ATTRIBUTES)
 def test_modules(module: str, name: str, words: str) -> None:
-    if module == "tonari.estimators":
-        pytest.importorskip("sklearn")
+    needed = {"tonari.estimators": "sklearn", "tonari.compat.pyg": "torch", "tonari.compat.pytorch3d": "torch"}
+    if module in needed:
+        pytest.importorskip(needed[module])
     home = importlib.import_module(module)
     with pytest.raises(AttributeError, match=rf"module '{module}' has no attribute '{name}'; .*{words}"):
         getattr(home, name)
@@ -46,9 +55,10 @@ def test_modules(module: str, name: str, words: str) -> None:
 
 
 def _made() -> dict[str, Any]:
-    from tonari.compat import faiss
+    from tonari.compat import faiss, scipy
 
-    return {"Index": tonari.Index(X), "KNNGraph": tonari.knn_graph(X, 3), "IndexFlat": faiss.IndexFlatL2(4)}
+    made = {"Index": tonari.Index(X), "KNNGraph": tonari.knn_graph(X, 3), "IndexFlat": faiss.IndexFlatL2(4)}
+    return made | {"KDTree": scipy.KDTree(X)}
 
 
 @pytest.mark.parametrize(
@@ -60,6 +70,8 @@ def _made() -> dict[str, Any]:
         ("KNNGraph", "query", r"tonari\.Index"),
         ("KNNGraph", "kneighbors", r"graph\.distances"),
         ("IndexFlat", "remove_ids", r"tonari\.Index"),
+        ("KDTree", "query_radius", "query_ball_point"),
+        ("KDTree", "kneighbors", r"query\(x, k\)"),
     ],
 )
 def test_objects(owner: str, name: str, words: str) -> None:
@@ -85,6 +97,9 @@ def test_the_estimator() -> None:
             one.radius_neighbors  # noqa: B018
     with pytest.raises(ValueError, match=r"metric_params=.*pass p=0\.5"):
         NearestNeighbors(metric_params={"p": 0.5}).fit(X)
+    for metric in ("hamming", "jaccard"):
+        with pytest.raises(ValueError, match=rf"rows of bits.*tonari\.Index\(bits, metric='{metric}'\)"):
+            NearestNeighbors(metric=metric).fit(X > 0)
 
 
 CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
@@ -126,6 +141,45 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
 }
 
 
+VERBS: dict[str, Callable[..., Any]] = {
+    "search": lambda **given: tonari.search(X, X, 2, **given),
+    "search_to_file": lambda **given: tonari.search_to_file(X, X, 2, "absent.ibin", **given),
+    "Index": lambda **given: tonari.Index(X, **given),
+    "knn_graph": lambda **given: tonari.knn_graph(X, 2, **given),
+    "kth_distance": lambda **given: tonari.kth_distance(X, 2, **given),
+    "radius_search": lambda **given: tonari.radius_search(X, X, 1.0, **given),
+    "radius_count": lambda **given: tonari.radius_count(X, X, 1.0, **given),
+    "radius_graph": lambda **given: tonari.radius_graph(X, 1.0, **given),
+    "pairs": lambda **given: tonari.pairs(X, 1.0, **given),
+    "mutual_reachability_tree": lambda **given: tonari.mutual_reachability_tree(X, min_samples=2, **given),
+    "build_graph": lambda **given: tonari.build_graph(X, 2, "absent", **given),
+    "build_neighbors": lambda **given: tonari.build_neighbors(X, X, 2, "absent", **given),
+    "explain": lambda **given: tonari.explain((30, 4), (30, 4), 2, **given),
+}
+
+
+@pytest.mark.parametrize("given", [{"metric": "minkowski", "p": 3}, {"p": 3}, {"metric": "minkowski"}], ids=str)
+@pytest.mark.parametrize("verb", VERBS)
+def test_p_is_part_of_a_name(verb: str, given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((TypeError, ValueError), match="metric='minkowski:3'"):
+        VERBS[verb](**given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_argument_that_the_verb_has_is_not_explained() -> None:
+    """The error is then of a call inside."""
+    error = TypeError("inner() got an unexpected keyword argument 'k'")
+    assert unexpected(error, "search", ("queries", "points", "k")) is None
+    assert unexpected(error, "radius_search", ("queries", "points", "radius")) is not None
+    assert unexpected(TypeError("another"), "search", ()) is None
+
+
+def test_the_metric_of_an_index() -> None:
+    with pytest.raises(TypeError, match=r"search\(\) got .* 'metric'; the metric is that of the Index"):
+        tonari.Index(X).search(X, 2, metric="l1")  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_calls(call: str) -> None:
     ask, kind, words = CALLS[call]
@@ -140,6 +194,21 @@ def test_tables() -> None:
         tonari.Index(frame)
     with pytest.raises(TypeError, match="column 'y' is Float32"):
         tonari.Index(pandas.DataFrame({"x": [1.0, 2.0], "y": pandas.array([1.0, None], "Float32")}))
+
+
+def test_tables_of_pyarrow() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    named = {"x": [1.0, 2.0], "name": ["a", "b"]}
+    listed = {"v": pyarrow.array([[1.0, 2.0], [3.0, 4.0]]), "x": [1.0, 2.0]}
+    for columns, words in (
+        (named, r"drop_columns\(\['name'\]\).*column 'name' is string"),
+        (listed, r"numpy.stack\(table\['v'\]"),
+        ({"x": [1.0, 2.0]}, r"use table\.to_pandas\(\)\.to_numpy\(\)$"),
+    ):
+        for table in (pyarrow.table(columns), pyarrow.RecordBatch.from_pydict(columns)):
+            for ask in (lambda table=table: tonari.Index(table), lambda table=table: tonari.search(table, X, 1)):
+                with pytest.raises(TypeError, match=words):
+                    ask()
 
 
 def test_lazy_frames() -> None:

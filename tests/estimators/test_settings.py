@@ -37,7 +37,7 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
         ({"metric": "seuclidean"}, "StandardScaler"),
         ({"metric": "mahalanobis"}, "inverse covariance"),
         ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
-        ({"metric": "hamming"}, "metric='hamming': expected one of euclidean"),
+        ({"metric": "hamming"}, "metric='hamming': compares rows of bits"),
         ({"metric": "triton:mine"}, "expected one of"),
         ({"metric": np.linalg.norm}, "expected a name; for a callable"),
         ({"p": 5}, "p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p"),

@@ -20,7 +20,7 @@ def _of(library: str, **members: Any) -> Any:
 def test_what_is_no_array_is_refused_with_what_works() -> None:
     for given, fix in [
         (SimpleNamespace(obsm={}, X=POINTS), 'adata.obsm["X_pca"]'),
-        (_of("pyarrow", column_names=["a"]), "table.to_pandas().to_numpy()"),
+        (_of("pyarrow", schema=[]), "table.to_pandas().to_numpy()"),
         (_of("pyarrow"), "numpy.stack(column.to_numpy())"),
     ]:
         with pytest.raises(TypeError) as caught:

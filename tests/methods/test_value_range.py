@@ -108,6 +108,24 @@ def test_values_that_are_not_returned_may_overflow() -> None:
         tonari.search(x[1:5], x, 80, metric="sqeuclidean")
 
 
+def test_products_that_only_their_last_column_has_overflow_downwards() -> None:
+    x = -np.ones((80, 4), np.float32)
+    x[7] = -1e25
+    queries = np.full((3, 4), 1e25, np.float32)
+    found = tonari.search(queries, x, 79, metric="inner_product")
+    assert np.isfinite(found.distances).all()
+    with pytest.raises(ValueError, match="row 0 has a inner_product value of -inf"):
+        tonari.search(queries, x, 80, metric="inner_product")
+
+
+def test_products_of_small_elements_of_ordinary_rows_are_answered() -> None:
+    """1e-40 is below the range of float32, but the rows have elements whose product would not be."""
+    x, queries = np.zeros((80, 2), np.float32), np.array([[1, 1e-20]] * 3, np.float32)
+    x[:, 1] = 1e-20
+    found = tonari.search(queries, x, 5, metric="inner_product")
+    assert_same_neighbors(found, brute(queries, x, 5, "inner_product"), metric="inner_product")
+
+
 def test_missing_neighbours_are_no_overflow() -> None:
     x = gaussian(80, 4)
     found = tonari.search(x[:3], x, 5, metric="sqeuclidean", where=np.arange(80) < 2)

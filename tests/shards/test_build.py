@@ -31,6 +31,7 @@ from tests.helpers.shards import (
 from tonari.core.errors import BudgetExceeded
 from tonari.shards import local
 from tonari.shards.source import FileSource
+from tonari.shards.state import read_state
 from tonari.shards.workspace import Lock, Workspace
 
 
@@ -72,6 +73,57 @@ def test_another_request(
     assert {name: (out / name).read_bytes() for name in contents(out)} == before
     made = tonari.build_graph(points, out=out, **given, overwrite=True)
     assert (made.k, made.metric) == (given["k"], given.get("metric", "euclidean"))
+
+
+def age(out: Path) -> None:
+    """Give a directory the version of format that earlier releases wrote."""
+    manifest = out / "manifest.json"
+    manifest.write_text(re.sub(r'"version": \d+', '"version": 1', manifest.read_text()))
+
+
+@pytest.mark.parametrize("route", ["exact", "clusters"])
+def test_what_an_earlier_release_left_unfinished(
+    route: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lists were drawn and computed in another way: they are not mixed with those of this release."""
+    truth, out = small(points, tmp_path / "whole", route), tmp_path / "graph"
+    stopped(points, out, route, 2, monkeypatch)
+    age(out)
+    before = {name: (out / name).read_bytes() for name in contents(out)}
+    said = (
+        rf"{out}: holds an unfinished graph of an earlier release, whose results would differ from those of this one; "
+        r"name another directory, or use resume=False \(--force\)"
+    )
+    with pytest.raises(ValueError, match=said):
+        small(points, out, route)
+    assert {name: (out / name).read_bytes() for name in contents(out)} == before
+    assert read_state(out).tasks_done == 2
+    made = small(points, out, route, resume=False)
+    assert all(np.array_equal(*pair) for pair in zip(made.lists.found, truth.lists.found, strict=True))
+
+
+def test_searches_that_an_earlier_release_left_unfinished(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "found"
+    with monkeypatch.context() as patched:
+        patched.setattr(Workspace, "finish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tonari.build_neighbors(points, points, 4, out, threads=1)
+    age(out)
+    with pytest.raises(ValueError, match="found: holds an unfinished search of an earlier release"):
+        tonari.build_neighbors(points, points, 4, out, threads=1)
+    tonari.build_neighbors(points, points, 4, out, threads=1, overwrite=True)
+
+
+def test_what_an_earlier_release_finished_stays(points: Path, tmp_path: Path) -> None:
+    """And the manifest of a complete graph is one that an earlier release reads."""
+    out = tmp_path / "graph"
+    truth = small(points, out)
+    assert '"version": 1' in (out / "manifest.json").read_text()
+    age(out)
+    for found in (tonari.KNNGraph.open(out), small(points, out)):
+        assert np.array_equal(found.indices, truth.indices)
 
 
 @pytest.mark.parametrize("complete", [False, True])

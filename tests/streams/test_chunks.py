@@ -394,7 +394,7 @@ def test_arguments_are_checked_before_any_work() -> None:
         ((queries(), 2.0), {}, TypeError, "k=2.0"),
         ((3, K), {}, TypeError, "expected an array, a path or an iterable of arrays, got int"),
         ((queries()[0], K), {}, ValueError, r"expected shape \(n, d\)"),
-        ((queries()[:0], K), {}, ValueError, "is empty"),
+        ((queries()[:, :0], K), {}, ValueError, "is empty"),
         (("absent.fbin", K), {}, FileNotFoundError, "absent.fbin"),
         (([queries()], K), {"chunk_rows": 5}, ValueError, "an iterable has its own chunks; leave chunk_rows out"),
         ((queries(), K), {"chunk_rows": 0}, ValueError, "chunk_rows"),

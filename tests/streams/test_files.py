@@ -610,6 +610,14 @@ def test_pipes_are_refused_before_any_work() -> None:
         GroundTruthPart(Path(KEPT[0]), M, K)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_journal_that_is_a_pipe_is_not_waited_for() -> None:
+    journal = Path("t.ibin.part.json")
+    os.mkfifo(journal)
+    with pytest.raises(ValueError, match=f"{journal}: is not the journal of a search"):
+        Journal.read(journal)
+
+
 def test_a_name_that_is_too_long_with_what_is_added_to_it() -> None:
     longest = os.pathconf(".", "PC_NAME_MAX")
     name = f"{'x' * (longest - 14)}.ibin"  # one byte too many for its journal

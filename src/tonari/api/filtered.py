@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -19,9 +18,10 @@ from tonari.filters.rules import Rules
 from tonari.filters.within import within_allowed
 from tonari.graph.lists import Lists
 from tonari.methods.answer import on_side_of
+from tonari.methods.no_queries import none_nearest, refuse_unsupported
 from tonari.methods.place import problem_of
 from tonari.methods.radius import is_searched, search_within
-from tonari.methods.registry import check_method, is_search, search_method
+from tonari.methods.registry import check_method, is_search
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 
@@ -55,9 +55,11 @@ def search_allowed(
     rows = place.rows(queries, "queries", metric, threads)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, **options)
-    _refuse_unserved(problem, method)
+    refuse_unsupported(problem, method)
     held: dict[str, Any] = {"threads": problem.threads, "memory": problem.memory}
     rules = rules_of(len(rows), len(base), **given)
+    if not len(rows):
+        return on_side_of(queries, none_nearest(problem, method))
     # A look at all points takes longer than a search of a few.
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
     base = base if late else place.rows(base, "points", metric, threads)
@@ -93,7 +95,7 @@ def graph_allowed(
     n = len(rows)
     k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
     problem = problem_of(place, rows, rows, max(1, k - include_self), name, threads=threads, memory=memory)
-    _refuse_unserved(problem, method)
+    refuse_unsupported(problem, method)
     rules = rules_of(n, n, own=True, **given)
     if rules.mask is not None:
         raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {rules.mask.shape}")
@@ -117,9 +119,3 @@ def radius_allowed(
         found = nearest_allowed(engine, queries, min(most, engine.n), rules, progress)
         return search_within(on_host(found), limits, engine.metric)
     return within_allowed(engine, queries, limits, rules, most, progress)
-
-
-def _refuse_unserved(problem: Any, method: str) -> None:
-    why_not = None if method == "auto" else search_method(method, problem.device).refuses(problem)
-    if why_not is not None:
-        raise Unsupported(why_not)

@@ -127,13 +127,17 @@ class IndexBase(Hinted):
         if refused is not None:
             raise Unsupported(refused)
 
+    def _value_dtype(self, rows: Any) -> str:
+        """Return the dtype of distances to rows as they are compared."""
+        return "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
+
     def _checked(
         self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries as they are compared, and the limit of each."""
         now.check_unchanged()
         rows = self._rows(now, queries, threads)
-        value = "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
+        value = self._value_dtype(rows)
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}
         if self._change is not None:
             within = self._change.within(len(rows), **within)

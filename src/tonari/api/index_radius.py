@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from tonari import inputs
 from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
@@ -14,7 +16,7 @@ from tonari.api.state_filters import count_in, within_in
 from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, none_within
 from tonari.filters.arguments import is_filtered
 from tonari.methods.registry import by_force
 from tonari.metrics.radius import limits_of
@@ -54,6 +56,9 @@ class RadiusIndex(IndexBase):
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):
             rules = self._rules(now, len(rows), given)
+        if not len(rows):
+            found = none_within(now.next_id, limits.dtype)
+        elif is_filtered(**given):
             found = within_in(now, rows, limits, most, rules, threads, self._base, progress)
         elif now.only is not None:
             found = now.only.within(rows, limits, most, threads, progress)
@@ -88,6 +93,9 @@ class RadiusIndex(IndexBase):
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):
             rules = self._rules(now, len(rows), given)
+        if not len(rows):
+            counts = np.zeros(0, np.int64)
+        elif is_filtered(**given):
             counts = count_in(now, rows, limits, rules, threads, progress)
         else:
             counts = now.count(rows, limits, threads, self._brute, progress)

@@ -11,7 +11,7 @@ from tonari.api.index_base import IndexBase
 from tonari.api.state_filters import nearest_in
 from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
+from tonari.core.neighbors import Neighbors, no_neighbors
 from tonari.core.progress import ProgressLike
 from tonari.methods.answer import on_side_of
 from tonari.streams.searching import search_chunks
@@ -56,6 +56,10 @@ class SearchIndex(IndexBase):
             given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
             given |= {"query_groups": query_groups, "point_groups": point_groups}
             rules = self._rules(now, len(rows), given)
+        if not len(rows):
+            self._check_method(now, k)
+            found = no_neighbors(k, now.next_id, self._value_dtype(rows))
+        elif filtered:
             found = nearest_in(now, rows, k, rules, threads, self._base, progress)
         else:
             self._check_method(now, k)

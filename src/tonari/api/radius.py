@@ -11,7 +11,6 @@ from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import radius_allowed
-from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -21,9 +20,10 @@ from tonari.filters.engine import Engine
 from tonari.filters.rules import Rules
 from tonari.filters.within import within_allowed
 from tonari.methods.answer import answer, decide
+from tonari.methods.no_queries import none_counted, none_within_radius, refuse_unsupported
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within, is_searched, search_within
-from tonari.methods.registry import check_search_method, search_method
+from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.radius import limits_of
@@ -60,9 +60,7 @@ class Asked(NamedTuple):
     def engine(self) -> Engine:
         """Searches of the points, or of some of them, without rules."""
         problem = self.problem()
-        why_not = None if self.method == "auto" else search_method(self.method, problem.device).refuses(problem)
-        if why_not is not None:
-            raise Unsupported(why_not)
+        refuse_unsupported(problem, self.method)
         held: dict[str, Any] = {"threads": problem.threads, "memory": problem.memory}
         return Engine(points=self.points, place=self.place, metric=self.metric, method=self.method, **held)
 
@@ -235,8 +233,10 @@ def radius_count(
     asked = ask(queries, points, within, threads=threads, memory=memory, **options)
     rules = {"where": where, "exclude": exclude, "groups": groups}
     rules |= {"query_groups": query_groups, "point_groups": point_groups}
-    if is_filtered(**rules):
-        made = rules_of(len(asked.queries), len(asked.points), **rules)
+    made = rules_of(len(asked.queries), len(asked.points), **rules) if is_filtered(**rules) else None
+    if not len(asked.queries):
+        return inputs.hand_back(none_counted(asked.problem(), asked.method), inputs.side_of(queries, "queries"))
+    if made is not None:
         counts = count_allowed(asked.engine(), asked.queries, asked.limits, made, asked.progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
     decision = asked.decide()
@@ -303,8 +303,11 @@ def radius_graph(
 
 def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -> RadiusNeighbors:
     most = None if most is None else inputs.check_count(most, "max_neighbors")
-    if is_filtered(**rules):
-        made = rules_of(len(asked.queries), len(asked.points), own=self_join, **rules)
+    filtered = is_filtered(**rules)
+    made = rules_of(len(asked.queries), len(asked.points), own=self_join, **rules) if filtered else None
+    if not len(asked.queries):
+        return none_within_radius(asked.problem(), asked.method)
+    if made is not None:
         return radius_allowed(asked.engine(), asked.queries, asked.limits, made, most, asked.progress)
     others = len(asked.points) - self_join
     if is_searched(most) and others:

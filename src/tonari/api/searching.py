@@ -20,6 +20,7 @@ from tonari.exact.cuda import cuda_graph_cache
 from tonari.io._common import StrPath
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, decide, on_side_of
+from tonari.methods.no_queries import none_nearest
 from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
@@ -119,8 +120,9 @@ def search(
     Returns
     -------
     Neighbors(distances, indices)
-        Both of shape (m, k), as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or JAX array on
-        CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
+        Both of shape (m, k), also for m = 0, as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or
+        JAX array on CUDA in, the same on that device out, in the order of its stream and without a way through host
+        memory.
         distances: float32 (float64 when queries or points are float64, for "haversine" and "minkowski:p", and with
         weights), unsquared for "euclidean"; similarity, descending, for "inner_product". indices: int32 below 2**31
         points. Rows are ordered by (returned distance, index): ties go to the smaller index; for "haversine" by (chord,
@@ -182,6 +184,8 @@ def search(
     rows = place.rows(queries, "queries", metric, threads)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
+    if not len(rows):
+        return carry(on_side_of(queries, none_nearest(problem, method)))
     decision = decide(place, problem, base, rows, method, plan, progress)
     if base is points and rows is queries and not place.devices:
         repeated.keep(key, decision)

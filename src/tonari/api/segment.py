@@ -22,6 +22,7 @@ from tonari.filters.within import within_allowed
 from tonari.methods.answer import answer, on_side_of
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
+from tonari.methods.no_queries import none_nearest
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import find_within, is_searched, search_within
 from tonari.methods.registry import search_method
@@ -131,6 +132,8 @@ class Segment:
         threads = inputs.check_threads(threads) or self._threads
         rows = self._place.rows(queries, "queries", self._metric, threads)
         inputs.same_width(rows, self.points)
+        if not len(rows):
+            return on_side_of(queries, none_nearest(self._problem(rows, k, threads), "auto" if around else self._asked))
         decision = self._decide_once(rows, k, threads, progress, taken, around)
         return on_side_of(queries, answer(rows, self.points, decision, progress))
 

@@ -81,7 +81,8 @@ def build_graph(
         memory of a device.
     resume : bool
         Whether to continue an earlier run of the same call; if it is complete, its result is returned. False starts
-        over, unless the directory holds a complete result of another call.
+        over, unless the directory holds a complete result of another call. A run that an earlier release began is not
+        continued where its results would differ.
     overwrite : bool
         Whether to replace what the directory holds of another call, complete or not. Files of other programs are never
         touched.

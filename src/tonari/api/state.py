@@ -16,7 +16,7 @@ from tonari.api.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of
+from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of, none_within
 
 T = TypeVar("T")
 
@@ -156,8 +156,7 @@ class State:
     ) -> RadiusNeighbors:
         """Merge what is within limits in each part, which comes with the ids of its rows."""
         if not found:
-            none = np.empty(0, index_dtype(self.next_id)), np.empty(0, limits.dtype)
-            return RadiusNeighbors(np.zeros(len(limits) + 1, np.int64), *none)
+            return none_within(self.next_id, limits.dtype, len(limits))
         both = joining.join_within(found, metric)
         return both if most is None else nearest_of(both, most)
 

@@ -16,6 +16,7 @@ from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, column_options, id_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.io._atomic import atomic
+from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.shards.state import bytes_of, read_state
@@ -154,7 +155,8 @@ def _mask(where: Path | None) -> Any:
     """Read the mask of the points that may be found."""
     if where is None:
         return None
-    mask = np.load(where, allow_pickle=False)
+    with open_regular(where) as file, parsing(where, size_of(where), "a bool array", "Save it with numpy.save."):
+        mask = np.load(file, allow_pickle=False)
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
         raise ValueError(f"{where}: expected a .npy file of a bool array, one value for each point")
     return mask

@@ -29,8 +29,11 @@ from tonari.api import searching
 from tonari.compat.arguments import numbers_of
 from tonari.core.compiling import not_compiled
 from tonari.core.errors import Unsupported
+from tonari.core.hints import missing_from
 
 __all__ = ["KNN", "knn_gather", "knn_points"]
+
+__getattr__ = missing_from(__name__)
 
 _METRICS = {1: "l1", 2: "sqeuclidean"}
 _VERSIONS = range(-1, 4)

@@ -63,6 +63,35 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "cKDTree": "use KDTree, which is the same class in SciPy, too",
         "distance": "use scipy.spatial.distance; tonari.search finds nearest rows without all distances",
     },
+    "tonari.compat.pyg": {
+        "fps": "torch_cluster.fps takes the same tensors; no neighbours are searched for it",
+        "graclus_cluster": "torch_cluster.graclus_cluster takes the edges of knn_graph",
+        "DynamicEdgeConv": "pass knn_graph(x, k, batch) as edge_index to torch_geometric.nn.EdgeConv",
+        "KNNGraph": "torch_geometric.transforms.KNNGraph sets data.edge_index, which is knn_graph(data.pos, k) here",
+        "RadiusGraph": "torch_geometric.transforms.RadiusGraph sets data.edge_index, as radius_graph(data.pos, r) is",
+        "knn_interpolate": "use the edges of knn, or torch_geometric.nn.knn_interpolate",
+    },
+    "tonari.compat.pytorch3d": {
+        "ball_query": "use tonari.radius_search(queries, points, radius, max_neighbors=K)",
+        "chamfer_distance": "its terms are the distances of knn_points(p1, p2, K=1) and knn_points(p2, p1, K=1)",
+        "sample_farthest_points": "no neighbours are searched for it; use pytorch3d.ops.sample_farthest_points",
+    },
+    "tonari.compat.sentence_transformers": {
+        "paraphrase_mining": "encode the sentences, and use paraphrase_mining_embeddings",
+        "cos_sim": "use sentence_transformers.util.cos_sim; semantic_search finds the largest without all of them",
+        "dot_score": "use sentence_transformers.util.dot_score; semantic_search finds the largest without all of them",
+        "SentenceTransformer": "encode with sentence_transformers.SentenceTransformer; searches are here",
+        "util": "its functions are in this module: semantic_search, community_detection, paraphrase_mining_embeddings",
+    },
+    "KDTree": {
+        "query_radius": "use query_ball_point(x, r)",
+        "kneighbors": "use query(x, k)",
+        "search": "use query(x, k)",
+        "two_point_correlation": "use count_neighbors(other, r)",
+        "size": "there are no nodes to look at; n is the number of points",
+        "indices": "there are no nodes to look at",
+        "tree": "there are no nodes to look at",
+    },
     "Index": {
         "query": "use Index.search(queries, k)",
         "kneighbors": "use Index.search(queries, k), which returns distances and indices",
@@ -110,6 +139,7 @@ ARGUMENTS: dict[str, str] = {
     "radius_graph and pairs",
     "p": "a Minkowski distance is named with its p: metric='minkowski:3'",
     "metric_params": "weights of the columns are weights=, and p is part of the name: metric='minkowski:3'",
+    "metric": "the metric is that of the Index or graph",
     "algorithm": "use method=",
     "k": "everything within the radius is found; max_neighbors= limits how many",
     "return_distance": "distances and indices are always returned",
@@ -120,7 +150,7 @@ ARGUMENTS: dict[str, str] = {
 
 def attribute_error(owner: str, name: str, what: str) -> AttributeError:
     """Return the error for an attribute that is missing from a module or an object of a class."""
-    hint = None if name.startswith("_") else ATTRIBUTES.get(owner, {}).get(name)
+    hint = ATTRIBUTES.get(owner, {}).get(name)
     return AttributeError(f"{what} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
 
 

@@ -47,6 +47,15 @@ def index_dtype(n: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if n < 2**31 else np.int64)
 
 
+def no_neighbors(k: int, n: int, value: npt.DTypeLike) -> Neighbors:
+    """Return the k nearest of n points for no queries, with distances of a dtype.
+
+    >>> no_neighbors(3, 10, "float32").indices.shape
+    (0, 3)
+    """
+    return Neighbors(np.zeros((0, k), value), np.zeros((0, k), index_dtype(n)))
+
+
 def first_repeated_row(indices: npt.NDArray[Any]) -> int:
     """Return the first row of an (m, k) index array that lists a point twice, or -1; entries of -1 may repeat.
 

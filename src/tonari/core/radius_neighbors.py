@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.neighbors import Neighbors, index_dtype
 
 
 class RadiusNeighbors(NamedTuple):
@@ -37,6 +37,15 @@ class RadiusNeighbors(NamedTuple):
     indptr: Any
     indices: Any
     distances: Any
+
+
+def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
+    """Return the lists of m queries that find none of n points, with distances of a dtype.
+
+    >>> none_within(10, "float32").indptr
+    array([0])
+    """
+    return RadiusNeighbors(np.zeros(m + 1, np.int64), np.zeros(0, index_dtype(n)), np.zeros(0, value))
 
 
 def limits_for(

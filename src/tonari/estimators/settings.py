@@ -70,7 +70,12 @@ sklearn.neighbors
             f"metric={metric!r} is a similarity, where scikit-learn expects a distance; use metric='cosine', or "
             "tonari.search, which returns similarities"
         )
-    if record.own or record.bits:
+    if record.bits:
+        raise ValueError(
+            f"metric={metric!r}: compares rows of bits, which these classes do not take; use "
+            f"tonari.Index(bits, metric={metric!r}), tonari.search or tonari.knn_graph"
+        )
+    if record.own:
         raise ValueError(f"metric={metric!r}: expected one of {', '.join([*METRICS, *CHANGED])}")
     return record.name
 

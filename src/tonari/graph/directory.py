@@ -27,7 +27,8 @@ from tonari.nn_descent.report import DescentReport
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
-VERSION = 1
+VERSION = 1  # of a complete directory
+BUILDING_VERSION = 2  # of one that is not: it goes up when the same call would draw or compute anything else
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
 _LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
@@ -54,6 +55,8 @@ class Manifest:
         The measured recall, of a graph in which neighbours may be missing.
     queries : dict, optional
         What identifies the queries; None for a graph, in which each point asks for its neighbours among the others.
+    version : int
+        The version of the format in which it was read; it is written in that of this release.
     """
 
     state: str
@@ -64,6 +67,12 @@ class Manifest:
     rows: list[list[int]] = dataclasses.field(default_factory=list)
     report: dict[str, Any] | None = None
     queries: dict[str, Any] | None = None
+    version: int = BUILDING_VERSION
+
+    @property
+    def resumable(self) -> bool:
+        """Whether this release goes on with it as it was begun, if it is not complete."""
+        return self.version == BUILDING_VERSION
 
     @property
     def kind(self) -> str:
@@ -78,7 +87,8 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Replace the file atomically."""
-        facts = {"format": _FORMATS[self.kind], "version": VERSION} | dataclasses.asdict(self)
+        version = VERSION if self.state == COMPLETE else BUILDING_VERSION
+        facts = {"format": _FORMATS[self.kind]} | dataclasses.asdict(self) | {"version": version}
         if self.queries is None:
             del facts["queries"]
         with atomic(folder / MANIFEST, follow=False) as file:
@@ -108,9 +118,13 @@ class Manifest:
             format_read = facts.pop("format")
             if format_read not in _FORMATS.values():
                 raise ValueError("it is of another format")
-            version = facts.pop("version")
-            if type(version) is not int or version != VERSION:
-                raise ValueError(f"its format version is {version!r}, this release reads {VERSION}")
+            version, known = facts["version"], [VERSION]
+            if facts.get("state") == BUILDING:
+                known.append(BUILDING_VERSION)
+            if type(version) is not int or version not in known:
+                raise ValueError(
+                    f"its format version is {version!r}, this release reads {' and '.join(map(str, known))}"
+                )
             made = cls(**facts)
             kinds = {"state": str, "source": dict, "request": dict, "plan": dict, "method": str, "rows": list}
             for name, kind in kinds.items():

@@ -33,7 +33,8 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     TypeError
         Another dtype, or a sparse matrix.
     ValueError
-        Not two-dimensional, empty, masked, on another device, or bools that do not fill whole bytes.
+        Not two-dimensional, empty as :func:`as_rows` has it, masked, on another device, or bools that do not fill whole
+        bytes.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def as_device_rows(x: Any, name: str) -> Any:
     TypeError
         Another dtype, or a sparse tensor.
     ValueError
-        Not two-dimensional or empty.
+        Not two-dimensional, or empty as :func:`tonari.inputs.as_rows` has it.
     """
     tensor = read_tensor(x, name)
     dtype = name_of_dtype(tensor)

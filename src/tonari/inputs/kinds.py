@@ -23,6 +23,9 @@ _DLPACK_CUDA = (2, 13)
 
 _BFLOAT16 = str(BFLOAT16)
 
+# Types of columns of pyarrow that NumPy has as numbers.
+_ARROW_NUMBERS = ("halffloat", "float", "double", "uint8", "int8", "int16", "int32", "int64")
+
 
 def kind_of(x: Any) -> Kind:
     """Tell whether an array is a torch tensor; everything else in host memory counts as NumPy, including lists.
@@ -113,7 +116,7 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
         raise TypeError(f"{name}: is a LazyFrame, expected an array of shape {shape}; use .collect()")
     library = type(x).__module__.partition(".")[0]
     if library == "pyarrow":
-        fix = "table.to_pandas().to_numpy()" if hasattr(x, "column_names") else "numpy.stack(column.to_numpy())"
+        fix = _fix_of_table(x) if hasattr(x, "schema") else "numpy.stack(column.to_numpy())"
         raise TypeError(f"{name}: is a {type(x).__name__} of pyarrow, expected an array of shape {shape}; use {fix}")
     if library in ("pandas", "polars") and hasattr(x, "columns"):
         return np.asarray(x.to_numpy())  # the type that all columns have in common
@@ -121,6 +124,20 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
         return np.asarray(x)
     except ValueError as error:  # lists of unequal length
         raise ValueError(f"{name}: cannot be read as an array of shape {shape}: {error}") from None
+
+
+def _fix_of_table(table: Any) -> str:
+    """Return how a table of pyarrow becomes an array, by its first column that does not hold plain numbers."""
+    for field in table.schema:
+        kind = str(field.type)
+        if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
+            return f"numpy.stack(table[{field.name!r}].to_numpy()), which makes rows of the lists of a column"
+        if kind not in _ARROW_NUMBERS:
+            return (
+                f"table.drop_columns([{field.name!r}]).to_pandas().to_numpy(), as column {field.name!r} is {kind}, or "
+                "make numbers of it"
+            )
+    return "table.to_pandas().to_numpy()"
 
 
 def refuse_masked(x: Any, name: str) -> None:

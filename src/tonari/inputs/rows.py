@@ -27,6 +27,8 @@ ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
 ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
 _BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # of this machine's byte order
 
+QUERIES = "queries"  # the rows of which there may be none
+
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
 
@@ -40,7 +42,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
         JAX array on the CPU, a memory map, or lists of floats (float64). Read-only, strided and big-endian arrays are
         fine.
     name : str
-        What messages call it.
+        What messages call it. There may be no "queries", but all other sets have a row.
     check_values : bool
         Whether to check for NaN, inf and values beyond 1e150. If False, the caller must: see :func:`check_flags`.
     threads : int, optional
@@ -56,7 +58,8 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
     TypeError
         Another dtype, or a sparse matrix.
     ValueError
-        Not two-dimensional, empty, masked, on another device, with NaN or inf, or beyond 1e150 in magnitude.
+        Not two-dimensional, empty (no columns, or no rows of other sets than "queries"), masked, on another device,
+        with NaN or inf, or beyond 1e150 in magnitude.
 
     Examples
     --------
@@ -94,9 +97,10 @@ def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Refuse what is not a matrix with at least one row and one column."""
-    if 0 in shape:
-        raise ValueError(f"{name}: shape {shape} is empty, expected at least one row and one column")
+    """Refuse what is not a matrix with at least one row, or queries if there are none, and one column."""
+    if 0 in shape and not (name == QUERIES and len(shape) == 2 and shape[1]):
+        least = "at least one column" if name == QUERIES else "at least one row and one column"
+        raise ValueError(f"{name}: shape {shape} is empty, expected {least}")
     if len(shape) != 2:
         raise ValueError(f"{name}: expected shape (n, d), got {shape}{rank_fix(shape)}")
 

@@ -45,7 +45,7 @@ def _overflows(rows: npt.NDArray[Any], threads: int | None) -> bool:
     def look(rows: npt.NDArray[Any]) -> bool:
         return bool(max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
 
-    return rows.itemsize == 8 and any(_by_parts(lambda part: look(rows[part]), rows, threads))
+    return rows.itemsize == 8 and len(rows) > 0 and any(_by_parts(lambda part: look(rows[part]), rows, threads))
 
 
 def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:

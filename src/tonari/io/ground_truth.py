@@ -38,7 +38,7 @@ HEADER_BYTES = 8
 
 def _layout(path: Path) -> tuple[int, int]:
     rows, k, size = counts(path)
-    if holds_ground_truth(rows, k, size):
+    if holds_ground_truth(rows, k, size) or (k and rows == 0 and size == HEADER_BYTES):  # a search of no queries
         return rows, k
     if not (rows and k):
         why = f"the header says {rows} rows of {k} neighbours, at least one of each is needed"
@@ -87,7 +87,7 @@ def read_ground_truth(path: StrPath, *, max_expansion: float | None = None) -> N
     rows, k = _layout(path)
     ids = np.memmap(path, dtype="<i4", mode="r", offset=8, shape=(rows, k))
     distances = np.memmap(path, dtype="<f4", mode="r", offset=8 + 4 * rows * k, shape=(rows, k))
-    if ids.min() >= -1:
+    if not rows or ids.min() >= -1:
         return Neighbors(distances, ids)
     wide = np.array(ids, dtype=np.int64)
     wide[wide < -1] += 2**32

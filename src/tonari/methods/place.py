@@ -71,11 +71,11 @@ def problem_of(
     threads: int | None = None,
     memory: int | str | None = None,
 ) -> Problem:
-    """Return the problem of searching checked rows at a place."""
+    """Return the problem of searching checked rows at a place; no queries are asked like one, and never planned for."""
     n, d = points.shape
     return make_problem(
         n,
-        len(queries),
+        max(1, len(queries)),
         d,
         k,
         dtype=inputs.name_of_dtype(points),

@@ -361,6 +361,11 @@ def powers(least: float = 0.0) -> str:
 
 def _minkowski(metric: str) -> str:
     """Return the name of the record of "minkowski:p"."""
+    if ":" not in metric:
+        raise Unsupported(
+            f"metric {metric!r} is not supported: p is part of the name here, as in metric='minkowski:3'; expected "
+            f"'minkowski:p' with p = {powers()}"
+        )
     try:
         p = float(metric.partition(":")[2])
     except ValueError:

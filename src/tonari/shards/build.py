@@ -155,6 +155,9 @@ def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], di
                 how = words.get(name, f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}")
                 held = "a graph" if queries is None else "a search"
                 return f"holds {held} of {how}"
+    if manifest.state == BUILDING and not manifest.resumable:
+        held = "graph" if queries is None else "search"
+        return f"holds an unfinished {held} of an earlier release, whose results would differ from those of this one"
     return ""
 
 

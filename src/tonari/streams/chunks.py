@@ -97,9 +97,9 @@ class Source:
     """
 
     def __init__(self, queries: Any, *, rows: int | None = None, chunk_rows: int | None = None) -> None:
-        for name, value in (("rows", rows), ("chunk_rows", chunk_rows)):
+        for name, value, least in (("rows", rows, 0), ("chunk_rows", chunk_rows, 1)):
             if value is not None:
-                check_whole(name, value, least=1)
+                check_whole(name, value, least=least)
         if isinstance(queries, str | os.PathLike):
             queries = io.read(queries)
         self.array: Any = None
@@ -142,6 +142,8 @@ class Source:
             del part, chunk  # a chunk is freed after its search, not when the next one arrives
 
     def _cut(self, pace: Pace, first: int) -> Iterator[Any]:
+        if not len(self.array):
+            yield self.array  # whose width is checked, and which has an answer
         while first < len(self.array):
             part = self.array[first : first + pace.rows]
             first += len(part)

@@ -20,6 +20,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.io._atomic import atomic
+from tonari.io._common import open_regular
 
 SAMPLED_ROWS = 1024
 LONGEST = 1 << 20  # bytes; a journal has a few hundred
@@ -96,7 +97,7 @@ class Journal:
             The file is not a journal.
         """
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 told = json.loads(file.read(LONGEST))
             search, rows, sample = (told[name] for name in ("search", "rows", "sample"))
         except FileNotFoundError:

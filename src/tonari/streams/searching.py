@@ -6,10 +6,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors, no_neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
@@ -136,7 +134,7 @@ def _answer(index: Searcher, chunk: Chunk, k: int, pipeline: Pipeline, bar: Prog
 
 def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
     wide = "float64" in (inputs.name_of_dtype(chunk.rows), index.dtype)
-    return Neighbors(np.empty((0, k), np.float64 if wide else np.float32), np.empty((0, k), index_dtype(index.n)))
+    return no_neighbors(k, index.n, "float64" if wide else "float32")
 
 
 class Counted:

@@ -39,5 +39,8 @@ distance is less than r. What differs:
 
 from tonari.compat.pyg.lists_of_k import knn, knn_graph, nearest
 from tonari.compat.pyg.within import radius, radius_graph
+from tonari.core.hints import missing_from
 
 __all__ = ["knn", "knn_graph", "nearest", "radius", "radius_graph"]
+
+__getattr__ = missing_from(__name__)

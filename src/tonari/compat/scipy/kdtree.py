@@ -14,9 +14,10 @@ from tonari.compat.arguments import leave_out, number_of, threads_of
 from tonari.compat.scipy.arguments import float64_rows, metric_of, queries_of, radii_of, ranks_of
 from tonari.compat.scipy.two_trees import TwoTrees, lists_of
 from tonari.core.compiling import not_compiled
+from tonari.core.hints import Hinted
 
 
-class KDTree(TwoTrees):
+class KDTree(Hinted, TwoTrees):
     """Points that are searched as by ``scipy.spatial.KDTree``.
 
     :mod:`tonari.compat.scipy` says what is refused and what differs. Searches choose between a tree and brute force, as

@@ -35,5 +35,8 @@ rounded once. What else differs:
 from tonari.compat.sentence_transformers.communities import community_detection
 from tonari.compat.sentence_transformers.mining import paraphrase_mining_embeddings
 from tonari.compat.sentence_transformers.retrieval import semantic_search
+from tonari.core.hints import missing_from
 
 __all__ = ["community_detection", "paraphrase_mining_embeddings", "semantic_search"]
+
+__getattr__ = missing_from(__name__)
