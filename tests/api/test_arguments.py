@@ -149,6 +149,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "rows": (*WHOLE, 0, -1),
     "chunk_rows": (*WHOLE, 0, -1),
     "resume": ("yes", 1, None),
+    "overwrite": ("yes", 1, None),
     "recall": (True, "x", math.nan, 0, 1, 5),
     "seed": (2.5, "a", True, -1),
     "start": ("x", 5, X, []),

@@ -317,8 +317,9 @@ def test_command_graph(folder: Path) -> None:
     assert graph.report is not None
     assert told["report"] == json.loads(json.dumps(graph.report.as_dict()))
     shown = run(*GRAPH, "--method", "nn-descent").stdout.splitlines()
-    assert "nn-descent, in " in shown[0]
-    assert shown[1].startswith("recall ")
+    assert shown[0].startswith("read points.fbin")
+    assert "nn-descent, in " in shown[1]
+    assert shown[2].startswith("recall ")
     assert "report" not in json.loads(run(*GRAPH, "--recall", "0.9", "--json").stdout)  # auto: few points
 
 
