@@ -102,12 +102,24 @@ except ImportError:
 from tonari.core import _native
 
 @pytest.mark.parametrize("form", [_native.Form("l1", [0.0], 1.0)])
-def test_parameter(form):
+@pytest.mark.parametrize("n", range(5))
+def test_parameter(form, n):
     pass
 """)
     folders = [str(Path(tonari.__file__).parents[1]), str(Path(__file__).parents[2])]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider", f"-n{processes}"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.conftest",
+            "-p",
+            "no:cacheprovider",
+            f"-n{processes}",
+            "--dist=worksteal",
+        ],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
