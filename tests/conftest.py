@@ -108,7 +108,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
     """Forget the overloads that typing has registered, so that the tests' native objects are freed at exit.
 
     PyTorch holds functions beyond the interpreter's end. Through one that uses typing they hold its registry of
@@ -118,7 +119,15 @@ def pytest_unconfigure() -> None:
     """
     if sys.version_info >= (3, 11):
         typing.clear_overloads()
+    # A process of pytest-xdist keeps the configuration, with all plugins, beyond the interpreter's end.
+    session = config.pluginmanager.unregister(name="session")
+    if isinstance(session, pytest.Session):
+        for item in session.items:
+            vars(item).clear()
+        session.items.clear()
+    config.pluginmanager.unregister(name="funcmanage")
     gc.unfreeze()
+    gc.collect()
 
 
 @pytest.fixture(autouse=True, scope="session")

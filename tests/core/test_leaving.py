@@ -88,20 +88,38 @@ ctypes.pythonapi.Py_IncRef(ctypes.py_object(_native.Form("l1", [0.0], 1.0)))
 
 
 @pytest.mark.process
-def test_a_run_of_tests_leaks_no_parameter(tmp_path: Path) -> None:
-    """PyTorch holds functions beyond the interpreter's end, and they must not hold what pytest has collected."""
-    pytest.importorskip("torch")
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_run_of_tests_leaks_no_parameter(processes: int, tmp_path: Path) -> None:
+    """PyTorch and pytest-xdist hold objects beyond the interpreter's end: not what pytest has collected."""
+    if not processes:
+        pytest.importorskip("torch")
     (tmp_path / "test_parameter.py").write_text("""
-import pytest, torch
+import pytest
+try:
+    import torch
+except ImportError:
+    pass
 from tonari.core import _native
 
 @pytest.mark.parametrize("form", [_native.Form("l1", [0.0], 1.0)])
-def test_parameter(form):
+@pytest.mark.parametrize("n", range(5))
+def test_parameter(form, n):
     pass
 """)
     folders = [str(Path(tonari.__file__).parents[1]), str(Path(__file__).parents[2])]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.conftest",
+            "-p",
+            "no:cacheprovider",
+            f"-n{processes}",
+            "--dist=worksteal",
+        ],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
