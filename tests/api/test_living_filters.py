@@ -186,7 +186,6 @@ def test_rows_of_bits_on_a_card(kind: str, metric: str) -> None:
     check(index, bits_of(points), kind, [1, 20], place, metric=metric)
 
 
-@pytest.mark.usefixtures("beyond_range")
 def test_what_is_missing_does_not_go_before_what_is_infinitely_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balancing, "SMALL", 1)
     far = np.full((8, D), 3e38, np.float32)

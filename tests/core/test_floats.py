@@ -208,7 +208,6 @@ VERBS: dict[str, Callable[[Array, Path], list[Any]]] = {
 }
 
 
-@pytest.mark.usefixtures("beyond_range")
 @pytest.mark.filterwarnings("ignore:recall")
 @pytest.mark.parametrize("kind", ["subnormal", "float32", "float64"])
 @pytest.mark.parametrize("verb", VERBS)

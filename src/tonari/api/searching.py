@@ -19,7 +19,7 @@ from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.io._common import StrPath
 from tonari.methods import repeated
-from tonari.methods.answer import answer, check_plan, decide, on_side_of
+from tonari.methods.answer import answer, check_plan, decide, on_side_of, replay
 from tonari.methods.no_queries import none_nearest
 from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method
@@ -176,7 +176,7 @@ def search(
         return carry(search_allowed(queries, points, k, given, **options, memory=memory, progress=progress))
     if threads is None and memory is None and plan is None and method in cuda_graph_cache.CAPTURED:
         graph_key = cuda_graph_cache.key_of(queries, points, k, metric, device)
-        again = cuda_graph_cache.replayed(graph_key, (queries, points), progress)
+        again = replay(graph_key, (queries, points), points, metric, progress)
         if again is not None:
             return carry(again)
     place = place_for(device, queries=queries, points=points)

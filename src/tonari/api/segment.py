@@ -19,7 +19,7 @@ from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.engine import Engine
 from tonari.filters.rules import Rules
 from tonari.filters.within import within_allowed
-from tonari.methods.answer import answer, on_side_of
+from tonari.methods.answer import answer, on_side_of, replay
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.no_queries import none_nearest
@@ -126,7 +126,7 @@ class Segment:
         """Find the k nearest points; with `around`, a method that cannot serve this k leaves it to "exact"."""
         if threads is None and self.first.plan.replayable:
             key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
-            again = cuda_graph_cache.replayed(key, (queries,), progress)
+            again = replay(key, (queries,), self.points, self._metric, progress)
             if again is not None:
                 return again
         threads = inputs.check_threads(threads) or self._threads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -16,7 +17,17 @@ R = TypeVar("R")
 
 def a_thread_each(devices: Sequence[str]) -> Workers:
     """Return the threads for :func:`side_by_side`, one per distinct device."""
-    return Workers(len(set(devices)))
+    different = set(devices)
+    if len(different) > 1:
+        _linear_algebra()
+    return Workers(len(different))
+
+
+@functools.cache
+def _linear_algebra() -> None:
+    """Let torch load its linear algebra, which fails where two threads ask for it first at the same time."""
+    if torch.cuda.is_available():
+        torch.linalg.inv(torch.ones((1, 1), device="cuda"))
 
 
 def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Callable[[int], R]) -> list[R]:

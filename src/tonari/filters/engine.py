@@ -24,7 +24,7 @@ from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.rules import Ids, Rules
-from tonari.methods.answer import answer, decide
+from tonari.methods.answer import answer, decide, replay
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
 from tonari.methods.registry import by_force, search_method
@@ -87,7 +87,7 @@ class Engine:
         given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
         if self.memory is None and self.held_nearest is None and self.method in cuda_graph_cache.CAPTURED:
             key = cuda_graph_cache.key_of(queries, self.points, k, self.metric)
-            again = cuda_graph_cache.replayed(key, (queries, self.points), progress)
+            again = replay(key, (queries, self.points), self.points, self.metric, progress)
             if again is not None:
                 return again
         problem = problem_of(self.place, self.points, queries, k, self.metric, **given)

@@ -12,10 +12,10 @@ from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of, replayed
+from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of
 from tonari.graph.approximate import choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
-from tonari.methods.answer import check_plan, decide, on_side_of
+from tonari.methods.answer import check_plan, decide, on_side_of, replay
 from tonari.methods.decision import Decision
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import by_force, check_method, method_for
@@ -62,7 +62,7 @@ def build_lists(
         lists = GraphLists(place.no_others(rows, name))
     elif threads is None and memory is None and plan is None and not approximate and method in CAPTURED:
         key = key_of(rows, rows, others, name, device, self_join=True)
-        again = replayed(key, (rows,), progress)
+        again = replay(key, (rows,), rows, name, progress)
         lists = None if again is None else GraphLists(again)
     if lists is None:
         problem = problem_of(place, rows, rows, others, name, self_join=True, threads=threads, memory=memory)

@@ -11,6 +11,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.exact.cuda import cuda_graph_cache
 from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.place import Place
@@ -54,6 +55,14 @@ def decide(
         raise ValueError(f"the plan's method is {plan.method!r}, but this search has method={method!r}")
     place.check_plan(plan)
     return by_plan(method_for(plan.method, place.device), plan.for_problem(problem))
+
+
+def replay(key: Any, given: tuple[Any, ...], points: Any, metric: str, progress: ProgressLike) -> Neighbors | None:
+    """Replay a search on CUDA that was captured, for queries, and points, that are `given`; None if there is none."""
+    found = cuda_graph_cache.replayed(key, given, progress)
+    if found is not None:
+        check_range(found.distances, found.indices, None, given[0], points, metric)
+    return found
 
 
 def answer(

@@ -44,7 +44,9 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
             return
         if -_PLAIN_HIGH < first < _PLAIN_HIGH and -_PLAIN_HIGH < last < _PLAIN_HIGH:
             record = get_metric(metric)
-            is_large = queries.dtype.kind == "f" and abs(queries.item(0)) > _LARGE_ELEMENT
+            is_large = (
+                isinstance(queries, np.ndarray) and queries.dtype.kind == "f" and abs(queries.item(0)) > _LARGE_ELEMENT
+            )
             if (is_large and not record.products) or not _may_underflow(record, queries, points):
                 return
     record = get_metric(metric)
@@ -61,7 +63,9 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the least value, the largest, and at most the least magnitude."""
     if not isinstance(values, np.ndarray):
-        low, high = (float(one) for one in values.aminmax())
+        import torch
+
+        low, high = torch.stack(values.aminmax()).tolist()  # waits for the device once
     elif values.ndim == 2:
         first, last = (-1, 0) if descending else (0, -1)
         low, high = float(values[:, first].min()), float(values[:, last].max())

@@ -168,16 +168,19 @@ def fourth(t):
 @triton.jit
 def of_distance(t, METRIC: tl.constexpr):
     """Return the term of two numbers at a distance of t, for the metrics that trees bound."""
+    # One return: a compiler looks at what follows a return in a branch, too.
     if METRIC.degree == 0.5:
-        return half(t)
-    if METRIC.degree == 1.5:
-        return three_halves(t)
-    if METRIC.degree == 3:
-        return cube(t)
-    if METRIC.degree == 4:
-        return fourth(t)
-    tl.static_assert(METRIC.degree == 1, "a distance has no term for a metric of this degree")
-    return t
+        term = half(t)
+    elif METRIC.degree == 1.5:
+        term = three_halves(t)
+    elif METRIC.degree == 3:
+        term = cube(t)
+    elif METRIC.degree == 4:
+        term = fourth(t)
+    else:
+        tl.static_assert(METRIC.degree == 1, "a distance has no term for a metric of this degree")
+        term = t
+    return term
 
 
 @triton.jit
