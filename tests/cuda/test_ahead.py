@@ -145,7 +145,7 @@ def longest(k):
     with rehearsing(card) as rehearsal:
         rehearse_search(plan, "float32", self_join=False)
     calls = sorted(rehearsal.calls.values(), key=compile._effort, reverse=True)
-    # refine_kernel counts the code of all metrics, of which one is compiled: it may begin too early, which costs little.
+    # refine_kernel counts the code of all metrics, of which one is compiled: it may begin too early, at little cost.
     return [(call.name, call.constants.get("SIZE")) for call in calls if call.name != "refine_kernel"]
 print(json.dumps([longest(10), longest(256)[:3]]))
 """,
