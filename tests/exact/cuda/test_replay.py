@@ -405,6 +405,7 @@ def test_answers_of_an_index_are_the_callers_own(
     assert counts.replayed == 5, counts
 
 
+@pytest.mark.filterwarnings("ignore:.*requires gradients:UserWarning")
 def test_queries_anywhere_in_memory_are_replayed(counts: Counts) -> None:
     """At addresses that wide loads cannot take, and with strides."""
     points = data(0)[1]
@@ -576,6 +577,7 @@ def test_inference_mode_may_come_and_go(captured_in: bool, counts: Counts) -> No
     assert counts.replayed == 2, counts
 
 
+@pytest.mark.filterwarnings("ignore:.*requires gradients:UserWarning")
 def test_gradients_are_not_followed(counts: Counts) -> None:
     for seed in range(3):
         queries, points = data(seed)
