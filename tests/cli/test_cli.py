@@ -75,7 +75,8 @@ def test_minkowski_distances(folder: Path) -> None:
     assert facts["metric"] == "euclidean"
     for metric in ("minkowski", "minkowski:7"):
         error = refused("graph", "points.fbin", "-k", str(K), "-o", "h.npz", "--metric", metric, code=2)
-        assert f"metric '{metric}' is not supported: expected 'minkowski:p' with p = 0.5, 1, 1.5" in error
+        assert f": metric '{metric}' is not supported: " in error
+        assert "expected 'minkowski:p' with p = 0.5, 1, 1.5" in error
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])

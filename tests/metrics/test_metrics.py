@@ -194,7 +194,7 @@ def test_minkowski_distances_are_named_by_their_power(other: str, name: str) -> 
     "metric", ["minkowski", "minkowski:", "minkowski:5", "minkowski:-1", "minkowski:nan", "minkowski:p"]
 )
 def test_other_powers_are_refused_with_those_that_are_there(metric: str) -> None:
-    message = rf"metric '{metric}' is not supported: expected 'minkowski:p' with p = 0.5, 1, 1.5, 2, 3, 4 or inf"
+    message = rf"metric '{metric}' is not supported: .*expected 'minkowski:p' with p = 0.5, 1, 1.5, 2, 3, 4 or inf"
     with pytest.raises(Unsupported, match=message):
         get_metric(metric)
 
