@@ -30,8 +30,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
     construction; the array itself is kept too, since exact values come from the original rows. It must not change
-    while the Index is in use: see `copy`. On CUDA it is the first search that tells of NaN and the like, so that
-    nothing waits for the device.
+    while the Index is in use: see `copy`. On CUDA the first search reports NaN and other refused values, so that
+    making an Index does not wait for the device.
 
     Of "haversine" and "minkowski:p", and with weights, the changed rows (float64) are kept beside the array; queries
     are changed as they come.

@@ -80,9 +80,9 @@ def build_graph(
         of files does not count). On CUDA, the most on each device. Default: half of the free host memory; all free
         memory of a device.
     resume : bool
-        Whether to continue an earlier run of the same call; if it is complete, its result is returned. False starts
-        over, unless the directory holds a complete result of another call. A run that an earlier release began is not
-        continued where its results would differ.
+        Whether to continue an earlier run of the same call. If that run is complete, its result is returned. False
+        starts again, unless the directory holds a complete result of another call. A run that an earlier release began
+        is refused where its results would differ.
     overwrite : bool
         Whether to replace what the directory holds of another call, complete or not. Files of other programs are never
         touched.

@@ -1,6 +1,6 @@
 """Hints for names that tonari lacks: what a user of another library looks for, and what does it here.
 
-One table is for attributes of modules and classes, one for arguments. Other names are missed as any name is.
+`ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of verbs. Other names raise the usual error.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def _effort(call: Call) -> int:
 
 
 def _steps(size: int) -> int:
-    """Return the steps of a network that sorts so many."""
+    """Return the number of steps of a network that sorts `size` pairs."""
     bits = size.bit_length() - 1
     return bits * (bits + 1) // 2
 

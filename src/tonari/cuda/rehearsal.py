@@ -138,14 +138,14 @@ def order_of(keys: Any) -> Any:
 
 
 def each_repeated(rows: Any, times: int) -> Any:
-    """Return each row so many times: torch.repeat_interleave, which for "meta" takes seconds to import."""
+    """Repeat each row, as torch.repeat_interleave does, whose version for "meta" takes seconds to import."""
     if rows.device.type == "meta":
         return rows.new_empty((len(rows) * times, *rows.shape[1:]))
     return rows.repeat_interleave(times, 0)
 
 
 def all_repeated(rows: Any, times: int) -> Any:
-    """Return all rows so many times: torch.repeat, which for "meta" takes seconds to import."""
+    """Repeat all rows, as torch.repeat does, whose version for "meta" takes seconds to import."""
     if rows.device.type == "meta":
         return rows.new_empty((times * len(rows), *rows.shape[1:]))
     return rows.repeat(times, *[1] * (rows.dim() - 1))

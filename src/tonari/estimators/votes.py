@@ -117,7 +117,7 @@ def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int
 
 
 def _rows_at_once(width: int, memory: int | None) -> int:
-    """Return how many rows of so many entries are held at a time."""
+    """Return the number of rows, of `width` entries each, that fit in memory together."""
     entries = _ENTRIES if memory is None else min(_ENTRIES, memory // _ENTRY_BYTES)
     return max(1, entries // width)
 

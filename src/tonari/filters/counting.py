@@ -1,8 +1,8 @@
-"""How many points within a radius a query may find, without lists of them.
+"""Count the allowed points within a radius of each query, without listing them.
 
-Counts of points that lie apart add up, so what is forbidden is counted and taken off: points of one's own group from
-all points, excluded points from all that are near. Of a mask for each query the shortest of three is looked at: the
-points that are allowed, those that are forbidden, or those that are near.
+Counts of disjoint sets of points add up. So forbidden points are counted and subtracted: a query's own group from all
+points, excluded points from all points within the radius. With a mask for each query, the shortest of three lists is
+read: allowed points, forbidden points, or points within the radius.
 """
 
 from __future__ import annotations

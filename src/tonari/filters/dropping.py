@@ -78,7 +78,7 @@ def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
 
 
 def _at_once(engine: Engine, size: int) -> int:
-    """Return how many queries may be searched at a time for so many points."""
+    """Return the number of queries that can be searched together for `size` points each."""
     return max(1, engine.room // (PAIR * size + row_bytes(engine.points)))
 
 

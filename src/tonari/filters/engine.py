@@ -243,7 +243,7 @@ class Engine:
         method = by_force(self.metric) if method == "auto" else method
         try:
             seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
-        except BudgetExceeded:  # an estimate ends no call: whoever compares takes another way
+        except BudgetExceeded:  # an estimate ends no call: the caller compares it with other ways
             return math.inf
         if held:
             return seconds - preparing

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,3 +47,38 @@ def test_a_metric_of_another_degree_is_not_bounded_like_l1() -> None:
     out = torch.zeros(8, dtype=torch.float64)
     with pytest.raises(Exception, match="no term for a metric of this degree"):
         term_kernel[(1,)](out, out, METRIC=SimpleNamespace(degree=2.5))
+
+
+# Without a card, for one: what the interpreter runs, a compiler may refuse.
+_COMPILED = """
+import json
+from dataclasses import replace
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from tests.helpers.target_alone import HOPPER
+from tests.kdtree.cuda.test_of_distance import IN_TREES, term_kernel
+from tonari.metrics import METRICS
+
+def compiled(metric):
+    types = {"t_ptr": "*fp64", "out_ptr": "*fp64", "METRIC": "constexpr"}
+    return compile(ASTSource(term_kernel, types, {"METRIC": metric}), target=GPUTarget(*HOPPER))
+
+made = [name for name in IN_TREES if "st.global" in compiled(METRICS[name]).asm["ptx"]]
+try:
+    compiled(replace(METRICS["l1"], degree=2.5))
+    refusal = ""
+except Exception as error:
+    refusal = repr(error) + repr(error.__cause__)
+print(json.dumps([made, refusal]))
+"""
+
+
+@pytest.mark.process
+def test_every_metric_of_trees_compiles_for_a_card_and_no_other_degree_does(tmp_path: Path) -> None:
+    told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    told.pop("TRITON_INTERPRET", None)
+    ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    made, refusal = json.loads(ran.stdout)
+    assert made == IN_TREES
+    assert "no term for a metric of this degree" in refusal
