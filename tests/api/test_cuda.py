@@ -282,6 +282,7 @@ LAYOUTS: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*requires gradients:UserWarning")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout: Callable[[Any], Any]) -> None:
     queries, points = rows(M, seed=1), rows(N)

@@ -117,7 +117,7 @@ print(json.dumps(rows))
 
 
 # Each takes seconds in a process of its own.
-THIN = ("search", "radius_count", "radius_search, 65")
+THIN = ("search", "radius_count")
 
 
 @pytest.mark.process
