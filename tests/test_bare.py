@@ -28,6 +28,7 @@ def collected(*paths: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.full  # CI runs the core's tests in such an environment
 @pytest.mark.process
 def test_every_test_is_collected_without_the_libraries_of_other_extras() -> None:
     found = collected("tests")

@@ -122,6 +122,7 @@ def one_step_apart(n: int = N, d: int = 900) -> Array:
     return points.astype(np.float32)
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_ties_are_all_that_is_left() -> None:
     """Rows whose neighbours are one step apart are proved; no other precision does that for rows as long as these."""
     points = one_step_apart()
@@ -206,6 +207,7 @@ def test_graphs_with_copies() -> None:
     assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is searched among some of the points is shifted as all are."""
     forms = []

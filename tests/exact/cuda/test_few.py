@@ -378,6 +378,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.process
 def test_sums_are_exchanged_between_few_threads(tmp_path: Path) -> None:
     """Triton chooses the layout of the products. With a row of points in 16 threads a sum takes four exchanges; with

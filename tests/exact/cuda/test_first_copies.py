@@ -228,6 +228,7 @@ def test_kernels_are_rehearsed() -> None:
     assert names[1] - names[0] == {"hash_rows_kernel", "same_rows_kernel"}
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize(("left", "looks", "self_join"), [(2, 1, False), (3, 1, False), (4, 0, False), (2, 1, True)])
 @pytest.mark.usefixtures("attempts")
 def test_many_rows_that_are_not_proved_are_searched_without_copies(

@@ -308,6 +308,7 @@ def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
     assert report.rows_by_precision == {"split in 4 dimensions": M}
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_the_rest_of_a_graph_leaves_itself_out(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some rows here and there, which have copies: their own numbers do not follow one another."""

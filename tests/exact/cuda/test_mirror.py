@@ -277,6 +277,7 @@ def test_graphs_by_every_product(metric: str, seen: list[int]) -> None:
     assert report.rows_by_precision["float16"] > 0.9 * SHORT
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize(
     "dtype", ["float64", *(pytest.param(name, marks=pytest.mark.full) for name in ("float16", "uint8"))]
 )
@@ -286,6 +287,7 @@ def test_graphs_of_other_dtypes(dtype: str, seen: list[int]) -> None:
     assert seen == FIRSTS
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize(
     "name",
     [name if name in ("duplicates", "offset_1e4") else pytest.param(name, marks=pytest.mark.full) for name in HOSTILE],
@@ -304,12 +306,14 @@ def test_contracted_graphs(metric: str, seen: list[int]) -> None:
     assert report.rows_by_precision["float16 in 140 dimensions"] > 0.9 * SHORT
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_rows_for_which_too_much_is_noted_are_searched_again(seen: list[int]) -> None:
     report = check_graph(gaussian(SHORT, D), K, width=12, slots=8)
     assert seen == FIRSTS
     assert 0 < report.rows_by_precision["float16"] <= SHORT
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_neighbours_that_are_all_noted(seen: list[int]) -> None:
     """The last batch's neighbours are rows of the first, and its own rows are far apart."""
     points = gaussian(SHORT, D)
@@ -318,6 +322,7 @@ def test_neighbours_that_are_all_noted(seen: list[int]) -> None:
     assert found.indices[-5:, 0].tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_batch_that_runs_out_of_memory_is_not_noted_twice(
     failing: int, seen: list[int], monkeypatch: pytest.MonkeyPatch

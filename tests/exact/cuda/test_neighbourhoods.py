@@ -269,6 +269,7 @@ def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.M
     assert all({"screen_kernel", "refine_kernel", "certify_kernel"} <= names for names in searches)
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of different sizes."""
     from tonari.cuda.rehearsal import Card, rehearsing

@@ -29,6 +29,7 @@ print("compiled")
 """
 
 
+@pytest.mark.full  # compiles for ten seconds and more
 @needs_torch
 @pytest.mark.process
 def test_kernels_of_the_build_compile(tmp_path: Path) -> None:
