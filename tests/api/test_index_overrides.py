@@ -63,6 +63,7 @@ def test_what_cannot_be_set_is_refused() -> None:
         tonari.Index(POINTS, leaf=3)
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_points_in_host_memory_of_which_a_device_has_few_numbers(

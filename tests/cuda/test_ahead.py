@@ -79,6 +79,7 @@ print(json.dumps([count, names, sorted(driver.active.loaded), [is_compiled(call)
     assert again.stdout.strip() == f"0 {[True] * count}"
 
 
+@pytest.mark.full  # compiles for several seconds
 @pytest.mark.process
 def test_several_are_compiled_at_once(tmp_path: Path) -> None:
     """Passes of the compiler do not hold the interpreter's lock, so threads are in them together."""
@@ -105,6 +106,7 @@ print(most)
     assert ran.stdout.strip() == "2", ran.stderr
 
 
+@pytest.mark.full  # compiles for several seconds
 @pytest.mark.process
 def test_kernels_are_translated_one_at_a_time_the_longest_first(tmp_path: Path) -> None:
     """Translating holds the interpreter's lock."""

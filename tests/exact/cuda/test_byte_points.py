@@ -133,6 +133,7 @@ def test_ties_are_all_that_is_left() -> None:
     assert report.rows_by_precision == {"int8": N}
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("bad", [0.5, 256.0, -1.0])
 def test_an_element_that_the_sample_misses(bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.exact.cuda.byte_points.SAMPLE_ROWS", 10)
@@ -259,6 +260,7 @@ def test_rows_that_float16_leaves_are_searched_in_int8(graph: bool, later: list[
     assert set(report.rows_by_precision) <= {"float16", "int8"}
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("noise", ["points", "queries", "nothing is said"])
 def test_rows_that_are_no_bytes_climb_as_usual(noise: str, later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Any] = []

@@ -264,6 +264,7 @@ SHORT = BATCH + 9 if not HAS_CUDA else N  # rows of graphs, which Triton's inter
 FIRSTS = list(range(0, SHORT, BATCH))
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize(
     "metric",
     [

@@ -171,6 +171,7 @@ def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(sizes(1, 8 * N * D + 1, centres=1)) == 1  # and no second round
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("self_join", [False, True])
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 @pytest.mark.usefixtures("attempts")
@@ -302,6 +303,7 @@ def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkey
     assert {one[0].__name__ for one in set(seen) - rehearsed} == set()
 
 
+@pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize(
     ("least", "inseparable", "before"), [(1, False, True), (1 << 40, True, True), (1 << 40, False, False)]
 )
