@@ -24,7 +24,7 @@ from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.neighbors import Neighbors
 from tonari.exact import plan as exact_plan
-from tonari.methods import value_range
+from tonari.methods import answer, repeated, value_range
 from tonari.metrics import METRICS
 
 if HAS_TORCH and not HAS_CUDA:
@@ -84,6 +84,8 @@ def _no_rehearsal_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 def _plans_are_made_anew() -> None:
     """Forget plans that were made before a test replaced what they are made by."""
     exact_plan._remembered.cache_clear()
+    answer._kept.clear()
+    repeated._kept.clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,8 +12,8 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch, on_gpu
 from tests.helpers.filter_checks import Mask, assert_equal, cut, nearest_allowed
 from tests.helpers.radius_checks import all_values
-from tonari.filters import dropping, engine, nearest, within
-from tonari.filters.engine import Engine
+from tonari.filters import dropping, nearest, scope, within
+from tonari.filters.scope import Scope
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.reference import brute
 
@@ -73,7 +73,7 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
 @pytest.mark.parametrize("few", [dropping._FEW, 0])
 def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropping, "_FEW", few)
-    monkeypatch.setattr(engine, "_ROOM", 80 * (few or 500))  # bytes of pairs that are checked at a time
+    monkeypatch.setattr(scope, "_ROOM", 80 * (few or 500))  # bytes of pairs that are checked at a time
     queries, points = data(maker, metric)
     given, allowed = rules_named(rules, queries, points, metric)
     index = tonari.Index(points, metric=metric)
@@ -114,7 +114,7 @@ def test_a_mask_of_few_points(allowed: int, method: str) -> None:
 def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "_LARGE", large)
     if large == 1:
-        monkeypatch.setattr("tonari.filters.engine.Engine.listed_seconds", lambda *_: np.inf)  # each group by itself
+        monkeypatch.setattr("tonari.filters.scope.Scope.listed_seconds", lambda *_: np.inf)  # each group by itself
     _, points = data("duplicates", metric)
     given, allowed = dict[str, Any](), ~np.eye(N, dtype=bool)
     if rules in ("where", "both", "none"):
@@ -147,8 +147,8 @@ def test_a_radius_for_each_query(large: int, rules: str, monkeypatch: pytest.Mon
     radii = np.linspace(0, 4, M)[np.random.default_rng(0).permutation(M)]
     truth = cut(tonari.radius_search(queries, points, radii), allowed)
     searched = list[int]()
-    find = Engine.within
-    monkeypatch.setattr(Engine, "within", lambda self, *rest: searched.append(self.n) or find(self, *rest))
+    find = Scope.within
+    monkeypatch.setattr(Scope, "within", lambda self, *rest: searched.append(self.n) or find(self, *rest))
     assert_equal(tonari.radius_search(queries, points, radii, **given), truth)
     assert bool(searched) == (large < 99 or "same" not in rules)
 
@@ -156,8 +156,8 @@ def test_a_radius_for_each_query(large: int, rules: str, monkeypatch: pytest.Mon
 def test_large_groups_are_searched_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     points, seen, searched = checks.gaussian(6_000, 20), list[tuple[int, int]](), list[int]()
     batch = np.repeat([0, 1, 2], [4_000, 100, 1_900])
-    find = Engine.nearest
-    monkeypatch.setattr(Engine, "nearest", lambda self, *rest: searched.append(self.n) or find(self, *rest))
+    find = Scope.nearest
+    monkeypatch.setattr(Scope, "nearest", lambda self, *rest: searched.append(self.n) or find(self, *rest))
     graph = tonari.knn_graph(points, 3, batch=batch, threads=1, progress=lambda *pair: seen.append(pair))
     assert searched == [4_000, 1_900]
     assert seen[-1] == (6_000, 6_000)

@@ -195,17 +195,16 @@ def test_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("planned")
 
-    for verb in ("searching", "radius"):
-        monkeypatch.setattr(sys.modules[f"tonari.api.{verb}"], "decide", refuse)
-    monkeypatch.setattr(sys.modules["tonari.api.radius"], "decide_within", refuse)
+    for name in ("decide", "decide_within"):
+        monkeypatch.setattr(sys.modules["tonari.methods.points"], name, refuse)
     tonari.search(points[:0], points, K)
     tonari.radius_search(points[:0], points, 1.0)
     tonari.radius_search(points[:0], points, 1.0, max_neighbors=2)
     tonari.radius_count(points[:0], points, 1.0)
     index = tonari.Index(points)
-    monkeypatch.setattr(Segment, "_decide_once", refuse)
-    monkeypatch.setattr(sys.modules["tonari.api.segment"], "Engine", refuse)
-    monkeypatch.setattr(sys.modules["tonari.api.filtered"], "nearest_allowed", refuse)
+    monkeypatch.setattr(Segment, "decided", refuse)
+    for module, name in (("filters.asking", "Scope"), ("api.filtered", "nearest_allowed")):
+        monkeypatch.setattr(sys.modules[f"tonari.{module}"], name, refuse)
     for rule in ({}, {"where": np.ones(N, bool)}):
         tonari.search(points[:0], points, K, **rule)
         index.search(points[:0], K, **rule)

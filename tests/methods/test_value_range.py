@@ -159,12 +159,13 @@ def test_answers_that_are_tensors(metric: str, scale: float) -> None:
     import torch
 
     from tonari.methods.value_range import check_range
+    from tonari.metrics import get_metric
 
     x = (gaussian(50, 8) * scale).astype(np.float32)
     found = [torch.from_numpy(part) for part in brute(x[:9], x, 9, metric)]
     rows = torch.from_numpy(x)
     if scale == 1:
-        check_range(*found, None, rows[:9], rows, metric)
+        check_range(*found, None, rows[:9], rows, get_metric(metric))
     else:
         with pytest.raises(ValueError, match="flows"):
-            check_range(*found, None, rows[:9], rows, metric)
+            check_range(*found, None, rows[:9], rows, get_metric(metric))

@@ -69,14 +69,19 @@ class Planned:
         self._place = place_for(run.where, points=points)
         self._method: Any = method_for("kdtree", self._place.device)
         self.plan = self._plan(case.m, case.k)
-        self._prepared = self._method.prepare(self._place.rows(points, "points", "euclidean"), self.plan, False)
+        self._prepared = self._method.prepare(self._rows(points, "points"), self.plan, False)
 
     def _plan(self, m: int, k: int, **more: Any) -> Any:
         case, choices = self._case, self._choices | more
         return self._run.tonari.plan(case.n, m, case.d, k, method="kdtree", **place_of(self._run), **choices)
 
     def _first(self, rows: int) -> Any:
-        return self._place.rows(self._queries[:rows], "queries", "euclidean")
+        return self._rows(self._queries[:rows], "queries")
+
+    def _rows(self, x: Any, name: str) -> Any:
+        from tonari.metrics import get_metric
+
+        return self._place.rows(x, name, get_metric("euclidean"))
 
     def call(self, rows: int, k: int, **more: Any) -> Callable[[], Any]:
         """A search of the first so many queries; `more` has overrides that leave the tree as it is."""

@@ -8,14 +8,15 @@ from typing import Any
 
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
-from tonari.api.filtered import graph_allowed
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.graph.build import build_lists
+from tonari.filters.arguments import Given
+from tonari.graph.build import build_allowed, build_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merging import merge_lists
-from tonari.metrics import TritonFunction, get_metric
+from tonari.methods.call import Call
+from tonari.metrics import TritonFunction
 
 
 @in_default_floats
@@ -108,19 +109,16 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
-    carry = carries(differentiable, points, points, get_metric(metric).name)
-    if where is not None or batch is not None:
-        options: dict[str, Any] = {"metric": metric, "method": method, "include_self": include_self, "device": device}
-        options |= {"threads": threads, "memory": memory, "progress": progress}
-        approximate: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update}
-        rules = {"where": where, "batch": batch}
-        lists = graph_allowed(points, k, rules, **options, **approximate, plan=plan)
-        return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
-    asked: dict[str, Any] = {"metric": metric, "method": method, "recall": recall, "seed": seed, "plan": plan}
-    given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    call = Call.of({"points": points}, **asked, threads=threads, memory=memory, graph=True)
+    carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
-    asked |= {"start": begin, "update": update}
-    lists = build_lists(points, k, include_self=include_self, **asked, **given)
+    wanted: dict[str, Any] = {"recall": recall, "seed": seed, "start": begin, "update": update, "plan": plan}
+    given = Given(where=where, batch=batch)
+    if given:
+        lists = build_allowed(points, k, call, given, include_self=include_self, **wanted)
+    else:
+        lists = build_lists(points, k, call, include_self=include_self, **wanted)
     return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
 
 

@@ -121,13 +121,14 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         check_search_method(method)
         self._set_metric(metric, weights)
         progress = inputs.check_progress(progress)
-        self._place = place_for(device, points=points)
+        place = place_for(device, points=points)
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
         self._asked = by_force(self._base) if overrides and method == "auto" else method
         self._overrides = overrides
-        rows = self._place.rows(points, "points", self.metric, self._threads)
+        self._set_call(place)
+        rows = self._given_rows(points, "points")
         self.d, self._copied = rows.shape[1], 0
         if inputs.check_flag(copy, "copy") and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
@@ -175,7 +176,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     @property
     def devices(self) -> tuple[str, ...]:
         """CUDA devices that are searched; none on the CPU."""
-        return self._place.devices
+        return self._call.place.devices
 
     @property
     def memory(self) -> int | None:
@@ -248,7 +249,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        now, left = self._state, ("_copied", "_place", "_state", "_updating", "_change", "_base")
+        now, left = self._state, ("_copied", "_call", "_state", "_updating", "_change", "_base")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         now.check_unchanged()
         points = now.points
@@ -262,8 +263,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
         self.__dict__.update(state)
         self._copied = 0
-        self._place = place_for(self._device, points=points)
         self._set_metric(self.metric, self.weights)
+        self._set_call(place_for(self._device, points=points))
         if len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
         else:

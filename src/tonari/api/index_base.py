@@ -22,9 +22,10 @@ from tonari.core.hints import Hinted
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.filters.arguments import rules_of
+from tonari.filters.arguments import Given
 from tonari.filters.rules import Rules
-from tonari.methods.place import Place, problem_of
+from tonari.methods.call import Call
+from tonari.methods.place import Place
 from tonari.methods.registry import search_method
 from tonari.metrics import get_metric
 from tonari.metrics.changed import Change, Weights, change_of
@@ -41,11 +42,11 @@ class IndexBase(Hinted):
     weights: Weights | None
     _asked: str
     _base: str
+    _call: Call
     _change: Change | None
     _copied: int
     _memory: int | None
     _overrides: dict[str, Any]
-    _place: Place
     _state: State
     _threads: int | None
 
@@ -61,6 +62,21 @@ class IndexBase(Hinted):
         if self._change is not None:
             self.weights, self._base = self._change.weights, self._change.base
 
+    def _set_call(self, place: Place) -> None:
+        """Put together what all searches have in common: of rows as they are compared."""
+        self._call = Call(
+            metric=get_metric(self._base),
+            place=place,
+            method=self._asked,
+            threads=self._threads,
+            memory=self._memory,
+            progress=False,
+        )
+
+    def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
+        """Return the call of one verb; its memory is that of the Index."""
+        return dataclasses.replace(self._call, threads=threads or self._threads, progress=progress)
+
     def _segment(
         self,
         rows: Any,
@@ -72,16 +88,15 @@ class IndexBase(Hinted):
     ) -> Segment:
         """Prepare checked rows, as all points of this Index are, by a method if one is named."""
         memory = None if self._memory is None else self._memory - self._copied
-        options: dict[str, Any] = {"threads": self._threads, "memory": memory, "progress": progress}
-        options |= {"taken": taken, "chosen": chosen, "given": rows, "source": source}
-        if method is None:
-            options["overrides"] = self._overrides
-        return Segment(self._place, self._compared(rows, "points"), self._base, method or self._asked, **options)
+        call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
+        overrides = self._overrides if method is None else None
+        made: dict[str, Any] = {"taken": taken, "chosen": chosen, "given": rows, "source": source}
+        return Segment(self._compared(rows, "points"), call, **made, overrides=overrides)
 
     def _copy_of(self, rows: Any) -> Any:
         """Copy the points; on the CPU, and of tensors on CUDA, the copy is part of `memory`."""
         host = isinstance(rows, np.ndarray)
-        if not (host and self._place.devices):
+        if not (host and self._call.place.devices):
             self._copied = rows.nbytes
             if self._memory is not None and self._copied >= self._memory:
                 raise BudgetExceeded(
@@ -94,11 +109,16 @@ class IndexBase(Hinted):
         """Return checked rows as they are compared: changed, and checked again, as weights may make them too large."""
         if self._change is None:
             return rows
-        return self._place.rows(self._change.rows(rows, name), name, self._base, threads or self._threads)
+        call = self._call
+        return call.place.rows(self._change.rows(rows, name), name, call.metric, threads or call.threads)
+
+    def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
+        """Check rows of the caller, as they were given."""
+        return self._call.place.rows(x, name, get_metric(self.metric), threads or self._threads)
 
     def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
         """Check queries, and return them as they are compared."""
-        rows = self._place.rows(queries, "queries", self.metric, threads or self._threads)
+        rows = self._given_rows(queries, "queries", threads)
         inputs.same_width(rows, now.sample)
         return self._compared(rows, "queries", threads)
 
@@ -112,18 +132,18 @@ class IndexBase(Hinted):
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
-    def _rules(self, now: State, m: int, given: dict[str, Any]) -> Rules:
+    def _rules(self, now: State, m: int, given: Given) -> Rules | None:
         """Check what m queries may find; arrays are about ids."""
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
-        return rules_of(m, now.next_id, **given, noun=noun)
+        return given.rules(m, now.next_id, noun=noun)
 
     def _check_method(self, now: State, k: int) -> None:
         """Refuse what the named method cannot do for all points together, as an Index made anew does."""
         if self._asked == "auto":
             return
         one = self._compared(now.sample[:1], "points")
-        problem = problem_of(self._place, one, one, 1, self._base)
-        refused = search_method(self._asked, self._place.device).refuses(dataclasses.replace(problem, n=now.n, k=k))
+        problem = dataclasses.replace(self._call.problem(one, one, 1), n=now.n, k=k)
+        refused = search_method(self._asked, problem.device).refuses(problem)
         if refused is not None:
             raise Unsupported(refused)
 

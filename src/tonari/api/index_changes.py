@@ -48,7 +48,7 @@ class ChangingIndex(IndexBase):
         no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
         if no_rows and inputs.name_of_dtype(points) == inputs.name_of_dtype(sample):
             return np.empty(0, np.int64)
-        rows = self._place.rows(points, "points", self.metric, self._threads)
+        rows = self._given_rows(points, "points")
         sample = self._state.sample
         inputs.same_width(rows, sample)
         came, expected = (

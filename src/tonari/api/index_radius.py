@@ -10,14 +10,13 @@ import numpy as np
 from tonari import inputs
 from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
-from tonari.api.radius import hand_back
 from tonari.api.segment import Segment
-from tonari.api.state_filters import count_in, within_in
 from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, none_within
-from tonari.filters.arguments import is_filtered
+from tonari.filters.arguments import Given
+from tonari.methods.answer import on_side_of
 from tonari.methods.registry import by_force
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
@@ -52,19 +51,12 @@ class RadiusIndex(IndexBase):
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        given = {"where": where, "exclude": exclude, "groups": groups}
-        given |= {"query_groups": query_groups, "point_groups": point_groups}
-        if is_filtered(**given):
-            rules = self._rules(now, len(rows), given)
-        if not len(rows):
-            found = none_within(now.next_id, limits.dtype)
-        elif is_filtered(**given):
-            found = within_in(now, rows, limits, most, rules, threads, self._base, progress)
-        elif now.only is not None:
-            found = now.only.within(rows, limits, most, threads, progress)
+        rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        if len(rows):
+            found = now.within(rows, limits, rules, most, self._asks(threads, progress))
         else:
-            found = now.within(rows, limits, most, threads, self._base, progress)
-        return hand_back(self._finished(found), queries, "queries")
+            found = none_within(now.next_id, limits.dtype)
+        return on_side_of(queries, self._finished(found))
 
     @in_default_floats
     def radius_count(
@@ -89,16 +81,11 @@ class RadiusIndex(IndexBase):
         progress = inputs.check_progress(progress)
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        given = {"where": where, "exclude": exclude, "groups": groups}
-        given |= {"query_groups": query_groups, "point_groups": point_groups}
-        if is_filtered(**given):
-            rules = self._rules(now, len(rows), given)
-        if not len(rows):
-            counts = np.zeros(0, np.int64)
-        elif is_filtered(**given):
-            counts = count_in(now, rows, limits, rules, threads, progress)
+        rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        if len(rows):
+            counts = now.count(rows, limits, rules, self._asks(threads, progress), self._brute)
         else:
-            counts = now.count(rows, limits, threads, self._brute, progress)
+            counts = np.zeros(0, np.int64)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
     @not_compiled

@@ -8,11 +8,11 @@ from typing import Any
 from tonari import inputs
 from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
-from tonari.api.state_filters import nearest_in
 from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, no_neighbors
 from tonari.core.progress import ProgressLike
+from tonari.filters.arguments import Given
 from tonari.methods.answer import on_side_of
 from tonari.streams.searching import search_chunks
 
@@ -46,24 +46,27 @@ class SearchIndex(IndexBase):
         for one in now.unchanged:
             one.check(queries)
         filtered = not (where is exclude is query_groups is point_groups is groups is None)
-        if now.only is not None and not filtered and self._change is None:
-            return now.only.search(queries, k, threads, progress)
+        only = None if filtered else now.only
+        as_given = self._change is None and threads is None
+        if only is not None and as_given:
+            again = only.replayed(queries, k, progress)
+            if again is not None:
+                return again
         rows = self._rows(now, queries, threads)
-        if now.only is not None and not filtered:
-            return on_side_of(queries, self._finished(now.only.search(rows, k, threads, progress)))
+        if only is not None and len(rows):
+            those = only.those(threads)
+            found = (those.searched if as_given else those.nearest)(rows, k, progress)
+            return on_side_of(queries, self._finished(found))
         k = inputs.check_k(k, now.n, without_self=False)
+        rules = None
         if filtered:
-            given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
-            given |= {"query_groups": query_groups, "point_groups": point_groups}
-            rules = self._rules(now, len(rows), given)
-        if not len(rows):
-            self._check_method(now, k)
-            found = no_neighbors(k, now.next_id, self._value_dtype(rows))
-        elif filtered:
-            found = nearest_in(now, rows, k, rules, threads, self._base, progress)
+            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
         else:
             self._check_method(now, k)
-            found = now.search(rows, k, threads, self._base, progress)
+        if len(rows):
+            found = now.nearest(rows, k, rules, self._asks(threads, progress))
+        else:
+            found = no_neighbors(k, now.next_id, self._value_dtype(rows))
         return on_side_of(queries, self._finished(found))
 
     @not_compiled

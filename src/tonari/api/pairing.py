@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
-from tonari.api.radius import Asked, ask
+from tonari.api.radius import WithinCall
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import index_dtype
 from tonari.core.pairs import Pairs, pairs_of
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import shared_mask
+from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
-from tonari.methods.decision import Decision
-from tonari.methods.value_range import check_range
+from tonari.methods.points import DecidedPoints
 
 # Rows of the points whose pairs are held at a time on their way to a file: at first, and for as many pairs.
 _FIRST_ROWS, _LEAST_ROWS, _HELD_PAIRS = 8_192, 256, 1 << 23
@@ -90,62 +90,63 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-    options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked = ask(points, points, within, threads=threads, memory=memory, **options)
-    n, ids = len(asked.points), None
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    asked |= {"threads": threads, "memory": memory}
+    rows, those, limits = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
+    n, ids, progress = len(those), None, those.call.progress
     allowed = shared_mask(where, n)
     if allowed is not None:
         ids = np.flatnonzero(allowed)
-        asked = _among(asked, ids)
-    decision = asked.decide() if len(asked.points) else None
+        those.refuse_unsupported(rows)
+        those = Scope(points=those).among(ids).points
+        rows, limits = those.rows, limits[ids]
+    wanted = _Wanted(those.decided_within(rows, limits, progress) if len(rows) else None, limits, ids, n)
     if path is None:
-        found = _found(asked, decision, slice(0, len(asked.points)), asked.progress, ids, n)
+        found = wanted.pairs(slice(0, len(rows)), progress)
         side = inputs.side_of(points, "points")
         return Pairs(*(inputs.hand_back(part, side) for part in found))
-    with Progress(asked.progress, total=len(asked.points), seconds=None, label="pairs", unit="row") as bar:
-        write_pairs(path, _blocks(asked, decision, bar, ids, n), index_dtype(n), asked.limits.dtype)
+    with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
+        write_pairs(path, _blocks(wanted, bar), index_dtype(n), limits.dtype)
     return path
 
 
-def _among(asked: Asked, ids: npt.NDArray[np.int64]) -> Asked:
-    """Return the call for some of the points."""
-    engine = asked.engine().among(ids)
-    given = asked.given | {"memory": engine.memory}
-    return asked._replace(points=engine.points, queries=engine.points, limits=asked.limits[ids], given=given)
+class _Wanted(NamedTuple):
+    """Pairs of points within limits.
+
+    Attributes
+    ----------
+    points : DecidedPoints, optional
+        None if there are none.
+    limits : array of shape (points,)
+    ids : int64 array of shape (points,), optional
+        Their numbers among all n points.
+    n : int
+    """
+
+    points: DecidedPoints | None
+    limits: npt.NDArray[Any]
+    ids: npt.NDArray[np.int64] | None
+    n: int
+
+    def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
+        """Find the pairs of some rows with later ones, as NumPy arrays."""
+        if self.points is None:
+            none = np.empty(0, index_dtype(self.n))
+            return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))
+        found = self.points.pairs(rows, self.limits, progress)
+        made = pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
+        if self.ids is None:
+            return made
+        left, right = (self.ids[part].astype(index_dtype(self.n)) for part in (made.left, made.right))
+        return Pairs(left, right, made.distances)
 
 
-def _found(
-    asked: Asked,
-    decision: Decision | None,
-    rows: slice,
-    progress: ProgressLike,
-    ids: npt.NDArray[np.int64] | None,
-    n: int,
-) -> Pairs:
-    """Find the pairs of some rows with later ones, as NumPy arrays; rows are points `ids` of n."""
-    if decision is None:
-        none = np.empty(0, index_dtype(n))
-        return Pairs(none, none.copy(), np.empty(0, asked.limits.dtype))
-    found = decision.method.find_pairs(
-        rows, asked.points, decision.prepared, decision.plan, asked.limits[rows], progress=progress
-    )
-    check_range(found.distances, found.indices, found.indptr, asked.points[rows], asked.points, asked.metric)
-    made = pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
-    if ids is None:
-        return made
-    left, right = (ids[part].astype(index_dtype(n)) for part in (made.left, made.right))
-    return Pairs(left, right, made.distances)
-
-
-def _blocks(
-    asked: Asked, decision: Decision | None, bar: Progress, ids: npt.NDArray[np.int64] | None, total: int
-) -> Iterator[Pairs]:
+def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
     """Yield the pairs of blocks of rows, about as many at a time as may be held."""
-    begin, size, n = 0, _FIRST_ROWS, len(asked.points)
+    begin, size, n = 0, _FIRST_ROWS, len(wanted.limits)
     while begin < n:
         rows = slice(begin, min(begin + size, n))
-        found = _found(asked, decision, rows, False, ids, total)
+        found = wanted.pairs(rows, False)
         fitting = _HELD_PAIRS * size // max(1, len(found.left))
         size = max(_LEAST_ROWS, min(fitting, _GROWTH * size))
         yield found

@@ -10,96 +10,54 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
-from tonari.api.filtered import radius_allowed
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.filters.arguments import is_filtered, rules_of, shared_mask
-from tonari.filters.counting import count_allowed
-from tonari.filters.engine import Engine
-from tonari.filters.rules import Rules
-from tonari.filters.within import within_allowed
-from tonari.methods.answer import answer, decide
-from tonari.methods.no_queries import none_counted, none_within_radius, refuse_unsupported
-from tonari.methods.place import Place, problem_of
-from tonari.methods.radius import decide_within, find_within, is_searched, search_within
-from tonari.methods.registry import check_search_method
-from tonari.methods.where import place_for
-from tonari.metrics import get_metric
-from tonari.metrics.radius import limits_of
+from tonari.filters import asking
+from tonari.filters.arguments import Given, shared_mask
+from tonari.methods.answer import on_side_of
+from tonari.methods.call import Call
+from tonari.methods.no_queries import none_counted, none_within_radius
+from tonari.methods.points import Points
 
 
-class Asked(NamedTuple):
-    """A call, checked.
+class WithinCall(NamedTuple):
+    """A call of what is within radii, checked.
 
     Attributes
     ----------
-    place : Place
-    queries, points : checked rows
+    queries : checked rows of shape (m, d)
+    points : Points
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`.
-    metric, method : str
-    given : dict
-        Threads and memory.
-    progress : None, bool or callable(done, total)
     """
 
-    place: Place
     queries: Any
-    points: Any
+    points: Points
     limits: npt.NDArray[Any]
-    metric: str
-    method: str
-    given: dict[str, Any]
-    progress: ProgressLike
 
-    def problem(self, k: int = 1) -> Any:
-        """The problem of a search for the k nearest."""
-        return problem_of(self.place, self.points, self.queries, k, self.metric, **self.given)
+    @classmethod
+    def of(cls, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, **asked: Any) -> WithinCall:
+        """Check the arguments of a verb; `asked` are those of :meth:`tonari.methods.call.Call.of`."""
+        call = Call.of({"queries": queries, "points": points}, **asked)
+        rows, base = call.both(queries, points)
+        limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
+        return cls(rows, Points(base, call), limits)
 
-    def engine(self) -> Engine:
-        """Searches of the points, or of some of them, without rules."""
-        problem = self.problem()
-        refuse_unsupported(problem, self.method)
-        held: dict[str, Any] = {"threads": problem.threads, "memory": problem.memory}
-        return Engine(points=self.points, place=self.place, metric=self.metric, method=self.method, **held)
+    @property
+    def call(self) -> Call:
+        return self.points.call
 
-    def decide(self) -> Any:
-        """Who answers, with the points prepared."""
-        return decide_within(
-            self.problem(), self.points, self.queries, self.limits, self.method, progress=self.progress
-        )
-
-
-def ask(
-    queries: Any,
-    points: Any,
-    within: dict[str, Any],
-    *,
-    metric: str,
-    method: str,
-    device: str | Sequence[str],
-    progress: ProgressLike,
-    **given: Any,
-) -> Asked:
-    """Check a call."""
-    check_search_method(method)
-    metric = get_metric(metric).name
-    progress = inputs.check_progress(progress)
-    place = place_for(device, queries=queries, points=points)
-    threads = given.get("threads")
-    base = place.rows(points, "points", metric, threads)
-    rows = base if queries is points else place.rows(queries, "queries", metric, threads)
-    inputs.same_width(rows, base)
-    value = problem_of(place, base, rows, 1, metric, **given).value_dtype
-    limits = limits_of(metric, len(rows), value, **within)
-    return Asked(place, rows, base, limits, metric, method, given, progress)
-
-
-def hand_back(found: RadiusNeighbors, like: Any, name: str) -> RadiusNeighbors:
-    """Return arrays in the kind and place of the caller's."""
-    side = inputs.side_of(like, name)
-    return RadiusNeighbors(*(inputs.hand_back(part, side) for part in found))
+    def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
+        """Find what is within the limits, and may be found, or the `most` nearest of it."""
+        most = None if most is None else inputs.check_count(most, "max_neighbors")
+        rules = given.rules(len(self.queries), len(self.points), own=self_join)
+        if not len(self.queries):
+            return none_within_radius(self.points.problem(self.queries, 1), self.call.method)
+        if rules is not None or most is not None:
+            self.points.refuse_unsupported(self.queries)
+        progress = self.call.progress
+        return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
 
 
 @in_default_floats
@@ -176,13 +134,12 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-    options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked = ask(queries, points, within, threads=threads, memory=memory, **options)
-    carry = carries(differentiable, queries, points, asked.metric)
-    rules = {"where": where, "exclude": exclude, "groups": groups}
-    rules |= {"query_groups": query_groups, "point_groups": point_groups}
-    return carry(hand_back(_found(asked, max_neighbors, rules, self_join=False), queries, "queries"))
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    asked |= {"threads": threads, "memory": memory}
+    within = WithinCall.of(queries, points, radius, min_similarity, closed, **asked)
+    carry = carries(differentiable, queries, points, within.call.metric.name)
+    given = Given(where, exclude, query_groups, point_groups, groups)
+    return carry(on_side_of(queries, within.found(given, max_neighbors)))
 
 
 @in_default_floats
@@ -228,21 +185,17 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-    options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked = ask(queries, points, within, threads=threads, memory=memory, **options)
-    rules = {"where": where, "exclude": exclude, "groups": groups}
-    rules |= {"query_groups": query_groups, "point_groups": point_groups}
-    made = rules_of(len(asked.queries), len(asked.points), **rules) if is_filtered(**rules) else None
-    if not len(asked.queries):
-        return inputs.hand_back(none_counted(asked.problem(), asked.method), inputs.side_of(queries, "queries"))
-    if made is not None:
-        counts = count_allowed(asked.engine(), asked.queries, asked.limits, made, asked.progress)
-        return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
-    decision = asked.decide()
-    counts = decision.method.count_within(
-        asked.queries, decision.prepared, decision.plan, asked.limits, progress=asked.progress
-    )
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    asked |= {"threads": threads, "memory": memory}
+    within = WithinCall.of(queries, points, radius, min_similarity, closed, **asked)
+    rows, those, limits = within
+    rules = Given(where, exclude, query_groups, point_groups, groups).rules(len(rows), len(those))
+    if not len(rows):
+        counts = none_counted(those.problem(rows, 1), method)
+    else:
+        if rules is not None:
+            those.refuse_unsupported(rows)
+        counts = asking.count(those, rows, limits, rules, within.call.progress)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
 
@@ -292,33 +245,11 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
-    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-    options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked = ask(points, points, within, threads=threads, memory=memory, **options)
-    carry = carries(differentiable, points, points, asked.metric)
-    rules = {"where": where, "batch": batch}
-    shared_mask(where, len(asked.points))
-    return carry(hand_back(_found(asked, max_neighbors, rules, self_join=True), points, "points"))
-
-
-def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -> RadiusNeighbors:
-    most = None if most is None else inputs.check_count(most, "max_neighbors")
-    filtered = is_filtered(**rules)
-    made = rules_of(len(asked.queries), len(asked.points), own=self_join, **rules) if filtered else None
-    if not len(asked.queries):
-        return none_within_radius(asked.problem(), asked.method)
-    if made is not None:
-        return radius_allowed(asked.engine(), asked.queries, asked.limits, made, most, asked.progress)
-    others = len(asked.points) - self_join
-    if is_searched(most) and others:
-        problem = asked.problem(min(most, others))
-        decision = decide(asked.place, problem, asked.points, asked.queries, asked.method, None, asked.progress)
-        search = answer(asked.queries, asked.points, decision, asked.progress, self_join=self_join)
-        return search_within(search, asked.limits, asked.metric)
-    if most is not None:
-        anyone = Rules(m=len(asked.queries), n=len(asked.points), own=self_join)
-        return within_allowed(asked.engine(), asked.queries, asked.limits, anyone, most, asked.progress)
-    decision = asked.decide()
-    return find_within(
-        asked.queries, asked.points, decision, asked.limits, self_join=self_join, progress=asked.progress
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    asked |= {"threads": threads, "memory": memory}
+    within = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
+    carry = carries(differentiable, points, points, within.call.metric.name)
+    shared_mask(where, len(within.points))
+    return carry(
+        on_side_of(points, within.found(Given(where=where, batch=batch), max_neighbors, self_join=True), "points")
     )

@@ -16,15 +16,13 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.filters.arguments import Given
 from tonari.io._common import StrPath
 from tonari.methods import repeated
-from tonari.methods.answer import answer, check_plan, decide, on_side_of, replay
+from tonari.methods.answer import answer, check_plan, on_side_of
+from tonari.methods.call import Call
 from tonari.methods.no_queries import none_nearest
-from tonari.methods.place import problem_of
-from tonari.methods.registry import check_search_method
-from tonari.methods.where import place_for
-from tonari.metrics import get_metric
+from tonari.methods.points import Points
 from tonari.streams.chunks import Source
 from tonari.streams.output import check_absent, check_unfinished
 from tonari.streams.writing import write_neighbors
@@ -163,33 +161,26 @@ def search(
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
             return known
-    check_search_method(method)
-    metric = get_metric(metric).name
-    progress = inputs.check_progress(progress)
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    call = Call.of({"queries": queries, "points": points}, **asked, threads=threads, memory=memory)
     check_plan(plan, graph=False)
-    carry = carries(differentiable, queries, points, metric)
+    carry = carries(differentiable, queries, points, call.metric.name)
     if filtered:
         refuse_plan(plan)
-        given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
-        given |= {"query_groups": query_groups, "point_groups": point_groups}
-        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        return carry(search_allowed(queries, points, k, given, **options, memory=memory, progress=progress))
-    if threads is None and memory is None and plan is None and method in cuda_graph_cache.CAPTURED:
-        graph_key = cuda_graph_cache.key_of(queries, points, k, metric, device)
-        again = replay(graph_key, (queries, points), points, metric, progress)
+        given = Given(where, exclude, query_groups, point_groups, groups)
+        return carry(on_side_of(queries, search_allowed(call, queries, points, k, given)))
+    if plan is None:
+        again = Points(points, call).replayed(queries, k, call.progress)
         if again is not None:
             return carry(again)
-    place = place_for(device, queries=queries, points=points)
-    base = place.rows(points, "points", metric, threads)
-    rows = place.rows(queries, "queries", metric, threads)
-    inputs.same_width(rows, base)
-    problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
+    rows, base = call.both(queries, points)
+    those = Points(base, call)
     if not len(rows):
-        return carry(on_side_of(queries, none_nearest(problem, method)))
-    decision = decide(place, problem, base, rows, method, plan, progress)
-    if base is points and rows is queries and not place.devices:
-        repeated.keep(key, decision)
-    return carry(on_side_of(queries, answer(rows, base, decision, progress)))
+        return carry(on_side_of(queries, none_nearest(those.problem(rows, k), method)))
+    decision = those.decided(rows, k, call.progress, plan=plan)
+    if base is points and rows is queries and not call.place.devices:
+        repeated.keep(key, call, decision)
+    return carry(on_side_of(queries, answer(rows, base, decision, call.progress)))
 
 
 @in_default_floats

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,16 +10,17 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
-from tonari.api.filtered import search_allowed
-from tonari.api.index import Index
+from tonari.api.segment import Segment
 from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
-from tonari.filters.engine import on_host, rows_at
+from tonari.filters import asking
+from tonari.filters.rules import Rules
+from tonari.filters.scope import on_host, rows_at
 from tonari.graph.build import build_lists
-from tonari.methods.registry import check_search_method
-from tonari.methods.where import place_for
+from tonari.methods.call import Call
+from tonari.methods.points import Points
 from tonari.metrics import get_metric
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
@@ -90,15 +92,13 @@ def mutual_reachability_tree(
     >>> tree.edges.tolist(), tree.weights.tolist()
     ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
     """
-    name = get_metric(metric).name
     if get_metric(metric).descending:
-        raise Unsupported(f"metric={name!r}: a tree is of distances, and this is a similarity; use 'cosine'")
-    check_search_method(method)
-    memory = inputs.parse_memory(memory)
-    progress = inputs.check_progress(progress)
-    given: dict[str, Any] = {"metric": name, "method": method, "device": device}
-    given |= {"threads": threads, "memory": memory}
-    rows = place_for(device, points=points).rows(points, "points", name, threads)
+        raise Unsupported(
+            f"metric={get_metric(metric).name!r}: a tree is of distances, and this is a similarity; use 'cosine'"
+        )
+    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    call = Call.of({"points": points}, **asked, threads=threads, memory=memory)
+    rows = call.rows(points, "points")
     n = len(rows)
     min_samples = inputs.check_count(min_samples, "min_samples")
     if min_samples > n:
@@ -106,41 +106,39 @@ def mutual_reachability_tree(
     if n == 1:
         value = np.float64 if inputs.name_of_dtype(rows) == "float64" else np.float32
         return SpanningTree(np.empty((0, 2), index_dtype(n)), np.empty(0, value))
-    shown = None if callable(progress) else progress
-    lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), progress=shown, **given).in_numpy()
+    shown = dataclasses.replace(call, progress=None if callable(call.progress) else call.progress)
+    lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), shown).in_numpy()
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
-    with Progress(progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
-        found = spanning_edges(lists, core, _searcher(rows, given), bar, _bounds_of(rows, name, memory), memory)
+    with Progress(call.progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
+        found = spanning_edges(lists, core, _searcher(rows, call), bar, _bounds_of(rows, call), call.memory)
     return tree_of(found, n)
 
 
-def _searcher(points: Any, given: dict[str, Any]) -> Search:
+def _searcher(points: Any, call: Call) -> Search:
     """Return what finds the nearest points of other components.
 
     For few rows the points are prepared once, at the first call. Many are of large components, far from what they
     search: how that is done best is decided for each of them. Within a budget the prepared points make room for that.
     """
-    prepared: list[Index] = []
+    prepared: list[Points] = []
+    call = dataclasses.replace(call, progress=False)
 
     def nearest_outside(rows: Ids, k: int, labels: Ids) -> Neighbors:
-        asked = rows_at(points, rows)
-        groups: dict[str, Any] = {"query_groups": labels[rows], "point_groups": labels, "groups": "other"}
-        if len(rows) > _MANY * len(points):
-            if given["memory"] is not None:
-                prepared.clear()
-            found = search_allowed(asked, points, k, groups, progress=False, **given)
-        else:
-            if not prepared:
-                prepared.append(Index(points, **given, progress=False))
-            found = prepared[0].search(asked, k, progress=False, **groups)
+        many = len(rows) > _MANY * len(points)
+        if many and call.memory is not None:
+            prepared.clear()
+        if not many and not prepared:
+            prepared.append(Segment(points, call).those(None))
+        those = Points(points, call) if many else prepared[0]
+        outside = Rules(m=len(rows), n=len(points), query_groups=labels[rows], point_groups=labels, same=False)
+        found = asking.nearest(those, rows_at(points, rows), k, outside, False)
         return Neighbors(*on_host(found))
 
     return nearest_outside
 
 
-def _bounds_of(rows: Any, metric: str, memory: int | None) -> Bounds | None:
+def _bounds_of(rows: Any, call: Call) -> Bounds | None:
     """Return what bounds distances to other components, for Euclidean ones of points in host memory."""
-    record = get_metric(metric)
-    if not (isinstance(rows, np.ndarray) and record.squares):
+    if not (isinstance(rows, np.ndarray) and call.metric.squares):
         return None
-    return Projections(inputs.as_floats(rows), squared=not record.root, memory=memory).bounds
+    return Projections(inputs.as_floats(rows), squared=not call.metric.root, memory=call.memory).bounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +18,10 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of, none_within
+from tonari.filters import asking
+from tonari.filters.rules import Rules
+from tonari.filters.scope import on_host
+from tonari.methods.call import Call
 
 T = TypeVar("T")
 
@@ -122,57 +127,62 @@ class State:
         """Share the points and what is packed, but not what later searches add to it."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
-    def search(self, rows: Any, k: int, threads: int | None, metric: str, progress: ProgressLike) -> Neighbors:
-        """Find the k nearest points of checked rows, k at most n."""
+    def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
+        """Find the k nearest points of checked rows, k at most n; by rules -1 where there are fewer.
+
+        Rules are about ids. Each segment is searched with those for its own ids, less the removed ones, and the lists
+        are merged: what may be found of a segment does not depend on the others.
+        """
+        if self.only is not None and self.next_id == self.n:
+            return asking.nearest(self.only.those(call.threads), rows, k, rules, call.progress)
 
         def find(part: Part, held: int, shown: ProgressLike) -> Neighbors:
-            segment, asked = part.read(), min(k + len(part.gone), part.segment.n)
-            near = segment.search(rows, asked, threads, shown, taken=held, around=True)
+            those = part.read().those(call.threads, taken=held)
+            if rules is not None:
+                near = asking.nearest(those, rows, k, _rules_of(part, rules), shown)
+                return joining.allowed_ones(on_host(near), part.names(index_dtype(self.next_id)))
+            near = asking.nearest(those, rows, min(k + len(part.gone), len(those)), None, shown, around=True)
             device = None if isinstance(near.indices, np.ndarray) else near.indices.device
             return joining.named(near, part.names(index_dtype(self.next_id), device), min(k, part.n))
 
-        return joining.join(self.each(find, progress, len(rows) * k), k, metric)
+        return joining.join(self.each(find, call.progress, len(rows) * k), k, call.metric.name)
 
     def within(
-        self,
-        rows: Any,
-        limits: npt.NDArray[Any],
-        most: int | None,
-        threads: int | None,
-        metric: str,
-        progress: ProgressLike,
+        self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call
     ) -> RadiusNeighbors:
-        """Find all points within the limits of checked rows, or the `most` nearest of them, in host memory."""
+        """Find all points within the limits of checked rows, or the `most` nearest of them."""
+        if self.only is not None and (rules is None or self.next_id == self.n):
+            return asking.within(self.only.those(call.threads), rows, limits, rules, most, call.progress)
 
         def find(part: Part, held: int, shown: ProgressLike) -> tuple[RadiusNeighbors, Any]:
-            segment, asked = part.read(), None if most is None else most + len(part.gone)
-            near = segment.within(rows, limits, asked, threads, shown, taken=held, around=True)
+            those = part.read().those(call.threads, taken=held)
+            wanted = None if most is None else most + len(part.gone) * (rules is None)
+            ours = None if rules is None else _rules_of(part, rules)
+            near = asking.within(those, rows, limits, ours, wanted, shown, around=True)
             return near, part.names(index_dtype(self.next_id))
 
-        return self.joined_within(self.each(find, progress), limits, most, metric)
-
-    def joined_within(
-        self, found: Sequence[tuple[RadiusNeighbors, Any]], limits: npt.NDArray[Any], most: int | None, metric: str
-    ) -> RadiusNeighbors:
-        """Merge what is within limits in each part, which comes with the ids of its rows."""
+        found = self.each(find, call.progress)
         if not found:
             return none_within(self.next_id, limits.dtype, len(limits))
-        both = joining.join_within(found, metric)
+        both = joining.join_within(found, call.metric.name)
         return both if most is None else nearest_of(both, most)
 
-    def count(
-        self, rows: Any, limits: npt.NDArray[Any], threads: int | None, make: Make, progress: ProgressLike
-    ) -> Any:
+    def count(self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, call: Call, make: Make) -> Any:
         """Count the points within the limits of checked rows: those of each segment, less those removed from it."""
+        if self.only is not None and (rules is None or self.next_id == self.n):
+            return asking.count(self.only.those(call.threads), rows, limits, rules, call.progress)
 
         def count(part: Part, held: int, shown: ProgressLike) -> Any:
-            counts = part.read().count(rows, limits, threads, shown, taken=held)
+            those = part.read().those(call.threads, taken=held)
+            if rules is not None:
+                return asking.count(those, rows, limits, _rules_of(part, rules), shown)
+            counts = those.count(rows, limits, shown)
             if len(part.gone):
                 removed = make(taken(part.segment.given, part.gone), held)
-                counts = counts - removed.count(rows, limits, threads, False, taken=held)
+                counts = counts - removed.those(call.threads, taken=held).count(rows, limits, False)
             return counts
 
-        counts = self.each(count, progress)
+        counts = self.each(count, call.progress)
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
@@ -204,3 +214,12 @@ class State:
                 f"{error}; the other segments of this Index take {held} bytes of memory={part.segment.memory}: "
                 "Index.compact() packs all points as one"
             ) from error
+
+
+def _rules_of(part: Part, rules: Rules) -> Rules:
+    """Return the rules for the rows of a part."""
+    if len(part.gone):
+        shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.copy()
+        shared[part.ids[part.gone]] = False
+        rules = dataclasses.replace(rules, shared=shared)
+    return rules.part(None, part.ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,27 @@ from tonari.filters.rules import Ids, Rules, distinct
 GROUPS = ("same", "other")
 
 
-def is_filtered(**given: Any) -> bool:
-    """Whether a call has a rule; given are its arguments that say which points may be found.
+class Given(NamedTuple):
+    """The arguments of a verb that say which points may be found; see :func:`tonari.search`, knn_graph for `batch`."""
 
-    >>> is_filtered(where=None, exclude=[])
-    True
-    """
-    return any(value is not None for value in given.values())
+    where: Any = None
+    exclude: Any = None
+    query_groups: Any = None
+    point_groups: Any = None
+    groups: Any = None
+    batch: Any = None
+
+    def __bool__(self) -> bool:
+        """Whether there is a rule.
+
+        >>> bool(Given()), bool(Given(exclude=[]))
+        (False, True)
+        """
+        return any(value is not None for value in self)
+
+    def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
+        """Return the rules for m queries and n points, checked; None if there is none. See :func:`rules_of`."""
+        return rules_of(m, n, **self._asdict(), own=own, noun=noun) if self else None
 
 
 def rules_of(

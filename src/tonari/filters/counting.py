@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import cut_lists
-from tonari.filters.engine import Engine, on_host, rows_at
 from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, groups_of, in_room, row_bytes
 from tonari.filters.rules import Ids, Rules
-from tonari.metrics import get_metric
+from tonari.filters.scope import Scope, on_host, rows_at
 
 _FEW = 16  # times as many points as are allowed take longer to look at than exact values of those that are allowed
 _PIECE = 256  # points of a list that are counted at a time
@@ -26,13 +25,13 @@ _LARGE = 1 << 18  # pairs of a group that is searched by itself
 
 
 def count_allowed(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, progress: ProgressLike = None
+    scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, progress: ProgressLike = None
 ) -> Ids:
     """Count the points within the limits that each query may find; in host memory.
 
     Parameters
     ----------
-    engine : Engine
+    scope : Scope
     queries : checked rows of shape (m, d)
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`.
@@ -40,44 +39,44 @@ def count_allowed(
     progress : None, bool or callable(done, total)
         Counts queries.
     """
-    engine = engine.with_room(rules, pair=PAIR, results=8 * len(queries))
+    scope = scope.with_room(rules, pair=PAIR, results=8 * len(queries))
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
-        counts = _count(engine, queries, limits, rules)
+        counts = _count(scope, queries, limits, rules)
         bar.add(len(queries))
     return counts
 
 
-def _count(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    if not engine.n or not len(queries):
+def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
+    if not scope.n or not len(queries):
         return np.zeros(len(queries), np.int64)
     if rules.shared is not None:
         here, inside = rules.shared if rules.ids is None else rules.shared[rules.ids], rules.without("shared")
         closed = len(here) - np.count_nonzero(here)
-        if engine.held_count is None or rules.grouped or 2 * closed >= len(here):
-            return _among(engine, queries, limits, inside, None, np.flatnonzero(here))
-        everything = _count(engine, queries, limits, inside)
-        return everything - _among(engine, queries, limits, inside, None, np.flatnonzero(~here))
+        if not scope.prepared or rules.grouped or 2 * closed >= len(here):
+            return _among(scope, queries, limits, inside, None, np.flatnonzero(here))
+        everything = _count(scope, queries, limits, inside)
+        return everything - _among(scope, queries, limits, inside, None, np.flatnonzero(~here))
     if rules.query_groups is not None and not rules.same:
-        everything = _count(engine, queries, limits, rules.without("query_groups", "point_groups"))
-        return everything - _count(engine, queries, limits, dataclasses.replace(rules, same=True))
+        everything = _count(scope, queries, limits, rules.without("query_groups", "point_groups"))
+        return everything - _count(scope, queries, limits, dataclasses.replace(rules, same=True))
     if rules.grouped:
-        return _by_group(engine, queries, limits, rules)
+        return _by_group(scope, queries, limits, rules)
     if rules.by_pairs or rules.own:
-        return _by_rows(engine, queries, limits, rules)
-    return engine.count(queries, limits)
+        return _by_rows(scope, queries, limits, rules)
+    return scope.count(queries, limits)
 
 
-def _among(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
+def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
     """Count among some points for some queries: in copies that take at most half of the memory."""
     asked, here = (queries, limits) if rows is None else (rows_at(queries, rows), limits[rows])
     counts = np.zeros(len(asked), np.int64)
-    for block in in_room(np.full(len(ids), engine.row_bytes), engine.copied_at_once):
+    for block in in_room(np.full(len(ids), scope.row_bytes), scope.copied_at_once):
         some = ids[block]
-        counts += _count(engine.among(some), asked, here, rules.part(rows, some))
+        counts += _count(scope.among(some), asked, here, rules.part(rows, some))
     return counts
 
 
-def _by_group(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
+def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
     """Count by exact values within small groups, and in each large group by itself."""
     order, begins, ends = groups_of(rules)
     inside, sizes = rules.without("query_groups", "point_groups"), ends - begins
@@ -89,40 +88,40 @@ def _by_group(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rul
     for group in np.flatnonzero(large):
         rows = np.flatnonzero((which == group) & (sizes > 0))
         some = order[keys[group] : keys[group] + longest[group]]
-        counts[rows] = _among(engine, queries, limits, inside, rows, some)
+        counts[rows] = _among(scope, queries, limits, inside, rows, some)
     small = np.flatnonzero(~large[which] & (sizes > 0))
     if not (inside.by_pairs or inside.own):
-        counts[small] = _near(engine, queries, limits, small, order, begins[small], ends[small])
+        counts[small] = _near(scope, queries, limits, small, order, begins[small], ends[small])
         return counts
-    for block in in_room(PAIR * sizes[small], engine.room // 2):
+    for block in in_room(PAIR * sizes[small], scope.room // 2):
         rows = small[block]
         ahead = np.cumsum(sizes[rows]) - sizes[rows]
         by = np.repeat(np.arange(len(rows)), sizes[rows])
         ids = order[np.arange(len(by)) + np.repeat(begins[rows] - ahead, sizes[rows])]
         kept = inside.allowed(rows[by], ids)
         bounds = np.searchsorted(by[kept], np.arange(len(rows) + 1))
-        counts[rows] = _near(engine, queries, limits, rows, ids[kept], bounds[:-1], bounds[1:])
+        counts[rows] = _near(scope, queries, limits, rows, ids[kept], bounds[:-1], bounds[1:])
     return counts
 
 
-def _by_rows(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
+def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
     """Count for each query by itself, by the shortest list."""
-    n, counts = engine.n, np.zeros(len(queries), np.int64)
-    least, forbidden = rules.forbidden_bounds(engine.room)
+    n, counts = scope.n, np.zeros(len(queries), np.int64)
+    least, forbidden = rules.forbidden_bounds(scope.room)
     few = _FEW * (n - forbidden) < n
     some = np.flatnonzero(few)
-    counts[some] = _listed(engine, queries, limits, rules, some, n - least[some], allowed=True)
+    counts[some] = _listed(scope, queries, limits, rules, some, n - least[some], allowed=True)
     rest = np.flatnonzero(~few)
     if not len(rest):
         return counts
-    ready = engine.ready(queries, limits)
+    ready = scope.ready(queries, limits)
     near = ready.count(queries if len(rest) == len(queries) else rows_at(queries, rest), limits[rest])
     found = near <= forbidden[rest]
     some = rest[~found]
-    counts[some] = near[~found] - _listed(engine, queries, limits, rules, some, forbidden[some], allowed=False)
+    counts[some] = near[~found] - _listed(scope, queries, limits, rules, some, forbidden[some], allowed=False)
     found &= near > 0
     some = rest[found]
-    for block in in_room(PAIR * near[found] + row_bytes(queries), engine.room):
+    for block in in_room(PAIR * near[found] + row_bytes(queries), scope.room):
         rows = some[block]
         lists = on_host(ready.within(rows_at(queries, rows), limits[rows], False))
         by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
@@ -131,7 +130,7 @@ def _by_rows(engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rule
 
 
 def _listed(
-    engine: Engine,
+    scope: Scope,
     queries: Any,
     limits: npt.NDArray[Any],
     rules: Rules,
@@ -142,25 +141,23 @@ def _listed(
 ) -> Ids:
     """Count the points within the limits among those that rules allow, or do not allow, to some queries."""
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
-    for block in in_room((TABLE_PAIR * engine.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, engine.room // 2):
+    for block in in_room((TABLE_PAIR * scope.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, scope.room // 2):
         ids, bounds = rules.lists(rows[block], allowed=allowed)
-        counts[block] = _near(engine, queries, limits, rows[block], ids, bounds[:-1], bounds[1:])
+        counts[block] = _near(scope, queries, limits, rows[block], ids, bounds[:-1], bounds[1:])
     return counts
 
 
-def _near(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Ids, begins: Ids, ends: Ids
-) -> Ids:
+def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Ids, begins: Ids, ends: Ids) -> Ids:
     """Count the points within the limits among those that are listed for some queries, by pieces of the lists."""
     number = -(-(ends - begins) // _PIECE)
     of = np.repeat(np.arange(len(rows)), number)
     first = begins[of] + _PIECE * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))
     last, counts = np.minimum(first + _PIECE, ends[of]), np.zeros(len(rows), np.int64)
-    descending = get_metric(engine.metric).descending
+    descending = scope.metric.descending
     k = int((last - first).max(initial=1))
-    for block in in_room(np.full(len(of), ENTRY * k + row_bytes(queries)), engine.room // 2):
+    for block in in_room(np.full(len(of), ENTRY * k + row_bytes(queries)), scope.room // 2):
         some = rows[of[block]]
-        found = engine.listed(rows_at(queries, some), k, listed, first[block], last[block])
+        found = scope.listed(rows_at(queries, some), k, listed, first[block], last[block])
         inside = np.diff(cut_lists(found, limits[some], descending=descending).indptr)
         np.add.at(counts, of[block], inside)
     return counts

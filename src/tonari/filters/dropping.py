@@ -14,34 +14,34 @@ import numpy as np
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
-from tonari.filters.engine import Engine, on_host, rows_at
 from tonari.filters.listed import PAIR, by_table, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.scope import Scope, on_host, rows_at
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
 _LOOKED_AT, _LISTED = 2e-9, 1e-8  # seconds of a point in a table of what is allowed, and of one that is listed by it
 
 
-def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Find the k nearest allowed points of every query, and write them to `found`, in which all is missing."""
-    n, forbidden = engine.n, rules.forbidden(engine.room)
+    n, forbidden = scope.n, rules.forbidden(scope.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
     todo = np.arange(len(queries))
     while len(todo):
-        listed = _is_listed(engine, k, forbidden[todo], wanted[todo])
+        listed = _is_listed(scope, k, forbidden[todo], wanted[todo])
         if listed.any():
-            by_table(engine, queries, k, rules, found, bar, todo[listed])
+            by_table(scope, queries, k, rules, found, bar, todo[listed])
             todo = todo[~listed]
         again: list[Ids] = []
         level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
         for some in (todo[level == at] for at in distinct(level)):
             size = int(wanted[some].max())
-            step = _at_once(engine, size)
+            step = _at_once(scope, size)
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
-                done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
+                done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
                 bar.add(int(done.sum()))
                 again.append(rows[~done])
                 wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)
@@ -55,37 +55,37 @@ def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
     return size
 
 
-def dropping_seconds(engine: Engine, m: int, size: int) -> float:
+def dropping_seconds(scope: Scope, m: int, size: int) -> float:
     """Estimate the searches for `size` points of m queries, which come in blocks; inf if memory holds no block."""
-    step = min(m, _at_once(engine, size))
-    return engine.seconds(step, size) * (m / step)
+    step = min(m, _at_once(scope, size))
+    return scope.seconds(step, size) * (m / step)
 
 
-def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
+def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
     """Return for which queries the exact values of all allowed points are expected to take less time."""
-    n, allowed = engine.n, engine.n - forbidden
+    n, allowed = scope.n, scope.n - forbidden
     if n <= _FEW:
         return 4 * wanted >= n
     least, most = int(wanted.min()), int(wanted.max())
-    low, high = (dropping_seconds(engine, len(wanted), size) / len(wanted) for size in (least, most))
+    low, high = (dropping_seconds(scope, len(wanted), size) / len(wanted) for size in (least, most))
     between = (wanted - least) / max(1, most - least)
     searched = np.where(wanted == least, low, low + (high - low) * between if max(low, high) < np.inf else np.inf)
-    threads = engine.threads or 1
-    values = np.array([engine.listed_seconds(1, int(count)) for count in (0, n)])
+    threads = scope.threads or 1
+    values = np.array([scope.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
     checked = _LOOKED_AT * n + _LISTED * allowed
     return (4 * wanted >= n) | (listed + checked < searched)
 
 
-def _at_once(engine: Engine, size: int) -> int:
+def _at_once(scope: Scope, size: int) -> int:
     """Return the number of queries that can be searched together for `size` points each."""
-    return max(1, engine.room // (PAIR * size + row_bytes(engine.points)))
+    return max(1, scope.room // (PAIR * size + row_bytes(scope.rows)))
 
 
-def _cut(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
+def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
     """Search for `size` points, write the first k allowed ones, and return which rows have k."""
     whole = len(rows) == len(queries)
-    near = on_host(engine.nearest(queries if whole else rows_at(queries, rows), size, False))
+    near = on_host(scope.nearest(queries if whole else rows_at(queries, rows), size, False))
     kept = rules.allowed(rows[:, None], near.indices)
     first = np.argsort(~kept, axis=1, kind="stable")[:, :k]
     kept = np.take_along_axis(kept, first, axis=1)

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress
-from tonari.filters.engine import Engine, rows_at
 from tonari.filters.rules import Ids, Rules
-from tonari.metrics import get_metric
+from tonari.filters.scope import Scope, rows_at
 
 PAIR = 80  # bytes of a pair that is checked by rules, beside what a search found it by
 TABLE_PAIR = 4  # bytes of a pair in tables of what is allowed
@@ -20,22 +19,22 @@ LISTED_PAIR = 24  # bytes of a pair in lists that are made of tables
 ENTRY = 32  # bytes of an entry of neighbour lists, and of a copy of it
 
 
-def nothing(m: int, k: int, engine: Engine, queries: Any, n: int) -> Neighbors:
+def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:
     """Return lists of m queries in which all is missing, in host memory."""
-    wide = any("float64" in str(rows.dtype) for rows in (queries, engine.points))
-    far = -np.inf if get_metric(engine.metric).descending else np.inf
+    wide = any("float64" in str(rows.dtype) for rows in (queries, scope.rows))
+    far = -np.inf if scope.metric.descending else np.inf
     distances = np.full((m, k), far, np.float64 if wide else np.float32)
     return Neighbors(distances, np.full((m, k), -1, index_dtype(n)))
 
 
-def lists_bytes(m: int, k: int, engine: Engine, queries: Any) -> int:
+def lists_bytes(m: int, k: int, scope: Scope, queries: Any) -> int:
     """Return the bytes of the lists of m queries."""
-    distances, indices = nothing(0, 1, engine, queries, engine.n)
+    distances, indices = nothing(0, 1, scope, queries, scope.n)
     return int(distances.itemsize + indices.itemsize) * m * k
 
 
 def by_lists(
-    engine: Engine,
+    scope: Scope,
     queries: Any,
     k: int,
     rules: Rules,
@@ -60,31 +59,31 @@ def by_lists(
     """
     own, checked = rules.own_places(), rules.by_pairs or rules.shared is not None
     if not checked and len(rows) == len(queries) and bool((rows == np.arange(len(rows))).all()):
-        engine.listed(queries, k, order, begins, ends, own, found)
+        scope.listed(queries, k, order, begins, ends, own, found)
         bar.add(len(rows))
         return
     lengths = ends - begins
-    for block in in_room(PAIR * lengths * checked + ENTRY * k + row_bytes(queries), engine.room):
+    for block in in_room(PAIR * lengths * checked + ENTRY * k + row_bytes(queries), scope.room):
         some = rows[block]
         lists = (
             _checked(rules, some, order, begins[block], lengths[block])
             if checked
             else (order, begins[block], ends[block], None if own is None else own[some])
         )
-        part = engine.listed(rows_at(queries, some), k, *lists)
+        part = scope.listed(rows_at(queries, some), k, *lists)
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
 
 
-def by_table(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
+def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
     """Find the k nearest of all points that some queries may find, and write it to their rows of `found`."""
-    least, _ = rules.forbidden_bounds(engine.room)
-    each = table_bytes(engine.n, engine.n - least[rows]) + ENTRY * k + row_bytes(queries)
-    for block in in_room(each, engine.room):
+    least, _ = rules.forbidden_bounds(scope.room)
+    each = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries)
+    for block in in_room(each, scope.room):
         some = rows[block]
         ids, bounds = rules.lists(some, allowed=True)
-        part = engine.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        part = scope.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))

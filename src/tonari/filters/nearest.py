@@ -11,20 +11,19 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess
-from tonari.filters.engine import Engine, beside, on_host, rows_at
 from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
 from tonari.filters.rules import Ids, Rules, distinct
-from tonari.metrics import get_metric
+from tonari.filters.scope import Scope, beside, on_host, rows_at
 
 _LARGE = 1 << 20  # pairs of a group for which a search of its own is considered
 
 
-def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress: ProgressLike = None) -> Neighbors:
+def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: ProgressLike = None) -> Neighbors:
     """Find the k nearest points that each query may find.
 
     Parameters
     ----------
-    engine : Engine
+    scope : Scope
     queries : checked rows of shape (m, d)
     k : int
     rules : Rules
@@ -39,62 +38,62 @@ def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
         ids = rules.open_places()
-        if len(ids) and not _keeps_all(engine, len(queries), k, rules, ids):
-            places = beside(engine.points, ids)
-            near = engine.among(places).nearest(queries, min(k, len(ids)), progress)
-            return _renumbered(near, places, k, engine)
-    results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, engine, queries)
-    engine = engine.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results)
-    found = nothing(len(queries), k, engine, queries, engine.n)
+        if len(ids) and not _keeps_all(scope, len(queries), k, rules, ids):
+            places = beside(scope.rows, ids)
+            near = scope.among(places).nearest(queries, min(k, len(ids)), progress)
+            return _renumbered(near, places, k, scope)
+    results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, scope, queries)
+    scope = scope.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results)
+    found = nothing(len(queries), k, scope, queries, scope.n)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
-        fill(engine, queries, k, rules, found, bar)
+        fill(scope, queries, k, rules, found, bar)
     return found
 
 
-def fill(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Write the nearest allowed points of every query to `found`, in which all is missing."""
     if not len(queries):
         return
-    if not engine.n:
+    if not scope.n:
         bar.add(len(queries))
     elif rules.shared is not None:
         ids = rules.open_places()
-        if not _keeps_all(engine, len(queries), k, rules, ids):
-            _among(engine, queries, k, rules.without("shared"), found, bar, None, ids)
+        if not _keeps_all(scope, len(queries), k, rules, ids):
+            _among(scope, queries, k, rules.without("shared"), found, bar, None, ids)
         else:
-            by_dropping(engine, queries, k, rules, found, bar)
+            by_dropping(scope, queries, k, rules, found, bar)
     elif rules.grouped:
-        _by_group(engine, queries, k, rules, found, bar)
-    elif rules.query_groups is not None and _is_complement_faster(engine, len(queries), k, rules):
-        _by_complement(engine, queries, k, rules, found, bar)
+        _by_group(scope, queries, k, rules, found, bar)
+    elif rules.query_groups is not None and _is_complement_faster(scope, len(queries), k, rules):
+        _by_complement(scope, queries, k, rules, found, bar)
     elif rules.by_pairs or rules.own:
-        by_dropping(engine, queries, k, rules, found, bar)
+        by_dropping(scope, queries, k, rules, found, bar)
     else:
-        near = on_host(engine.nearest(queries, min(k, engine.n), False))
+        near = on_host(scope.nearest(queries, min(k, scope.n), False))
         for mine, new in zip(found, near, strict=True):
             mine[:, : new.shape[1]] = new
         bar.add(len(queries))
 
 
 def _among(
-    engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
+    scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
 ) -> None:
     """Search a copy of some points for some queries, and write what is found with the numbers of the points."""
     asked = queries if rows is None else rows_at(queries, rows)
     if not len(ids):
         bar.add(len(asked))
         return
-    inner = engine.among(ids)
-    part = found if rows is None else nothing(len(asked), k, inner, queries, engine.n)
+    inner = scope.among(ids)
+    part = found if rows is None else nothing(len(asked), k, inner, queries, scope.n)
     fill(inner, asked, k, rules.part(rows, ids), part, bar)
-    for block in cut(len(asked), max(1, engine.room // (ENTRY * k))):
+    for block in cut(len(asked), max(1, scope.room // (ENTRY * k))):
         found_here = part.indices[block]
         found_here[...] = np.where(found_here >= 0, ids[np.maximum(found_here, 0)], -1)
     if rows is not None:
         found.distances[rows], found.indices[rows] = part
 
 
-def _by_group(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Search small groups together, by exact values, and each large group by a search of its own."""
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
@@ -105,29 +104,29 @@ def _by_group(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbo
     np.maximum.at(pairs, which, sizes)
     for group in np.flatnonzero(members * pairs >= _LARGE):
         size, asked = int(pairs[group]), int(members[group])
-        values = engine.listed_seconds(asked, asked * size) / (engine.threads or 1)
+        values = scope.listed_seconds(asked, asked * size) / (scope.threads or 1)
         wanted = k + int(rules.own)
-        if engine.seconds(asked, wanted, n=size) < values and engine.can_copy(asked, wanted, size):
+        if scope.seconds(asked, wanted, n=size) < values and scope.can_copy(asked, wanted, size):
             rows = np.flatnonzero((which == group) & (sizes > 0))
             large[rows] = True
-            _among(engine, queries, k, inside, found, bar, rows, order[keys[group] : keys[group] + size])
+            _among(scope, queries, k, inside, found, bar, rows, order[keys[group] : keys[group] + size])
     rows = np.flatnonzero(~large)
     lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
     if len(rows):
-        by_lists(engine, queries, k, inside, found, bar, rows=rows, **lists)
+        by_lists(scope, queries, k, inside, found, bar, rows=rows, **lists)
 
 
-def _is_complement_faster(engine: Engine, m: int, k: int, rules: Rules) -> bool:
+def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
     """Whether to search all points of other groups for each group of queries, rather than to drop those of its own."""
     sizes, asked = _own_groups(rules)
-    if len(asked) > m // 8 or engine.n <= 4096:
+    if len(asked) > m // 8 or scope.n <= 4096:
         return False
     pairs = zip(sizes.tolist(), asked.tolist(), strict=True)
-    if not engine.can_copy(m, k, engine.n - int(sizes.min())):
+    if not scope.can_copy(m, k, scope.n - int(sizes.min())):
         return False
-    apart = sum(engine.seconds(rows, k, n=max(1, engine.n - size)) for size, rows in pairs)
+    apart = sum(scope.seconds(rows, k, n=max(1, scope.n - size)) for size, rows in pairs)
     # The nearest points are often of a query's own group: all of it is the size that is certain to be enough.
-    together = dropping_seconds(engine, m, min(engine.n, k + int(sizes.max())))
+    together = dropping_seconds(scope, m, min(scope.n, k + int(sizes.max())))
     return apart < together
 
 
@@ -140,33 +139,33 @@ def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
     return (ends - begins)[first], counts
 
 
-def _by_complement(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     order, begins, ends = groups_of(rules)
     assert rules.query_groups is not None
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
     inside = rules.without("query_groups", "point_groups")
     for group in distinct(asked):
         rows = np.flatnonzero(asked == group)
-        others = np.ones(engine.n, bool)
+        others = np.ones(scope.n, bool)
         others[order[begins[rows[0]] : ends[rows[0]]]] = False
-        _among(engine, queries, k, inside, found, bar, rows, np.flatnonzero(others))
+        _among(scope, queries, k, inside, found, bar, rows, np.flatnonzero(others))
 
 
-def _keeps_all(engine: Engine, m: int, k: int, rules: Rules, ids: Ids) -> bool:
+def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, ids: Ids) -> bool:
     """Whether to search all points and to drop those that are not allowed: where all are prepared, and few are not."""
-    if engine.held_nearest is None or not len(ids):
+    if not scope.prepared or not len(ids):
         return False
     if rules.grouped or rules.query_groups is not None:
         return False
-    size = int(first_guess(k, engine.n, np.array([engine.n - len(ids)]))[0])
-    return size < engine.n and engine.seconds(m, size) < engine.seconds(m, k, n=len(ids))
+    size = int(first_guess(k, scope.n, np.array([scope.n - len(ids)]))[0])
+    return size < scope.n and scope.seconds(m, size) < scope.seconds(m, k, n=len(ids))
 
 
-def _renumbered(near: Neighbors, ids: Any, k: int, engine: Engine) -> Neighbors:
+def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:
     """Return what was found among some points with the numbers of all points, and missing entries up to k columns."""
-    short, far = k - near.indices.shape[1], -np.inf if get_metric(engine.metric).descending else np.inf
+    short, far = k - near.indices.shape[1], -np.inf if scope.metric.descending else np.inf
     if isinstance(near.indices, np.ndarray):
-        indices = np.asarray(inputs.to_host(ids))[near.indices].astype(index_dtype(engine.n))
+        indices = np.asarray(inputs.to_host(ids))[near.indices].astype(index_dtype(scope.n))
         if not short:
             return Neighbors(near.distances, indices)
         wide = ((0, 0), (0, short))

@@ -16,11 +16,10 @@ import numpy.typing as npt
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
-from tonari.filters.engine import Engine, on_host, rows_at
 from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, nothing, row_bytes, table_bytes
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
-from tonari.metrics import get_metric
+from tonari.filters.scope import Scope, on_host, rows_at
 
 _LARGE = 4096  # points of a group that is searched by itself
 # A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
@@ -31,7 +30,7 @@ Part = tuple[Ids, RadiusNeighbors]  # queries, and what they find
 
 
 def within_allowed(
-    engine: Engine,
+    scope: Scope,
     queries: Any,
     limits: npt.NDArray[Any],
     rules: Rules,
@@ -42,7 +41,7 @@ def within_allowed(
 
     Parameters
     ----------
-    engine : Engine
+    scope : Scope
     queries : checked rows of shape (m, d)
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`.
@@ -52,55 +51,55 @@ def within_allowed(
     progress : None, bool or callable(done, total)
         Counts queries.
     """
-    engine = engine.with_room(rules, pair=PAIR, results=0)
+    scope = scope.with_room(rules, pair=PAIR, results=0)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
-        return _within(engine, queries, limits, rules, most, bar)
+        return _within(scope, queries, limits, rules, most, bar)
 
 
 def _within(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
+    scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    if rules.shared is not None and (engine.held_within is None or rules.grouped):
-        return _among(engine, queries, limits, rules.without("shared"), most, bar, None, rules.open_places())
+    if rules.shared is not None and (not scope.prepared or rules.grouped):
+        return _among(scope, queries, limits, rules.without("shared"), most, bar, None, rules.open_places())
     if rules.grouped:
-        return _by_group(engine, queries, limits, rules, most, bar)
-    if not engine.n or not len(queries):
+        return _by_group(scope, queries, limits, rules, most, bar)
+    if not scope.n or not len(queries):
         bar.add(len(queries))
-        return _of_parts([], engine, queries)
-    return _by_rows(engine, queries, limits, rules, most, bar)
+        return _of_parts([], scope, queries)
+    return _by_rows(scope, queries, limits, rules, most, bar)
 
 
 def _by_rows(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
+    scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
     """Find, for each query by itself, what is near and allowed: in the way that takes the least time."""
-    m, n = len(queries), engine.n
+    m, n = len(queries), scope.n
     cuts = rules.by_pairs or rules.own or rules.shared is not None
     if not cuts and most is None:
-        found = RadiusNeighbors(*on_host(engine.within(queries, limits, False)))
+        found = RadiusNeighbors(*on_host(scope.within(queries, limits, False)))
         bar.add(m)
         return found
-    least, forbidden = rules.forbidden_bounds(engine.room)
+    least, forbidden = rules.forbidden_bounds(scope.room)
     allowed = n - forbidden
     listed, near = _FEW * allowed < n, np.full(m, n)
     rest = np.flatnonzero(~listed)
-    ready = engine.ready(queries, limits) if len(rest) else engine
+    ready = scope.ready(queries, limits) if len(rest) else scope
     # All lists of everything may fit; how many there are is counted where it matters.
-    if len(rest) and (most is not None or m * n * PAIR > engine.room):
+    if len(rest) and (most is not None or m * n * PAIR > scope.room):
         near[rest] = ready.count(queries if len(rest) == m else rows_at(queries, rest), limits[rest])
         listed |= _FEWER * allowed < near
     many = ~listed & (near > (n if most is None else _TOO_MANY * most))
-    parts = _by_tables(engine, queries, limits, rules, most, np.flatnonzero(listed), least, bar)
-    parts += _by_search(engine, queries, limits, rules, most or 0, np.flatnonzero(many), bar)
+    parts = _by_tables(scope, queries, limits, rules, most, np.flatnonzero(listed), least, bar)
+    parts += _by_search(scope, queries, limits, rules, most or 0, np.flatnonzero(many), bar)
     rows = np.flatnonzero(~(listed | many))
-    for block in in_room(PAIR * near[rows] + row_bytes(queries), engine.room):
+    for block in in_room(PAIR * near[rows] + row_bytes(queries), scope.room):
         some = rows[block]
         asked = queries if len(some) == m else rows_at(queries, some)
         found = RadiusNeighbors(*on_host(ready.within(asked, limits[some], False)))
         found = _allowed_ones(found, rules, some) if cuts else found
         parts.append((some, _nearest(found, most)))
         bar.add(len(some))
-    return _of_parts(parts, engine, queries)
+    return _of_parts(parts, scope, queries)
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
@@ -115,7 +114,7 @@ def _nearest(found: RadiusNeighbors, most: int | None) -> RadiusNeighbors:
 
 
 def _by_tables(
-    engine: Engine,
+    scope: Scope,
     queries: Any,
     limits: npt.NDArray[Any],
     rules: Rules,
@@ -126,33 +125,33 @@ def _by_tables(
 ) -> list[Part]:
     """Compute the exact values of all points that some queries may find; at least so many are forbidden."""
     parts = list[Part]()
-    allowed = engine.n - least[rows]
-    for block in in_room(table_bytes(engine.n, allowed) + ENTRY * allowed + row_bytes(queries), engine.room):
+    allowed = scope.n - least[rows]
+    for block in in_room(table_bytes(scope.n, allowed) + ENTRY * allowed + row_bytes(queries), scope.room):
         some = rows[block]
         ids, bounds = rules.lists(some, allowed=True)
         k = max(1, int(np.diff(bounds).max()))
         k = k if most is None else min(k, most)
-        found = engine.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
-        parts.append((some, cut_lists(found, limits[some], descending=get_metric(engine.metric).descending)))
+        found = scope.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        parts.append((some, cut_lists(found, limits[some], descending=scope.metric.descending)))
         bar.add(len(some))
     return parts
 
 
 def _by_search(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int, rows: Ids, bar: Progress
+    scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int, rows: Ids, bar: Progress
 ) -> list[Part]:
     """Search the nearest that some queries may find, of which more than are wanted are within their limits."""
     parts = list[Part]()
-    for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), engine.room):
+    for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), scope.room):
         some = rows[block]
-        found = nothing(len(some), most, engine, queries, engine.n)
-        fill(engine, rows_at(queries, some), most, rules.part(some, None), found, bar)
-        parts.append((some, cut_lists(found, limits[some], descending=get_metric(engine.metric).descending)))
+        found = nothing(len(some), most, scope, queries, scope.n)
+        fill(scope, rows_at(queries, some), most, rules.part(some, None), found, bar)
+        parts.append((some, cut_lists(found, limits[some], descending=scope.metric.descending)))
     return parts
 
 
 def _among(
-    engine: Engine,
+    scope: Scope,
     queries: Any,
     limits: npt.NDArray[Any],
     rules: Rules,
@@ -165,14 +164,14 @@ def _among(
     asked = queries if rows is None else rows_at(queries, rows)
     if not len(ids):
         bar.add(len(asked))
-        return _of_parts([], engine, asked)
+        return _of_parts([], scope, asked)
     here = limits if rows is None else limits[rows]
-    found = _within(engine.among(ids), asked, here, rules.part(rows, ids), most, bar)
-    return RadiusNeighbors(found.indptr, ids.astype(index_dtype(engine.n))[found.indices], found.distances)
+    found = _within(scope.among(ids), asked, here, rules.part(rows, ids), most, bar)
+    return RadiusNeighbors(found.indptr, ids.astype(index_dtype(scope.n))[found.indices], found.distances)
 
 
 def _by_group(
-    engine: Engine, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
+    scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
     """Compute all values within small groups, and search each large group by itself."""
     order, begins, ends = groups_of(rules)
@@ -180,35 +179,35 @@ def _by_group(
     for first in distinct(begins[sizes > _LARGE]):
         rows = np.flatnonzero((begins == first) & (sizes > 0))
         members = order[first : first + sizes[rows[0]]]
-        parts.append((rows, _among(engine, queries, limits, inside, most, bar, rows, members)))
+        parts.append((rows, _among(scope, queries, limits, inside, most, bar, rows, members)))
     small = np.flatnonzero(sizes <= _LARGE)
     small = small[np.argsort(sizes[small], kind="stable")]
-    at, descending = 0, get_metric(engine.metric).descending
+    at, descending = 0, scope.metric.descending
     while at < len(small):
         size = max(16, 2 * int(sizes[small[at]]))
-        step = max(1, engine.room // (PAIR * size + row_bytes(queries)))
+        step = max(1, scope.room // (PAIR * size + row_bytes(queries)))
         stop = min(int(np.searchsorted(sizes[small], size, "right")), at + step)
         rows, k = np.sort(small[at:stop]), max(1, int(sizes[small[stop - 1]]))
         k = k if most is None else min(k, most)
-        found = nothing(len(rows), k, engine, queries, engine.n)
+        found = nothing(len(rows), k, scope, queries, scope.n)
         lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
         everyone = np.arange(len(rows))
-        by_lists(engine, rows_at(queries, rows), k, inside.part(rows, None), found, bar, rows=everyone, **lists)
+        by_lists(scope, rows_at(queries, rows), k, inside.part(rows, None), found, bar, rows=everyone, **lists)
         parts.append((rows, cut_lists(found, limits[rows], descending=descending)))
         at = stop
-    return _of_parts(parts, engine, queries)
+    return _of_parts(parts, scope, queries)
 
 
-def _of_parts(parts: list[Part], engine: Engine, queries: Any) -> RadiusNeighbors:
+def _of_parts(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
     """Join what was found for some of the queries each, in the order of the queries; the parts are given up."""
     if len(parts) == 1 and len(parts[0][0]) == len(queries):
-        return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, engine, queries)
-    return _joined(parts, engine, queries)
+        return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, scope, queries)
+    return _joined(parts, scope, queries)
 
 
-def _joined(parts: list[Part], engine: Engine, queries: Any) -> RadiusNeighbors:
+def _joined(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
     m = len(queries)
-    empty = nothing(0, 1, engine, queries, engine.n)
+    empty = nothing(0, 1, scope, queries, scope.n)
     counts = np.zeros(m, np.int64)
     for rows, found in parts:
         counts[rows] = np.diff(found.indptr)
@@ -217,7 +216,7 @@ def _joined(parts: list[Part], engine: Engine, queries: Any) -> RadiusNeighbors:
     joined = RadiusNeighbors(indptr, np.empty(total, empty.indices.dtype), np.empty(total, empty.distances.dtype))
     while parts:
         rows, found = parts.pop()
-        for block in in_room(ENTRY * np.diff(found.indptr), engine.room):
+        for block in in_room(ENTRY * np.diff(found.indptr), scope.room):
             first, last = found.indptr[block.start], found.indptr[block.stop]
             sizes = np.diff(found.indptr[block.start : block.stop + 1])
             places = np.repeat(indptr[rows[block]] - found.indptr[block], sizes) + np.arange(first, last)

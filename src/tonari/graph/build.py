@@ -10,18 +10,19 @@ from typing import Any
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
+from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of
+from tonari.filters.arguments import Given
+from tonari.filters.nearest import nearest_allowed
+from tonari.filters.scope import Scope
 from tonari.graph.approximate import choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
-from tonari.methods.answer import check_plan, decide, on_side_of, replay
+from tonari.methods.answer import check_plan, checked, on_side_of
+from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.place import Place, problem_of
-from tonari.methods.registry import by_force, check_method, method_for
-from tonari.methods.value_range import check_range
-from tonari.methods.where import place_for
-from tonari.metrics import get_metric
+from tonari.methods.points import Points
+from tonari.methods.registry import by_force, is_search, method_for
 
 logger = logging.getLogger("tonari")
 
@@ -29,70 +30,100 @@ logger = logging.getLogger("tonari")
 def build_lists(
     points: Any,
     k: int,
+    call: Call,
     *,
-    metric: Any = "euclidean",
-    method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
     start: str | Lists | None = None,
     update: str | None = None,
     include_self: bool = False,
-    device: Any = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    progress: ProgressLike = None,
     plan: Plan | None = None,
 ) -> Lists:
     """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`."""
     started = time.perf_counter()
-    check_method(method)
-    name = get_metric(metric).name
-    include_self, progress = inputs.check_flag(include_self, "include_self"), inputs.check_progress(progress)
+    include_self = inputs.check_flag(include_self, "include_self")
     check_plan(plan, graph=True)
-    approximate = may_miss(method, recall, seed, start, update, plan)
-    place = place_for(device, points=points)
-    rows = place.rows(points, "points", name, threads)
-    n = len(rows)
-    k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
-    others = k - include_self
-    made_by = plan.method if plan is not None else by_force(name) if method == "auto" else method
+    approximate = may_miss(call.method, recall, seed, start, update, plan)
+    rows = call.rows(points, "points")
+    k = _checked_k(k, len(rows), include_self)
+    those, others = Points(rows, call), k - include_self
+    made_by = plan.method if plan is not None else _exact_method(call)
     lists: GraphLists | None = None
     if others == 0:
-        _refuse_what_a_search_would(place, rows, name, made_by)
-        lists = GraphLists(place.no_others(rows, name))
-    elif threads is None and memory is None and plan is None and not approximate and method in CAPTURED:
-        key = key_of(rows, rows, others, name, device, self_join=True)
-        again = replay(key, (rows,), rows, name, progress)
+        _refuse_what_a_search_would(those, made_by)
+        lists = GraphLists(call.place.no_others(rows, call.metric))
+    elif plan is None and not approximate:
+        again = those.replayed(rows, others, call.progress, self_join=True)
         lists = None if again is None else GraphLists(again)
     if lists is None:
-        problem = problem_of(place, rows, rows, others, name, self_join=True, threads=threads, memory=memory)
         if approximate and plan is None:
-            decision = choose_or_plan(problem, rows, method, recall, seed, start, update, progress)
+            problem = those.problem(rows, others, self_join=True)
+            decision = choose_or_plan(problem, rows, call.method, recall, seed, start, update, call.progress)
         else:
-            decision = decide(place, problem, rows, rows, method, plan, progress)
-        lists, made_by = _build(rows, decision, entries_of_start(place, start, n), progress)
-    found = place.with_self(lists.found, rows, name) if include_self else lists.found
-    found = on_side_of(points, found)
+            decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
+        lists, made_by = _build(those, decision, entries_of_start(call.place, start, len(rows)), call.progress)
+    found = _with_self(lists.found, rows, call, include_self)
     report = None if lists.report is None else lists.report.taken(started)
-    return Lists(found, name, made_by, include_self, lists.seed, report)
+    found = on_side_of(points, found, "points")
+    return Lists(found, call.metric.name, made_by, include_self, lists.seed, report)
 
 
-def _refuse_what_a_search_would(place: Place, rows: Any, metric: str, method: str) -> None:
+def build_allowed(
+    points: Any, k: int, call: Call, given: Given, *, include_self: bool = False, **refused: Any
+) -> Lists:
+    """Build the graph that rules allow; see :func:`tonari.knn_graph`. What is refused must not be given."""
+    named = [name for name, value in refused.items() if value is not None]
+    if named or not is_search(call.method):
+        named = named or [f"method={call.method!r}"]
+        raise ValueError(f"{', '.join(named)}: where and batch are for exact graphs alone; leave it out")
+    include_self = inputs.check_flag(include_self, "include_self")
+    rows = call.rows(points, "points")
+    n = len(rows)
+    k = _checked_k(k, n, include_self)
+    those, others = Points(rows, call), k - include_self
+    those.refuse_unsupported(rows, max(1, others))
+    rules = given.rules(n, n, own=True)
+    assert rules is not None
+    if rules.mask is not None:
+        raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {rules.mask.shape}")
+    if others == 0:
+        found = call.place.no_others(rows, call.metric)
+    else:
+        found = nearest_allowed(Scope(points=those), rows, others, rules, call.progress)
+        if call.place.devices:
+            found = Neighbors(*(call.place.there(part) for part in found))
+    found = on_side_of(points, _with_self(found, rows, call, include_self), "points")
+    return Lists(found, call.metric.name, "exact" if call.method == "auto" else call.method, include_self)
+
+
+def _refuse_what_a_search_would(those: Points, method: str) -> None:
     """Raise Unsupported for a method that does not support the problem, in the case where no search would be run."""
-    problem = dataclasses.replace(problem_of(place, rows, rows, 1, metric), self_join=True)
-    why_not = method_for(method, place.device).refuses(problem)
+    problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
+    why_not = method_for(method, problem.device).refuses(problem)
     if why_not is not None:
         raise Unsupported(why_not)
 
 
-def _build(rows: Any, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
+def _checked_k(k: Any, n: int, include_self: bool) -> int:
+    return inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
+
+
+def _exact_method(call: Call) -> str:
+    return by_force(call.metric.name) if call.method == "auto" else call.method
+
+
+def _with_self(found: Neighbors, rows: Any, call: Call, include_self: bool) -> Neighbors:
+    return call.place.with_self(found, rows, call.metric) if include_self else found
+
+
+def _build(those: Points, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
     """Build the lists as decided, or by the fallback if the recall is not reached; also return the method's name."""
+    rows = those.rows
     given: dict[str, Any] = {"prepared": decision.prepared, "start": start, "patience": decision.patience}
     lists: GraphLists = decision.method.build_graph(rows, decision.plan, progress=progress, **given)
-    found = lists.found
-    check_range(found.distances, found.indices, None, rows, rows, decision.plan.metric)
+    checked(lists.found, rows, rows, those.call.metric)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
     logger.info("auto gives %s up: %s", decision.method.name, lists.report)
     del lists  # free them before the fallback builds its own
-    return _build(rows, decision.instead, None, progress)
+    return _build(those, decision.instead, None, progress)

@@ -22,7 +22,6 @@ from tonari.core.progress import ProgressLike
 from tonari.graph.build import build_lists
 from tonari.graph.lists import Lists
 from tonari.graph.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
-from tonari.methods.place import problem_of
 from tonari.methods.registry import search_method
 from tonari.nn_descent.driver import Measure, Measuring, build, report_of
 from tonari.nn_descent.method import beside_rows
@@ -62,7 +61,7 @@ def merge_lists(
     sides = Sides(a[0], a[1], b[1], device, OF_MERGE)
     own = sides.own(a[0], 0, checked=checked), sides.own(b[0], 1, checked=checked)
     if sides.k == 0:
-        return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
+        return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
     plan = sides.plan(recall, seed, threads, memory, update)
     crossing = _Crossing(sides, threads, memory)
     if crossing.seconds > _SHARE * plan.seconds:
@@ -86,21 +85,23 @@ def add_points(
     """Add points to a graph; see :meth:`tonari.KNNGraph.add`."""
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
-    sides, metric = Sides(lists, points, new_points, device, OF_ADD), lists.metric
+    sides = Sides(lists, points, new_points, device, OF_ADD)
+    call = dataclasses.replace(sides.call(threads, memory), progress=progress)
     sides.check(lists, 0)  # before a graph of the new points is built
     _check_room(lists, sides)
     if sides.k == 0:
-        return sides.joined(sides.place.no_others(sides.both, metric), "exact")
+        return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
     if len(sides.b) > lists.k:
-        asked = {"method": "exact"} if lists.exact else {"recall": recall, "seed": seed}
-        new = build_lists(new_points, lists.k, metric=metric, include_self=lists.include_self, **asked, **given)
+        asked: dict[str, Any] = {} if lists.exact else {"recall": recall, "seed": seed}
+        call = dataclasses.replace(call, method="exact" if lists.exact else "auto")
+        new = build_lists(new_points, lists.k, call, include_self=lists.include_self, **asked)
         merged = merge_lists((lists, points), (new, new_points), recall=recall, seed=seed, **given)
         report = None if merged.report is None else merged.report.taken(sides.started)
         return dataclasses.replace(merged, report=report)
     own = sides.own(lists, 0)
-    among = sides.place.no_others(sides.b, metric)
+    among = sides.place.no_others(sides.b, sides.record)
     if len(sides.b) > 1:
-        among = sides.own(build_lists(new_points, len(sides.b) - 1, metric=metric, **given), 1)
+        among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
     plan = None if lists.exact else sides.plan(recall, seed, threads, memory)
     return sides.joined(*_Crossing(sides, threads, memory).run((own, among), plan, progress))
 
@@ -151,7 +152,7 @@ class _Crossing:
 
         def plan(queries: Any, points: Any) -> Plan:
             k = min(sides.k, len(points))
-            problem = problem_of(sides.place, points, queries, k, sides.metric, threads=threads, memory=memory)
+            problem = sides.call(threads, memory).problem(points, queries, k)
             made: Plan = self._method.plan(problem)
             return made
 

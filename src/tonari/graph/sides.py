@@ -16,10 +16,12 @@ from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
-from tonari.methods.place import Place, problem_of
+from tonari.inputs.arguments import check_no_threads
+from tonari.methods.call import Call
+from tonari.methods.place import Place
 from tonari.methods.registry import method_for
 from tonari.methods.where import place_for
-from tonari.metrics import get_metric, is_own
+from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
@@ -59,9 +61,10 @@ class Sides:
         (_, a), (_, b) = names
         self.place: Place = place_for(device, **{a: points_a, b: points_b})
         self.metric, self.include_self = lists.metric, lists.include_self
-        if is_own(self.metric):
+        self.record = get_metric(self.metric)
+        if self.record.own:
             raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
-        if lists.weights is not None or get_metric(self.metric).changed:
+        if lists.weights is not None or self.record.changed:
             what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
             change, instead = change_of(self.metric, lists.weights), ""
             if change is not None and change.instead:
@@ -70,12 +73,12 @@ class Sides:
                 f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
                 f"graph of all points by knn_graph{instead}"
             )
-        if get_metric(self.metric).bits:
+        if self.record.bits:
             raise Unsupported(
                 f"graphs by {self.metric!r} cannot be merged: use tonari.knn_graph on the points of both together"
             )
         self.k = lists.k - lists.include_self
-        self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
+        self.a, self.b = (self.place.rows(points, name, self.record) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)
         if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
             raise ValueError(
@@ -123,12 +126,18 @@ class Sides:
         """The method whose rounds join the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
+    def call(self, threads: int | None, memory: int | str | None) -> Call:
+        """Return the call of a search on either side."""
+        memory = inputs.parse_memory(memory)
+        if self.place.devices:
+            check_no_threads(threads, self.place.devices)
+        return Call(metric=self.record, place=self.place, threads=inputs.check_threads(threads), memory=memory)
+
     def plan(
         self, recall: float, seed: int, threads: int | None, memory: int | str | None, update: str | None = None
     ) -> DescentPlan:
         """Plan NN-Descent for the points of both sides."""
-        given: dict[str, Any] = {"self_join": True, "threads": threads, "memory": memory}
-        problem = problem_of(self.place, self.both, self.both, self.k, self.metric, **given)
+        problem = self.call(threads, memory).problem(self.both, self.both, self.k, self_join=True)
         named = {} if update is None else {"update": update}
         return self.descent.plan(problem, recall=recall, seed=seed, start="graph", **named)
 
@@ -137,7 +146,7 @@ class Sides:
     ) -> Lists:
         """Return the joined lists, as arrays of the library and on the device of the points of a."""
         if self.include_self:
-            found = self.place.with_self(found, self.both, self.metric)
+            found = self.place.with_self(found, self.both, self.record)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))
         if report is not None:
             report = report.taken(self.started)

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tonari import inputs
+from tonari.core._native import environment
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.workers import default_threads
 from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
-from tonari.methods.place import Place
 from tonari.methods.registry import is_search, method_for
 from tonari.methods.value_range import check_range
+from tonari.metrics import Metric, get_metric
+
+if TYPE_CHECKING:
+    from tonari.methods.call import Call
+
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
+
+KEPT = 256
+# With the processors that were free to use, where the plan depends on them.
+_kept: dict[Hashable, tuple[Decision, int | None]] = {}
 
 
-def on_side_of(queries: Any, found: Neighbors) -> Neighbors:
-    """Return the answer in the kind of array that the queries are, on the same device."""
+def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
+    """Return the answer in the kind of array that the caller's rows are, on the same device."""
     if type(queries) is np.ndarray and isinstance(found.indices, np.ndarray):
         return found
-    side = inputs.side_of(queries, "queries")
-    return Neighbors(*(inputs.hand_back(part, side) for part in found))
+    side = inputs.side_of(queries, name)
+    return type(found)(*(inputs.hand_back(part, side) for part in found))
 
 
 def check_plan(plan: Any, *, graph: bool) -> None:
@@ -41,28 +53,54 @@ def check_plan(plan: Any, *, graph: bool) -> None:
 
 
 def decide(
-    place: Place, problem: Problem, points: Any, queries: Any, method: str, plan: Any, progress: ProgressLike = None
+    call: Call, problem: Problem, points: Any, queries: Any, plan: Plan | None = None, progress: ProgressLike = None
 ) -> Decision:
-    """Decide by the caller's plan, which must have been made for this problem, or else make a new plan."""
+    """Decide by the caller's plan, which must have been made for this problem, or else make a new plan.
+
+    On the CPU a decision that follows from the sizes is kept for the next problem like it: planning takes longer than a
+    small search.
+    """
+    method = call.method
     if plan is None:
-        if method == "auto":
-            return choose(problem, points, queries, progress=progress)
-        made = method_for(method, place.device)
-        return by_plan(made, made.plan(problem))
+        made = kept_decision(problem, method)
+        if made is None and method == "auto":
+            made = choose(problem, points, queries, progress=progress)
+        elif made is None:
+            named = method_for(method, problem.device)
+            made = by_plan(named, named.plan(problem))
+        keep_decision(made, problem, method)
+        return made
     if problem.threads is not None or problem.memory is not None:
         raise ValueError("a plan has its own threads and memory: pass them to tonari.plan, not together with plan=")
     if method not in ("auto", plan.method):
         raise ValueError(f"the plan's method is {plan.method!r}, but this search has method={method!r}")
-    place.check_plan(plan)
-    return by_plan(method_for(plan.method, place.device), plan.for_problem(problem))
+    call.place.check_plan(plan)
+    return by_plan(method_for(plan.method, call.place.device), plan.for_problem(problem))
 
 
-def replay(key: Any, given: tuple[Any, ...], points: Any, metric: str, progress: ProgressLike) -> Neighbors | None:
-    """Replay a search on CUDA that was captured, for queries, and points, that are `given`; None if there is none."""
-    found = cuda_graph_cache.replayed(key, given, progress)
-    if found is not None:
-        check_range(found.distances, found.indices, None, given[0], points, metric)
-    return found
+def kept_decision(problem: Problem, method: str, purpose: str = "nearest") -> Decision | None:
+    """Return what was decided for a problem like this on the CPU, if it follows from the sizes alone."""
+    known = None if problem.devices else _kept.get((problem, method, purpose, plan_variables()))
+    if known is None:
+        return None
+    decision, processors = known
+    return decision if processors is None or processors == default_threads() else None
+
+
+def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = "nearest") -> None:
+    """Keep a decision on the CPU that follows from the sizes alone."""
+    if problem.devices or made.by_data or made.prepared is not None:
+        return
+    if len(_kept) >= KEPT:
+        _kept.clear()
+    by_sizes = made.plan.threads == 1 or problem.threads is not None
+    key = problem, method, purpose, plan_variables()
+    _kept[key] = made, None if by_sizes else default_threads()
+
+
+def plan_variables() -> tuple[Hashable, ...]:
+    """Return the environment variables that plans depend on."""
+    return environment("TONARI_ISA", "TONARI_NUM_THREADS")
 
 
 def answer(
@@ -72,5 +110,12 @@ def answer(
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
     found: Neighbors = search(queries, held, plan, self_join=self_join, progress=progress)
-    check_range(found.distances, found.indices, None, queries, points, plan.metric)
+    check_range(found.distances, found.indices, None, queries, points, get_metric(plan.metric))
+    return found
+
+
+def checked(found: Found, queries: Any, points: Any, metric: Metric) -> Found:
+    """Return an answer without values beyond the range of their type, which are refused."""
+    indptr = found.indptr if isinstance(found, RadiusNeighbors) else None
+    check_range(found.distances, found.indices, indptr, queries, points, metric)
     return found

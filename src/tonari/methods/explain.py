@@ -15,10 +15,9 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster, without_looking
+from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.place import problem_of
 from tonari.methods.registry import NAMES, is_exact, method_for
-from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
 
@@ -146,11 +145,10 @@ def explain(
         problem = _problem_of_shapes(queries, points, k, name, device, dtype, given)
         look: Callable[[], Decision | None] = functools.partial(_from_sizes, problem, recall)
     else:
-        place = place_for(device, points=points) if graph else place_for(device, queries=queries, points=points)
-        base = place.rows(points, "points", name, threads)
-        rows = base if graph else place.rows(queries, "queries", name, threads)
-        inputs.same_width(rows, base)
-        problem = problem_of(place, base, rows, k, name, **given)
+        arrays = {"points": points} if graph else {"queries": queries, "points": points}
+        call = Call.of(arrays, metric=metric, device=device, threads=threads, memory=memory)
+        rows, base = call.both(points if graph else queries, points)
+        problem = call.problem(base, rows, k, self_join=graph)
         look = functools.partial(choose, problem, base, rows, progress=False)
         if recall is not None:
             asked: dict[str, Any] = {"recall": recall, "seed": None, "start": "clusters", "progress": False}

@@ -11,10 +11,8 @@ from tonari import inputs
 from tonari.core._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.plan import Plan
-from tonari.core.problem import Problem
 from tonari.core.workers import default_threads
-from tonari.metrics import get_metric
-from tonari.metrics.problem import make_problem
+from tonari.metrics import Metric
 
 _PREPARE_POINT = 2e-7  # seconds of packing a point, or of putting it into a tree: about
 
@@ -35,7 +33,7 @@ class Place(Protocol):
     devices: tuple[str, ...]
     device: str
 
-    def rows(self, x: Any, name: str, metric: str, threads: int | None = None) -> Any:
+    def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> Any:
         """Check an array, and return it as rows that the place and the metric accept.
 
         On the CPU `threads` check its values, by default as many as that is worth.
@@ -50,44 +48,14 @@ class Place(Protocol):
     def check_plan(self, plan: Plan) -> None:
         """Raise ValueError for a plan that was made for another place."""
 
-    def no_others(self, rows: Any, metric: str) -> Neighbors:
+    def no_others(self, rows: Any, metric: Metric) -> Neighbors:
         """Return empty neighbour lists, one per row, where the rows are; the values of the rows are checked."""
 
-    def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
+    def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
         """Put each point before its neighbours in the lists of a self-join; the result is where the rows are."""
 
     def there(self, x: Any) -> Any:
         """Return an array as the methods of the place expect it: NumPy in host memory, or a tensor on `devices[0]`."""
-
-
-def problem_of(
-    place: Place,
-    points: Any,
-    queries: Any,
-    k: int,
-    metric: str,
-    *,
-    self_join: bool = False,
-    threads: int | None = None,
-    memory: int | str | None = None,
-) -> Problem:
-    """Return the problem of searching checked rows at a place; no queries are asked like one, and never planned for."""
-    n, d = points.shape
-    return make_problem(
-        n,
-        max(1, len(queries)),
-        d,
-        k,
-        dtype=inputs.name_of_dtype(points),
-        query_dtype=inputs.name_of_dtype(queries),
-        metric=metric,
-        self_join=self_join,
-        devices=place.devices,
-        host_points=isinstance(points, np.ndarray),
-        host_queries=isinstance(queries, np.ndarray),
-        threads=threads,
-        memory=memory,
-    )
 
 
 class CpuPlace:
@@ -96,12 +64,11 @@ class CpuPlace:
     devices: tuple[str, ...] = ()
     device = "cpu"
 
-    def rows(self, x: Any, name: str, metric: str, threads: int | None = None) -> npt.NDArray[Any]:
-        if get_metric(metric).bits:
+    def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> npt.NDArray[Any]:
+        if metric.bits:
             return inputs.as_bits(x, name)
-        threads = inputs.check_threads(threads)
         rows = inputs.as_rows(x, name, threads=threads)
-        if get_metric(metric).nonnegative:
+        if metric.nonnegative:
             inputs.check_nonnegative(rows, name, threads)
         return rows
 
@@ -113,16 +80,16 @@ class CpuPlace:
             device = plan.devices[0] if len(plan.devices) == 1 else list(plan.devices)
             raise ValueError(f"the plan was made for {', '.join(plan.devices)}: pass device={device!r} with it")
 
-    def no_others(self, rows: npt.NDArray[Any], metric: str) -> Neighbors:
+    def no_others(self, rows: npt.NDArray[Any], metric: Metric) -> Neighbors:
         value = np.float64 if rows.dtype == np.float64 else np.float32
         return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))
 
-    def with_self(self, found: Neighbors, rows: npt.NDArray[Any], metric: str) -> Neighbors:
+    def with_self(self, found: Neighbors, rows: npt.NDArray[Any], metric: Metric) -> Neighbors:
         own = np.arange(len(rows), dtype=np.int64)[:, None]
-        value = get_metric(metric).self_value
+        value = metric.self_value
         values = np.full((len(rows), 1), value or 0.0)
         if value is None:
-            exact_values(metric, rows, rows, own, values)
+            exact_values(metric.name, rows, rows, own, values)
         first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)
         return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))

@@ -13,7 +13,7 @@ from tonari.cuda import self_neighbors
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.batches import no_others
 from tonari.methods.place import CpuPlace
-from tonari.metrics import get_metric
+from tonari.metrics import Metric
 from tonari.select.cuda.merge import no_lists
 
 
@@ -28,8 +28,8 @@ class CudaPlace:
     def __init__(self, devices: tuple[str, ...]) -> None:
         self.devices = devices
 
-    def rows(self, x: Any, name: str, metric: str, threads: int | None = None) -> Any:
-        bits, place = get_metric(metric).bits, inputs.place_of(x, name)
+    def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> Any:
+        bits, place = metric.bits, inputs.place_of(x, name)
         if place is None:
             return inputs.as_bits(x, name) if bits else inputs.as_rows(x, name, check_values=False)
         if place not in self.devices:
@@ -46,18 +46,18 @@ class CudaPlace:
                 f"the plan was made for {', '.join(made_for)}, but this search runs on {', '.join(self.devices)}"
             )
 
-    def no_others(self, rows: Any, metric: str) -> Neighbors:
+    def no_others(self, rows: Any, metric: Metric) -> Neighbors:
         if isinstance(rows, np.ndarray):
             on_cpu = CpuPlace()
             return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
-        if get_metric(metric).bits:  # which have no values to check
-            return no_lists(len(rows), 0, len(rows), metric, double=False, device=rows.device)
-        return no_others(rows, metric)
+        if metric.bits:  # which have no values to check
+            return no_lists(len(rows), 0, len(rows), metric.name, double=False, device=rows.device)
+        return no_others(rows, metric.name)
 
-    def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
+    def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
         if isinstance(rows, np.ndarray):
             return CpuPlace().with_self(found, rows, metric)
-        return self_neighbors.with_self(found, rows, metric)
+        return self_neighbors.with_self(found, rows, metric.name)
 
     def there(self, x: Any) -> Any:
         here = np.ascontiguousarray(x) if isinstance(x, np.ndarray) else inputs.as_tensor(x)

@@ -17,11 +17,11 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.methods.answer import keep_decision, kept_decision
 from tonari.methods.auto import by_sizes, choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
-from tonari.methods.value_range import check_range
-from tonari.metrics import get_metric
+from tonari.metrics import Metric
 
 _COUNTED = 32  # queries whose neighbours are counted
 _COUNTED_AMONG = 1 << 16  # points
@@ -43,38 +43,34 @@ def decide_within(
     method : str
     progress : None, bool or callable(done, total)
     """
-    prepared = None
+    made = kept_decision(problem, method, "within")
+    if made is None:
+        made = _chosen(problem, points, queries, limits, method, progress)
+        keep_decision(made, problem, method, "within")
+    if made.prepared is None:
+        made = made._replace(prepared=made.method.prepare(points, made.plan, progress))
+    return made
+
+
+def _chosen(
+    problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike
+) -> Decision:
+    """Choose the method, by a look at the data if sizes do not settle it."""
+    prepared, by_data = None, False
     if method == "auto":
         choice = by_sizes(problem, problem.m)
         if not isinstance(choice, Decision):
             k = _mean_count(problem, points, queries, limits)
             nearest = dataclasses.replace(problem, k=k, memory=None)
-            choice = choose(nearest, points, queries, as_if=queries, once=False, progress=progress)
+            choice, by_data = choose(nearest, points, queries, as_if=queries, once=False, progress=progress), True
         method, prepared = choice.plan.method, choice.prepared
     made = search_method(method, problem.device)
-    plan = made.plan(problem)
-    return by_plan(made, plan, made.prepare(points, plan, progress) if prepared is None else prepared)
+    return by_plan(made, made.plan(problem), prepared)._replace(by_data=by_data)
 
 
-def find_within(
-    queries: Any,
-    points: Any,
-    decision: Decision,
-    limits: npt.NDArray[Any],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-) -> RadiusNeighbors:
-    """Find all prepared points within the limits."""
-    method, plan, prepared = decision.method, decision.plan, decision.prepared
-    found: RadiusNeighbors = method.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-    check_range(found.distances, found.indices, found.indptr, queries, points, plan.metric)
-    return found
-
-
-def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: str) -> RadiusNeighbors:
+def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) -> RadiusNeighbors:
     """Return those of the nearest neighbours that are within the limits."""
-    return cut_lists(found, limits, descending=get_metric(metric).descending)
+    return cut_lists(found, limits, descending=metric.descending)
 
 
 def is_searched(most: int | None) -> bool:

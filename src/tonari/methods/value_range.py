@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.metrics import Metric, get_metric
+from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 hold values between them with all digits
 _LARGE_ELEMENT = 1e-5  # of which no power that a metric has is small
 _DIGITS = 2.0**48  # a value that is smaller by this factor than its rows say is of a few small elements
 
 
-def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: Any, metric: str) -> None:
+def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: Any, record: Metric) -> None:
     """Refuse an answer with values that have overflowed or underflowed.
 
     Parameters
@@ -31,7 +31,7 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
     indptr : array of shape (m + 1,), optional
         Where the rows of flat arrays begin.
     queries, points : checked rows
-    metric : str
+    record : Metric
 
     Raises
     ------
@@ -43,13 +43,11 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
         if -_PLAIN_HIGH < first < _PLAIN_HIGH and -_PLAIN_HIGH < last < _PLAIN_HIGH:
-            record = get_metric(metric)
             is_large = (
                 isinstance(queries, np.ndarray) and queries.dtype.kind == "f" and abs(queries.item(0)) > _LARGE_ELEMENT
             )
             if (is_large and not record.products) or not _may_underflow(record, queries, points):
                 return
-    record = get_metric(metric)
     if record.bits or record.own or not math.prod(values.shape):
         return
     low, high, nearest_to_zero = _extremes(values, record.descending)

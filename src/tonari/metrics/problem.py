@@ -10,7 +10,7 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
-from tonari.metrics import TritonFunction, get_metric, is_own
+from tonari.metrics import Metric, TritonFunction, get_metric, is_own
 from tonari.metrics.changed import change_of
 
 
@@ -55,14 +55,7 @@ def make_problem(
     1000000
     """
     record = get_metric(metric)
-    name = record.name
-    if record.changed:
-        change = change_of(name)
-        assert change is not None
-        raise Unsupported(
-            f"metric={name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the verbs "
-            f"of radii do by themselves; here pass {change.instead}, with metric={change.base!r}"
-        )
+    refuse_changed(record)
     for called, value in (("n", n), ("m", m), ("d", d)):
         if value < 1:
             raise ValueError(f"{called} must be at least 1, got {value}")
@@ -80,13 +73,25 @@ def make_problem(
         k=k,
         dtype=dtypes[0],
         query_dtype=dtypes[1],
-        metric=name,
+        metric=record.name,
         self_join=self_join,
         devices=devices,
         host_points=host_points,
         host_queries=host_queries,
         threads=inputs.check_threads(threads),
         memory=inputs.parse_memory(memory),
+    )
+
+
+def refuse_changed(metric: Metric) -> None:
+    """Raise Unsupported for a metric of changed rows, whose verbs change them before they search."""
+    if not metric.changed:
+        return
+    change = change_of(metric.name)
+    assert change is not None
+    raise Unsupported(
+        f"metric={metric.name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the "
+        f"verbs of radii do by themselves; here pass {change.instead}, with metric={change.base!r}"
     )
 
 

@@ -27,10 +27,12 @@ from tonari.core.progress import ProgressLike
 from tonari.core.workers import default_threads
 from tonari.exact.cpu.across import plan_across, search_across
 from tonari.graph.directory import value_dtype
-from tonari.methods.place import Place, problem_of
+from tonari.methods.answer import checked
+from tonari.methods.call import Call
+from tonari.methods.place import Place
 from tonari.methods.registry import method_for, search_method
-from tonari.methods.value_range import check_range
 from tonari.methods.where import place_for
+from tonari.metrics import get_metric
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
@@ -187,6 +189,8 @@ class Worker:
         self._loaders: list[Loader] = []
         # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
+        metric = get_metric(job.metric)
+        self.call = Call(metric=metric, place=self.place, threads=job.threads, memory=self.memory, progress=progress)
 
     @cached_property
     def load(self) -> Loader:
@@ -221,22 +225,19 @@ class Worker:
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
         """Find the k nearest points of every query exactly; in a self-join, without itself."""
         method = search_method("exact", self.place.device)
-        given: dict[str, Any] = {"self_join": self_join, "threads": self.job.threads, "memory": self.memory}
-        plan = method.plan(problem_of(self.place, points, queries, k, self.job.metric, **given))
+        plan = method.plan(self.call.problem(points, queries, k, self_join=self_join))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
         """Find the nearest rows on the other side of a boundary exactly, on the CPU; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
-        given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self.memory}
-        plan = plan_across(problem_of(self.place, rows, rows, k, self.job.metric, **given))
+        plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
         """Build the lists of a shard, where the rows are, to a recall as far as NN-Descent reaches it."""
         most = min(self.job.k, len(rows) - 1)
-        given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self.memory}
-        problem = problem_of(self.place, rows, rows, most, self.job.metric, **given)
+        problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
         by_force = exact.plan(problem)
         try:
@@ -247,8 +248,7 @@ class Worker:
             made: Neighbors = exact.build_graph(rows, by_force, progress=self.progress).found
         else:
             made = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
-        check_range(made.distances, made.indices, None, rows, rows, self.job.metric)
-        return made
+        return checked(made, rows, rows, self.call.metric)
 
 
 def _rounds_of(device: str) -> dict[str, int]:

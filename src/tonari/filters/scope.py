@@ -1,4 +1,4 @@
-"""Exact searches without rules: of all points of a call, or of some of them, by the method that is fastest for each."""
+"""The points among which a call with rules searches, and its memory: exact searches without rules, and their cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +22,11 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
-from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.rules import Ids, Rules
-from tonari.methods.answer import answer, decide, replay
-from tonari.methods.place import Place, problem_of
-from tonari.methods.radius import decide_within, find_within
+from tonari.methods.answer import checked
+from tonari.methods.points import Points
 from tonari.methods.registry import by_force, search_method
-from tonari.methods.value_range import check_range
-from tonari.metrics import get_metric
+from tonari.metrics import Metric
 
 _ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no budget
 
@@ -40,102 +37,81 @@ _SHARE = 4  # of the memory, the part that pairs may take while rules are checke
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Engine:
-    """The points that are searched, and the options of the call.
+class Scope:
+    """Points, of which rules allow some, and what memory is left for them.
 
     Attributes
     ----------
-    points : checked rows
-    place : Place
-    metric, method : str
-    threads, memory : int, optional
+    points : Points
+        Their memory is what searches without rules may use.
     unchecked : bool
         The values of the points, in host memory, are checked when some are copied.
     budget : int, optional
-        The memory of the whole call, of which `memory` is what its searches without rules may use.
+        The memory of the whole call, if part of it is kept for rules and copies.
     room : int
         Bytes that pairs may take while rules are checked, and results of searches that are cut by rules.
-    held_nearest : callable(queries, k, progress, reserved) -> Neighbors, optional
-        Searches the points, which are prepared already. `reserved` are bytes of the budget that it must leave.
-    held_within : callable(queries, limits, progress, reserved) -> RadiusNeighbors, optional
-    held_count : callable(queries, limits, reserved) -> array, optional
-    held_bytes : int
-        The memory of points that are prepared already, part of `memory`.
     """
 
-    points: Any
-    place: Place
-    metric: str
-    method: str = "auto"
-    threads: int | None = None
-    memory: int | None = None
+    points: Points
     unchecked: bool = False
     budget: int | None = None
     room: int = _ROOM
-    held_nearest: Callable[[Any, int, ProgressLike, int], Neighbors] | None = None
-    held_within: Callable[[Any, Any, ProgressLike, int], RadiusNeighbors] | None = None
-    held_count: Callable[[Any, Any, int], Any] | None = None
-    held_bytes: int = 0
 
     @property
     def n(self) -> int:
         """Number of points."""
         return len(self.points)
 
+    @property
+    def rows(self) -> Any:
+        """The points, as checked rows."""
+        return self.points.rows
+
+    @property
+    def metric(self) -> Metric:
+        return self.points.call.metric
+
+    @property
+    def threads(self) -> int | None:
+        return self.points.call.threads
+
+    @property
+    def memory(self) -> int | None:
+        """What searches without rules may use."""
+        return self.points.call.memory
+
+    @property
+    def prepared(self) -> bool:
+        """Whether the points are prepared already."""
+        return self.points.prepared
+
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
         """Find the k nearest of the points, k <= n; the result is where the queries are."""
-        given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
-        if self.memory is None and self.held_nearest is None and self.method in cuda_graph_cache.CAPTURED:
-            key = cuda_graph_cache.key_of(queries, self.points, k, self.metric)
-            again = replay(key, (queries, self.points), self.points, self.metric, progress)
-            if again is not None:
-                return again
-        problem = problem_of(self.place, self.points, queries, k, self.metric, **given)
-        method = self._method(problem)
         with self._refusals():
-            if self.held_nearest is not None and method == self.method:
-                return self.held_nearest(queries, k, progress, self.reserved)
-            decision = decide(self.place, problem, self.points, queries, method, None, progress)
-        return answer(queries, self.points, decision, progress)
+            return self.points.nearest(queries, k, progress, around=True)
 
     def within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find all points within the limits; the result is where the queries are."""
-        ready = self.ready(queries, limits)
-        assert ready.held_within is not None
         with self._refusals():
-            return ready.held_within(queries, limits, progress, self.reserved)
+            return self.points.within(queries, limits, progress)
 
     def count(self, queries: Any, limits: npt.NDArray[Any]) -> Ids:
         """Count all points within the limits; in host memory."""
-        ready = self.ready(queries, limits)
-        assert ready.held_count is not None
         with self._refusals():
-            return np.asarray(inputs.to_host(ready.held_count(queries, limits, self.reserved)))
+            return np.asarray(inputs.to_host(self.points.count(queries, limits, False)))
 
-    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Engine:
-        """Return an engine of prepared points, for blocks of queries with limits."""
-        if self.held_within is not None:
-            return self
-        given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
-        problem = problem_of(self.place, self.points, queries, 1, self.metric, **given)
+    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
+        """Return the scope of prepared points, for blocks of queries with limits."""
         with self._refusals():
-            decision = decide_within(problem, self.points, queries, limits, self.method, progress=False)
-
-        def within(some: Any, limits: Any, progress: ProgressLike, _reserved: int) -> RadiusNeighbors:
-            return find_within(some, self.points, decision, limits, progress=progress)
-
-        def count(some: Any, limits: Any, _reserved: int) -> Any:
-            return decision.method.count_within(some, decision.prepared, decision.plan, limits, progress=False)
-
-        return dataclasses.replace(self, held_within=within, held_count=count)
+            return dataclasses.replace(self, points=self.points.ready(queries, limits))
 
     @property
     def reserved(self) -> int:
         """The bytes of the budget that searches without rules must leave."""
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
-    def with_room(self, rules: Rules, *, pair: int, results: int) -> Engine:
-        """Return the engine of a call with rules, which take a part of its memory.
+    def with_room(self, rules: Rules, *, pair: int, results: int) -> Scope:
+        """Return the scope of a call with rules, which take a part of its memory.
 
         Parameters
         ----------
@@ -150,7 +126,7 @@ class Engine:
         row = pair * rules.longest() + 8 * self.row_bytes
         fixed = rules.held_bytes() + results
         spare = self.memory - fixed
-        room = max(row, min(spare // _SHARE, (spare - self.held_bytes) // 2))
+        room = max(row, min(spare // _SHARE, (spare - self.points.held_bytes) // 2))
         if room >= spare:
             least = fixed + row + 1
             raise BudgetExceeded(
@@ -158,7 +134,8 @@ class Engine:
                 f"{fixed} and the points of one query {row}; allow at least {least}",
                 least=least,
             )
-        return dataclasses.replace(self, memory=spare - room, budget=self.memory, room=room)
+        points = self.points.within_memory(spare - room)
+        return dataclasses.replace(self, points=points, budget=self.memory, room=room)
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
@@ -180,37 +157,24 @@ class Engine:
 
     def can_copy(self, m: int, k: int, n: int) -> bool:
         """Whether the memory holds a copy of n points, and a search of it."""
-        if self.memory is None:
-            return True
-        memory = self.memory - self.row_bytes * n
-        if memory < 1:
-            return False
-        problem = problem_of(self.place, self.points, self.points[:1], 1, self.metric, memory=memory)
-        problem = dataclasses.replace(problem, n=n, m=m, k=min(k, n), threads=self.threads)
-        method = self._method(problem)
-        try:
-            search_method(by_force(self.metric) if method == "auto" else method, self.place.device).plan(problem)
-        except BudgetExceeded:
-            return False
-        return True
+        return self.memory is None or self.seconds(m, min(k, n), n=n) < math.inf
 
-    def among(self, ids: Any) -> Engine:
-        """Return the engine of a copy of some of the points, which counts as memory of the call."""
+    def among(self, ids: Any) -> Scope:
+        """Return the scope of a copy of some of the points, which counts as memory of the call."""
         memory = self.memory
+        budget = memory if self.budget is None else self.budget
         if memory is not None:
             copied = len(ids) * self.row_bytes
             memory -= copied
             if memory < 1:
-                budget = self.memory if self.budget is None else self.budget
                 raise BudgetExceeded(
                     f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
                 )
-        points = rows_at(self.points, ids)
+        rows = rows_at(self.rows, ids)
         if self.unchecked:
-            self._check(points)
-        plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "held_count": None, "held_bytes": 0}
-        budget = self.memory if self.budget is None else self.budget
-        return dataclasses.replace(self, points=points, memory=memory, budget=budget, unchecked=False, **plain)
+            self._check(rows)
+        call = dataclasses.replace(self.points.call, memory=memory)
+        return dataclasses.replace(self, points=Points(rows, call), budget=budget, unchecked=False)
 
     @property
     def copied_at_once(self) -> int:
@@ -221,47 +185,38 @@ class Engine:
     @property
     def row_bytes(self) -> int:
         """The bytes of a point."""
-        return int(self.points.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.points)).itemsize)
+        return int(self.rows.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.rows)).itemsize)
 
     def _check(self, copied: npt.NDArray[Any]) -> None:
         """Refuse copied rows with values that no row may have, naming one by its number among all."""
         try:
-            self.place.rows(copied, "points", self.metric, self.threads)
+            self.points.call.rows(copied, "points")
         except ValueError:
-            self.place.rows(self.points, "points", self.metric, self.threads)
+            self.points.call.rows(self.rows, "points")
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
         """Estimate a search of all points, or of n that have to be copied first; inf if memory does not hold it."""
-        held = self.held_nearest is not None and n is None
         memory = self.memory if n is None or self.memory is None else self.memory - self.row_bytes * n
         if memory is not None and memory < 1:
             return math.inf
-        problem = problem_of(self.place, self.points, self.points[:1], min(k, n or self.n), self.metric)
-        problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), threads=self.threads, memory=memory)
-        method = self._method(problem)
-        method = by_force(self.metric) if method == "auto" else method
+        problem = self.points.problem(self.rows[:1], min(k, n or self.n))
+        problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), memory=memory)
+        method = self.points.method_for(problem)
+        method = by_force(self.metric.name) if method == "auto" else method
         try:
             seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
         except BudgetExceeded:  # an estimate ends no call: the caller compares it with other ways
             return math.inf
-        if held:
-            return seconds - preparing
         if n is None:
-            return seconds
-        byte = _COPIED_BYTE if isinstance(self.points, np.ndarray) else _COPIED_BYTE_THERE
+            return seconds - preparing if self.prepared else seconds
+        byte = _COPIED_BYTE if isinstance(self.rows, np.ndarray) else _COPIED_BYTE_THERE
         return seconds + byte * self.row_bytes * n
-
-    def _method(self, problem: Problem) -> str:
-        """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""
-        if self.method == "auto" or search_method(self.method, self.place.device).refuses(problem) is None:
-            return self.method
-        return by_force(self.metric)
 
     def listed_seconds(self, m: int, pairs: int) -> float:
         """Estimate the exact values of listed pairs, on one core; on CUDA as if it were one."""
-        of_pairs = listed_bits_seconds if get_metric(self.metric).bits else listed_seconds
-        return of_pairs(m, pairs, self.points.shape[1], chosen_isa())
+        of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
+        return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
     def listed(
         self,
@@ -275,15 +230,13 @@ class Engine:
     ) -> Neighbors:
         """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
         lists: dict[str, Any] = {"listed": listed, "begins": begins, "ends": ends, "self_ids": self_ids}
-        method = search_method(by_force(self.metric), self.place.device)
-        if not self.place.devices:
-            given: dict[str, Any] = {"threads": self.threads, "found": found}
-            here: Neighbors = method.search_listed(queries, self.points, k, self.metric, **lists, **given)
-            check_range(here.distances, here.indices, None, queries, self.points, self.metric)
-            return here
-        there = self.place.there(queries), self.place.there(self.points)
-        near = Neighbors(*on_host(method.search_listed(*there, k, self.metric, **lists)))
-        check_range(near.distances, near.indices, None, queries, self.points, self.metric)
+        place, name = self.points.call.place, self.metric.name
+        method = search_method(by_force(name), place.device)
+        if not place.devices:
+            here = method.search_listed(queries, self.rows, k, name, **lists, threads=self.threads, found=found)
+            return checked(here, queries, self.rows, self.metric)
+        near = method.search_listed(place.there(queries), place.there(self.rows), k, name, **lists)
+        near = checked(Neighbors(*on_host(near)), queries, self.rows, self.metric)
         if found is None:
             return near
         for mine, new in zip(found, near, strict=True):

@@ -14,10 +14,13 @@ from tonari.core.neighbors import Neighbors
 from tonari.cuda import memory
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters import dropping, nearest
-from tonari.filters import engine as engine_of_plans
-from tonari.filters.engine import Engine
+from tonari.filters import scope as scopes
 from tonari.filters.rules import Rules
+from tonari.filters.scope import Scope
+from tonari.methods.call import Call
 from tonari.methods.place import CpuPlace
+from tonari.methods.points import Points
+from tonari.metrics import get_metric
 
 if HAS_TORCH:
     import torch
@@ -27,8 +30,16 @@ if HAS_TORCH:
 N, D = 1_000_000, 128
 
 
-def held(*_: Any) -> Any:
-    raise AssertionError
+class Prepared(Points):
+    prepared = True
+
+
+def scope_of(rows: Any, metric: str = "euclidean", place: Any = None, kind: Any = Points, **given: Any) -> Scope:
+    return Scope(points=kind(rows, Call(metric=get_metric(metric), place=place or CpuPlace(), **given)))
+
+
+def within_memory(scope: Scope, memory: int | None) -> Scope:
+    return dataclasses.replace(scope, points=scope.points.within_memory(memory))
 
 
 @needs_torch
@@ -39,47 +50,49 @@ def test_rows_on_a_device_are_gathered_rather_than_dropped(share: float) -> None
     rows = torch.zeros(1, D).expand(N, D)
     ids = np.arange(int(share * N))
     for points, place in ((rows, CudaPlace(("cpu",))), (np.broadcast_to(np.float32(0), (N, D)), CudaPlace(("cpu",)))):
-        engine = Engine(points=points, place=place, metric="euclidean", method="exact", held_nearest=held)
-        gathered = not nearest._keeps_all(engine, 1_000, 10, Rules(m=1_000, n=N, shared=np.arange(N) < len(ids)), ids)
+        scope = scope_of(points, place=place, kind=Prepared, method="exact")
+        gathered = not nearest._keeps_all(scope, 1_000, 10, Rules(m=1_000, n=N, shared=np.arange(N) < len(ids)), ids)
         assert gathered == (points is rows or share < 0.1)
 
 
 @pytest.mark.parametrize("metric", ["hamming", "jaccard"])
 def test_points_that_are_packed_are_not_packed_again(metric: str) -> None:
     points = np.broadcast_to(np.uint8(0), (N, D))
-    given: dict[str, Any] = {"points": points, "place": CpuPlace(), "metric": metric, "threads": 1}
-    anew, ready = Engine(**given), Engine(**given, method="bits", held_nearest=held)
+    anew, ready = scope_of(points, metric, threads=1), scope_of(points, metric, threads=1, method="bits", kind=Prepared)
     assert anew.seconds(1, 10) > 1.5 * ready.seconds(1, 10) > 0
     assert anew.seconds(1, 10, n=N // 1_000) < ready.seconds(1, 10)
 
 
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.parametrize("self_join", [False, True])
 @pytest.mark.parametrize(
     ("given", "is_replayed"),
-    [
-        ({}, True),
-        ({"method": "exact"}, True),
-        ({"method": "kdtree"}, False),
-        ({"memory": 10**9}, False),
-        ({"held_nearest": lambda queries, k, *_: Neighbors(queries[:, :k], np.zeros((2, k), np.int32))}, False),
-    ],
+    [({}, True), ({"method": "exact"}, True), ({"method": "kdtree"}, False), ({"memory": 10**9}, False)],
 )
-def test_what_was_captured_is_replayed(given: Any, is_replayed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    points, queries = checks.gaussian(50, 3), checks.gaussian(2, 3)
-    captured = Neighbors(np.full((2, 3), np.nan), np.full((2, 3), 7))
+def test_what_was_captured_is_replayed(
+    given: Any, is_replayed: bool, self_join: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, queries = torch.from_numpy(checks.gaussian(50, 3)), torch.from_numpy(checks.gaussian(2, 3))
+    captured = Neighbors(np.full((2, 3), 1.0), np.full((2, 3), 7))
     asked: list[Any] = []
 
-    def replayed(key: Any, rows: Any, progress: Any) -> Neighbors:
+    def replayed(key: Any, rows: Any, progress: Any) -> Neighbors | None:
+        if key is None:
+            return None
         asked.append((key, rows))
         return captured
 
-    monkeypatch.setattr(cuda_graph_cache, "key_of", lambda *facts: facts)
+    monkeypatch.setattr(cuda_graph_cache, "key_of", lambda *facts, **more: (*facts, more["self_join"]))
     monkeypatch.setattr(cuda_graph_cache, "replayed", replayed)
-    found = Engine(points=points, place=CpuPlace(), metric="l1", **given).nearest(queries, 3, False)
+    those = scope_of(points, "l1", CudaPlace(("cpu",)), **given).points
+    found = those.replayed(points if self_join else queries, 3, False, self_join=self_join)
     assert (found is captured) == is_replayed == bool(asked)
     for key, rows in asked:
-        assert key[0] is rows[0] is queries
-        assert key[1] is rows[1] is points
-        assert key[2:] == (3, "l1")
+        assert key[1] is rows[-1] is points
+        assert len(rows) == 2 - self_join
+        assert self_join or key[0] is rows[0] is queries
+        assert key[2:] == (3, "l1", "cpu", self_join)
 
 
 @needs_torch
@@ -89,8 +102,8 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
     indices, distances = np.array([[2, 0, 1], [1, 2, 0]], np.int32), np.arange(6, dtype=np.float32).reshape(2, 3)
     ids = np.array([4, 70, 900])
     near = Neighbors(*map(torch.from_numpy, (distances, indices))) if near_there else Neighbors(distances, indices)
-    engine = Engine(points=np.zeros((1000, 1), np.float32), place=CpuPlace(), metric="inner_product")
-    found = nearest._renumbered(near, torch.from_numpy(ids) if ids_there else ids, columns, engine)
+    scope = scope_of(np.zeros((1000, 1), np.float32), "inner_product")
+    found = nearest._renumbered(near, torch.from_numpy(ids) if ids_there else ids, columns, scope)
     assert all(isinstance(part, torch.Tensor) == near_there for part in found)
     missing = columns - 3
     np.testing.assert_array_equal(found.indices, np.pad(ids[indices], ((0, 0), (0, missing)), constant_values=-1))
@@ -99,21 +112,21 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
 
 
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
-    """An engine of points on a card with so many free bytes, which the CPU plays."""
+    """The scope of points on a card with so many free bytes, which the CPU plays."""
     monkeypatch.setattr(memory, "free_memory", lambda devices: memory.RESERVE + free)
-    engine_of_plans._planned_there.cache_clear()
-    return Engine(points=torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)), metric="euclidean")
+    scopes._planned_there.cache_clear()
+    return scope_of(torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)))
 
 
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_an_estimate_of_what_a_card_cannot_hold_is_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = small_card(monkeypatch, 2 * 10**9)
-    assert engine.seconds(N, N) == np.inf
-    assert 0 < engine.seconds(1_000, 10) < np.inf
-    tight = dataclasses.replace(engine, memory=10**6)
+    scope = small_card(monkeypatch, 2 * 10**9)
+    assert scope.seconds(N, N) == np.inf
+    assert 0 < scope.seconds(1_000, 10) < np.inf
+    tight = within_memory(scope, 10**6)
     assert tight.seconds(1_000, 10) == np.inf
-    engine_of_plans._planned_there.cache_clear()
+    scopes._planned_there.cache_clear()
 
 
 @needs_torch
@@ -121,23 +134,23 @@ def test_an_estimate_of_what_a_card_cannot_hold_is_infinite(monkeypatch: pytest.
 @pytest.mark.parametrize("free", [10**9, 4 * 10**9, 80 * 10**9])
 def test_other_groups_are_searched_whatever_a_card_holds(free: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All points of the largest group may be nearer, but lists of so many are made block by block, if at all."""
-    engine = small_card(monkeypatch, free)
+    scope = small_card(monkeypatch, free)
     groups = np.repeat(np.arange(2), [N - 1_000, 1_000])
     asked = np.concatenate([np.zeros(200_000, np.int64), np.ones(1_000, np.int64)])
     rules = Rules(m=len(asked), n=N, query_groups=asked, point_groups=groups, same=False)
-    assert nearest._is_complement_faster(engine, len(asked), 16, rules)
+    assert nearest._is_complement_faster(scope, len(asked), 16, rules)
     wanted = np.array([20, 5_000, 200_000])
     for budget in (None, 10**8):
-        listed = dropping._is_listed(dataclasses.replace(engine, memory=budget), 16, wanted // 2, wanted)
+        listed = dropping._is_listed(within_memory(scope, budget), 16, wanted // 2, wanted)
         assert listed.dtype == bool
-    assert dropping._is_listed(dataclasses.replace(engine, memory=10**6), 16, wanted // 2, wanted).all()
-    engine_of_plans._planned_there.cache_clear()
+    assert dropping._is_listed(within_memory(scope, 10**6), 16, wanted // 2, wanted).all()
+    scopes._planned_there.cache_clear()
 
 
 def test_an_estimate_knows_the_budget_and_what_copies_take_of_it() -> None:
     points = np.broadcast_to(np.float32(0), (N, 20))
-    engine = Engine(points=points, place=CpuPlace(), metric="euclidean", threads=1, memory=60 * 10**6)
-    assert engine.seconds(67, N // 4) == np.inf
-    assert engine.seconds(1_000, 16, n=N // 2) < np.inf
-    assert engine.seconds(1_000, 16, n=N - 1) == np.inf
-    assert dataclasses.replace(engine, memory=None).seconds(67, N // 4) < np.inf
+    scope = scope_of(points, threads=1, memory=60 * 10**6)
+    assert scope.seconds(67, N // 4) == np.inf
+    assert scope.seconds(1_000, 16, n=N // 2) < np.inf
+    assert scope.seconds(1_000, 16, n=N - 1) == np.inf
+    assert within_memory(scope, None).seconds(67, N // 4) < np.inf

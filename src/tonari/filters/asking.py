@@ -1,0 +1,87 @@
+"""What a call finds of its points, by rules if there are some: the k nearest, everything within a radius, its number.
+
+The points are of one place: see :class:`tonari.methods.points.Points`. Results are where the queries are, but in host
+memory where rules made them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.filters.counting import count_allowed
+from tonari.filters.nearest import nearest_allowed
+from tonari.filters.rules import Rules
+from tonari.filters.scope import Scope, on_host
+from tonari.filters.within import within_allowed
+from tonari.methods.points import Points
+from tonari.methods.radius import is_searched, search_within
+
+
+def nearest(
+    points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, around: bool = False
+) -> Neighbors:
+    """Find the k nearest points of checked queries, k at most their number.
+
+    Parameters
+    ----------
+    points : Points
+    queries : checked rows of shape (m, d)
+    k : int
+    rules : Rules, optional
+    progress : None, bool or callable(done, total)
+    around : bool
+        A method that does not serve this k leaves it to brute force, as it does by rules.
+    """
+    if rules is None:
+        return points.nearest(queries, k, progress, around=around)
+    return nearest_allowed(Scope(points=points), queries, min(k, len(points)), rules, progress)
+
+
+def within(
+    points: Points,
+    queries: Any,
+    limits: npt.NDArray[Any],
+    rules: Rules | None,
+    most: int | None,
+    progress: ProgressLike,
+    *,
+    self_join: bool = False,
+    around: bool = False,
+) -> RadiusNeighbors:
+    """Find all points within the limits of checked queries, or the `most` nearest of them.
+
+    Parameters
+    ----------
+    points, queries, rules, progress, around
+        As for :func:`nearest`.
+    limits : array of shape (m,)
+        See :func:`tonari.core.radius_neighbors.limits_for`.
+    most : int, optional
+        At most so many for each query.
+    self_join : bool
+        The queries are the points, and no point finds itself; rules know that themselves.
+    """
+    others = len(points) - self_join
+    if most is not None and is_searched(most) and others:
+        if rules is None:
+            found = points.searched(queries, min(most, others), progress, self_join=self_join, around=around)
+        else:
+            found = nearest_allowed(Scope(points=points), queries, min(most, len(points)), rules, progress)
+            found = Neighbors(*on_host(found))
+        return search_within(found, limits, points.call.metric)
+    if rules is None and most is None:
+        return points.within(queries, limits, progress, self_join=self_join)
+    rules = Rules(m=len(queries), n=len(points), own=self_join) if rules is None else rules
+    return within_allowed(Scope(points=points), queries, limits, rules, most, progress)
+
+
+def count(points: Points, queries: Any, limits: npt.NDArray[Any], rules: Rules | None, progress: ProgressLike) -> Any:
+    """Count the points within the limits of checked queries; see :func:`within`."""
+    if rules is None:
+        return points.count(queries, limits, progress)
+    return count_allowed(Scope(points=points), queries, limits, rules, progress)

@@ -1,0 +1,151 @@
+"""The record of a call: everything that was asked for beside the rows, checked once."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.inputs.arguments import check_no_threads
+from tonari.methods.place import Place
+from tonari.methods.registry import check_method, check_search_method
+from tonari.methods.where import place_for
+from tonari.metrics import Metric, get_metric
+from tonari.metrics.problem import refuse_changed
+from tonari.metrics.radius import limits_of
+
+_KEPT = 64  # calls that differ in the values of their rows alone, by their arguments
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What a caller asked for, apart from the rows and from what is wanted of them.
+
+    Attributes
+    ----------
+    metric : Metric
+    place : Place
+    method : str
+        "auto", or the name of a method.
+    threads, memory : int, optional
+    progress : None, bool or callable(done, total)
+    """
+
+    metric: Metric
+    place: Place
+    method: str = "auto"
+    threads: int | None = None
+    memory: int | None = None
+    progress: ProgressLike = None
+
+    @classmethod
+    def of(
+        cls,
+        given: dict[str, Any],
+        *,
+        metric: Any = "euclidean",
+        method: str = "auto",
+        device: Any = "auto",
+        threads: Any = None,
+        memory: Any = None,
+        progress: Any = None,
+        graph: bool = False,
+    ) -> Call:
+        """Check the arguments of a verb.
+
+        Parameters
+        ----------
+        given : dict
+            The caller's arrays, by the names that messages use for them.
+        metric, method, device, threads, memory, progress
+            As for :func:`tonari.search`.
+        graph : bool
+            Methods that only build graphs are accepted.
+        """
+        progress = inputs.check_progress(progress)
+        key = None
+        if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
+            key = metric, method, graph, _one_place(given)
+            known = _calls.get(key)
+            if known is not None:
+                return known if progress is None else dataclasses.replace(known, progress=progress)
+        (check_method if graph else check_search_method)(method)
+        place = place_for(device, **given)
+        if place.devices:
+            check_no_threads(threads, place.devices)
+        made = cls(
+            metric=get_metric(metric),
+            place=place,
+            method=method,
+            threads=inputs.check_threads(threads),
+            memory=inputs.parse_memory(memory),
+            progress=progress,
+        )
+        if key is not None and key[-1] is not None and not made.metric.own:
+            if len(_calls) >= _KEPT:
+                _calls.clear()
+            _calls[key] = dataclasses.replace(made, progress=None)
+        return made
+
+    def rows(self, x: Any, name: str) -> Any:
+        """Check an array, and return it as rows that the place and the metric accept."""
+        return self.place.rows(x, name, self.metric, self.threads)
+
+    def both(self, queries: Any, points: Any) -> tuple[Any, Any]:
+        """Check queries and points, which may be one array, and return them as rows."""
+        base = self.rows(points, "points")
+        if queries is points:
+            return base, base
+        rows = self.rows(queries, "queries")
+        inputs.same_width(rows, base)
+        return rows, base
+
+    def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
+        """Return the problem of a search of rows; no queries are asked like one, and never planned for."""
+        refuse_changed(self.metric)
+        n, d = points.shape
+        return Problem(
+            n=n,
+            m=max(1, len(queries)),
+            d=d,
+            k=inputs.check_k(k, n - self_join, without_self=self_join),
+            dtype=inputs.name_of_dtype(points),
+            query_dtype=inputs.name_of_dtype(queries),
+            metric=self.metric.name,
+            self_join=self_join,
+            devices=self.place.devices,
+            host_points=isinstance(points, np.ndarray),
+            host_queries=isinstance(queries, np.ndarray),
+            threads=self.threads,
+            memory=self.memory,
+        )
+
+    def limits(self, points: Any, queries: Any, *, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
+        """Return the largest value within the radius of each query; see :func:`tonari.metrics.radius.limits_of`."""
+        wide = "float64" in (inputs.name_of_dtype(points), inputs.name_of_dtype(queries))
+        within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+        return limits_of(self.metric.name, len(queries), "float64" if wide else "float32", **within)
+
+
+def _one_place(given: dict[str, Any]) -> Hashable:
+    """Return the place of plain arrays, or of torch tensors, that are all in one; None for other arrays."""
+    places = {_place_of(x) for x in given.values()}
+    return places.pop() if len(places) == 1 else None
+
+
+def _place_of(x: Any) -> Hashable:
+    if type(x) is np.ndarray:
+        return "host"
+    torch = sys.modules.get("torch")
+    return x.device if torch is not None and type(x) is torch.Tensor and x.is_cuda else None
+
+
+_calls: dict[Hashable, Call] = {}

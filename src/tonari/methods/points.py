@@ -1,0 +1,191 @@
+"""Points that calls search: the one place where a search is replayed, or decided and run."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy.typing as npt
+
+from tonari.core.method import SearchMethod
+from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.cuda_graph_cache import GraphKey
+from tonari.methods.answer import answer, checked, decide
+from tonari.methods.call import Call
+from tonari.methods.decision import Decision
+from tonari.methods.no_queries import refuse_unsupported
+from tonari.methods.radius import decide_within
+from tonari.methods.registry import by_force, search_method
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Points:
+    """Checked rows, and the call that searches them: prepared for each search, or once for all of them.
+
+    Parameters
+    ----------
+    rows : checked rows of shape (n, d)
+    call : Call
+        Its memory is what these searches may use.
+
+    Attributes
+    ----------
+    prepared : bool
+        Whether they are prepared already.
+    held_bytes : int
+        The memory of what is prepared, part of that of the call.
+    """
+
+    prepared: ClassVar[bool] = False
+
+    def __init__(self, rows: Any, call: Call) -> None:
+        self.rows, self.call = rows, call
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def held_bytes(self) -> int:
+        return 0
+
+    def within_memory(self, memory: int | None) -> Self:
+        """Return the same points for searches that may use so much memory."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, call=dataclasses.replace(self.call, memory=memory))
+        return made
+
+    def problem(self, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
+        """Return the problem of a search for the k nearest."""
+        return self.call.problem(self.rows, queries, k, self_join=self_join)
+
+    def refuse_unsupported(self, queries: Any, k: Any = 1) -> None:
+        """Raise Unsupported if the method that was named does not solve a problem."""
+        refuse_unsupported(self.problem(queries, k), self.call.method)
+
+    def method_for(self, problem: Problem) -> str:
+        """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""
+        method = self.call.method
+        if method == "auto" or search_method(method, problem.device).refuses(problem) is None:
+            return method
+        return by_force(problem.metric)
+
+    def nearest(
+        self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False, around: bool = False
+    ) -> Neighbors:
+        """Find the k nearest points of checked queries; the result is where the queries are.
+
+        With `around`, a method that does not serve this k leaves it to brute force.
+        """
+        found = self.replayed(queries, k, progress, self_join=self_join)
+        if found is not None:
+            return found
+        return self.searched(queries, k, progress, self_join=self_join, around=around)
+
+    def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
+        """Replay a search on CUDA that was captured; None if there is none."""
+        found = cuda_graph_cache.replayed(
+            self._graph_key(queries, k, self_join), self._replaced(queries, self_join), progress
+        )
+        return None if found is None else checked(found, queries, self.rows, self.call.metric)
+
+    def searched(
+        self,
+        queries: Any,
+        k: Any,
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        around: bool = False,
+        plan: Plan | None = None,
+    ) -> Neighbors:
+        """Decide how to search, by the caller's plan if there is one, and search; see :meth:`nearest`."""
+        decision = self.decided(queries, k, progress, self_join=self_join, around=around, plan=plan)
+        return answer(queries, self.rows, decision, progress, self_join=self_join)
+
+    def decided(
+        self,
+        queries: Any,
+        k: Any,
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        around: bool = False,
+        plan: Plan | None = None,
+    ) -> Decision:
+        """Decide how to search for the k nearest; see :meth:`searched`."""
+        problem = self.problem(queries, k, self_join=self_join)
+        call = dataclasses.replace(self.call, method=self.method_for(problem)) if around else self.call
+        return decide(call, problem, self.rows, queries, plan, progress)
+
+    def ready(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike = False) -> Points:
+        """Return the points prepared for what is within limits of these queries, which may come in blocks."""
+        return self.decided_within(queries, limits, progress)
+
+    def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
+        """Decide how to find what is within limits of some queries, and prepare the points for them and others."""
+        problem = self.problem(queries, 1)
+        made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
+        return DecidedPoints(self.rows, self.call, made)
+
+    def within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+    ) -> RadiusNeighbors:
+        """Find all points within the limits of checked queries; the result is where the queries are."""
+        return self.decided_within(queries, limits, progress).within(queries, limits, progress, self_join=self_join)
+
+    def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
+        """Count the points within the limits of checked queries; the result is where the queries are."""
+        return self.decided_within(queries, limits, progress).count(queries, limits, progress)
+
+    def _graph_key(self, queries: Any, k: Any, self_join: bool) -> GraphKey | None:
+        call = self.call
+        if call.memory is not None or call.threads is not None or call.method not in cuda_graph_cache.CAPTURED:
+            return None
+        if len(call.place.devices) != 1:
+            return None
+        device = call.place.devices[0]
+        return cuda_graph_cache.key_of(queries, self.rows, k, call.metric.name, device, self_join=self_join)
+
+    def _replaced(self, queries: Any, self_join: bool) -> tuple[Any, ...]:
+        """Return the rows that differ from those of the search that was captured."""
+        return (self.rows,) if self_join else (queries, self.rows)
+
+
+class DecidedPoints(Points):
+    """Points that are prepared by one plan for searches within limits."""
+
+    prepared: ClassVar[bool] = True
+
+    def __init__(self, rows: Any, call: Call, decision: Decision) -> None:
+        super().__init__(rows, call)
+        self._decision = decision
+        self._method: SearchMethod = decision.method
+
+    def ready(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike = False) -> Points:
+        return self
+
+    def within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+    ) -> RadiusNeighbors:
+        made = self._decision
+        found = self._method.find_within(
+            queries, made.prepared, made.plan, limits, self_join=self_join, progress=progress
+        )
+        return checked(found, queries, self.rows, self.call.metric)
+
+    def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
+        made = self._decision
+        return self._method.count_within(queries, made.prepared, made.plan, limits, progress=progress)
+
+    def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
+        """Find, for consecutive rows of the points, the later points within their limits."""
+        made, some = self._decision, self.rows[rows]
+        found = self._method.find_pairs(rows, self.rows, made.prepared, made.plan, limits[rows], progress=progress)
+        return checked(found, some, self.rows, self.call.metric)
