@@ -204,7 +204,7 @@ def ceiling_of(plan: Any, data: Data, threads: int) -> tuple[float, str]:
     """FLOP/s that this machine could give the case at most, and which limit that is."""
     from tonari.core import _native
 
-    kernel = plan.kernel(plan.precisions[0])
+    kernel = plan.kernels[plan.precisions[0]]
     peak = ceilings.kernel_peak(_native, kernel, threads)
     queries = 0 if data.queries is None else plan.m * plan.d * data.queries.itemsize
     fed = 2.0 * plan.m * plan.n * plan.d / (data.points.nbytes + queries) * ceilings.read_rate(threads)

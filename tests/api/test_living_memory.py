@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import warnings
 from typing import Any
@@ -89,7 +90,7 @@ def test_segments_give_up_what_they_hold_for_a_large_search(spare: int, monkeypa
     used = Used().watch(index, monkeypatch)
     for part in index._state.parts:
         assert part.segment.held_bytes > 24 * m * k
-        part.segment.memory = memory
+        part.segment.call = dataclasses.replace(part.segment.call, memory=memory)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for queries, most in ((POINTS[:m], k), (QUERIES, 10)):

@@ -74,7 +74,7 @@ def test_every_rung_has_a_kernel(metric: str) -> None:
     for isa in _native.supported_isas():
         plan = tonari.plan(100, 10, 4, 2, metric=metric, isa=isa)
         assert plan.precisions[-1] == "float32"
-        assert {plan.kernel(precision) for precision in plan.precisions} <= set(_native.kernel_names())
+        assert {plan.kernels[precision] for precision in plan.precisions} <= set(_native.kernel_names())
 
 
 def test_a_self_join_has_as_many_queries_as_points() -> None:

@@ -10,8 +10,8 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.api import searching
 from tonari.core import _native
+from tonari.methods import points as searched
 from tonari.methods import repeated
 from tonari.metrics.reference import brute
 
@@ -29,13 +29,13 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The decisions that searches ask for."""
     made: list[Any] = []
-    decide = searching.decide
+    decide = searched.decide
 
     def noted(*given: Any) -> Any:
         made.append(decide(*given))
         return made[-1]
 
-    monkeypatch.setattr(searching, "decide", noted)
+    monkeypatch.setattr(searched, "decide", noted)
     return made
 
 
@@ -216,9 +216,15 @@ def test_what_depends_on_data_or_processors_is_not_kept(
         tonari.search(queries, points, 2)
         assert len(decided) == times
     assert decided[0].by_data
-    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
-    tonari.search(*pair(), 2)
     assert not nothing_kept
+    monkeypatch.delenv("TONARI_NUM_THREADS")
+    queries, points = pair(2_000, 2_000, 40)
+    for processors, times in ((2, 3), (2, 3), (1, 4), (3, 5), (3, 5)):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, those=range(processors): those)
+        monkeypatch.setattr("tonari.core.workers._cgroup_processors", lambda: None)
+        tonari.search(queries, points, 2)
+        assert len(decided) == times
+        assert decided[-1].plan.threads == processors
 
 
 def test_few_decisions_are_kept(nothing_kept: dict[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -964,11 +964,11 @@ _SHARDS = (
     ),
     Fault(
         "filters-replayed-beyond-memory",
-        "src/tonari/filters/engine.py",
-        "if self.memory is None and self.held_nearest is None and self.method",
-        "if self.held_nearest is None and self.method",
+        "src/tonari/methods/points.py",
+        "if call.memory is not None or call.threads is not None or call.method",
+        "if call.threads is not None or call.method",
         "a search within a memory budget is answered by a graph that holds memory of its own",
-        ("tests/filters/test_engine.py::test_what_was_captured_is_replayed",),
+        ("tests/filters/test_scope.py::test_what_was_captured_is_replayed",),
     ),
     Fault(
         "shards-pair-skipped",

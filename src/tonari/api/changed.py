@@ -20,6 +20,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_change_by_name = functools.lru_cache(maxsize=64)(change_of)
+
+
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     """Wrap a verb to change its arrays, run by the base metric, and finish the values, if metric or weights ask for it.
 
@@ -31,7 +34,8 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(verb)
     def changing(*args: P.args, **kwargs: P.kwargs) -> R:
-        change = change_of(kwargs.get("metric", metric_by_default), kwargs.pop("weights", None))
+        metric, weights = kwargs.get("metric", metric_by_default), kwargs.pop("weights", None)
+        change = _change_by_name(metric) if weights is None and type(metric) is str else change_of(metric, weights)
         if change is None:
             return verb(*args, **kwargs)
         given = signature.bind(*args, **kwargs).arguments

@@ -75,7 +75,8 @@ class IndexBase(Hinted):
 
     def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
         """Return the call of one verb; its memory is that of the Index."""
-        return dataclasses.replace(self._call, threads=threads or self._threads, progress=progress)
+        call = self._call if threads is None else dataclasses.replace(self._call, threads=threads)
+        return call.with_progress(progress)
 
     def _segment(
         self,

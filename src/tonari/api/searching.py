@@ -180,7 +180,7 @@ def search(
     decision = those.decided(rows, k, call.progress, plan=plan)
     if base is points and rows is queries and not call.place.devices:
         repeated.keep(key, call, decision)
-    return carry(on_side_of(queries, answer(rows, base, decision, call.progress)))
+    return carry(on_side_of(queries, answer(rows, base, decision, call.metric, call.progress)))
 
 
 @in_default_floats

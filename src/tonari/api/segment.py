@@ -8,6 +8,7 @@ import warnings
 from typing import Any, ClassVar
 
 from tonari import inputs
+from tonari.core._native import environment
 from tonari.core.callers import callers_level
 from tonari.core.method import Preparation, SearchMethod
 from tonari.core.neighbors import Neighbors
@@ -15,7 +16,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
-from tonari.methods.answer import checked, plan_variables
+from tonari.methods.answer import PLAN_VARIABLES, checked
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision, by_plan
@@ -163,7 +164,7 @@ class Segment:
         """
         if self.call.place.devices or type(k) is not int:
             return self._decide(self._problem(rows, k, threads, memory), progress, around)
-        key = len(rows), k, rows.dtype, threads, memory, plan_variables()
+        key = len(rows), k, rows.dtype, threads, memory, environment(*PLAN_VARIABLES)
         known = self.planned.get(key)
         if known is None:
             known = self._decide(self._problem(rows, k, threads, memory), progress, around)

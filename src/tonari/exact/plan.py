@@ -214,9 +214,10 @@ class ExactPlan(Plan):
                 plan = replace(plan, point_splits=1)
         return plan
 
-    def kernel(self, precision: str) -> str:
-        """Return the name of the kernel that screens at `precision`."""
-        return kernel_name(self.metric, precision, self.isa)
+    @functools.cached_property
+    def kernels(self) -> dict[str, str]:
+        """The names of the kernels that screen, by precision."""
+        return {precision: kernel_name(self.metric, precision, self.isa) for precision in ELEMENT_BYTES}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""

@@ -30,7 +30,8 @@ class Given(NamedTuple):
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
         """
-        return any(value is not None for value in self)
+        where, exclude, query_groups, point_groups, groups, batch = self
+        return not (where is exclude is query_groups is point_groups is groups is batch is None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
         """Return the rules for m queries and n points, checked; None if there is none. See :func:`rules_of`."""

@@ -33,10 +33,12 @@ T = TypeVar("T")
 
 def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
     """Refuse NaN, infinity and float64 values beyond 1e150; default threads: as many as that is worth."""
-    row = _first_row(_native.first_nonfinite_row, rows, threads)
+    few = rows.nbytes <= _A_PART
+    find = _native.first_nonfinite_row
+    row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
         raise _NOT_FINITE.error(rows[row], row, name)
-    if _overflows(rows, threads):
+    if rows.itemsize == 8 and _overflows(rows, threads):
         row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
         raise _OVERFLOWING.error(rows[row], row, name)
 

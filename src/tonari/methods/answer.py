@@ -19,7 +19,7 @@ from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import is_search, method_for
 from tonari.methods.value_range import check_range
-from tonari.metrics import Metric, get_metric
+from tonari.metrics import Metric
 
 if TYPE_CHECKING:
     from tonari.methods.call import Call
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 KEPT = 256
+PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # of the environment, on which plans depend
 # With the processors that were free to use, where the plan depends on them.
 _kept: dict[Hashable, tuple[Decision, int | None]] = {}
 
@@ -63,12 +64,13 @@ def decide(
     method = call.method
     if plan is None:
         made = kept_decision(problem, method)
-        if made is None and method == "auto":
-            made = choose(problem, points, queries, progress=progress)
-        elif made is None:
-            named = method_for(method, problem.device)
-            made = by_plan(named, named.plan(problem))
-        keep_decision(made, problem, method)
+        if made is None:
+            if method == "auto":
+                made = choose(problem, points, queries, progress=progress)
+            else:
+                named = method_for(method, problem.device)
+                made = by_plan(named, named.plan(problem))
+            keep_decision(made, problem, method)
         return made
     if problem.threads is not None or problem.memory is not None:
         raise ValueError("a plan has its own threads and memory: pass them to tonari.plan, not together with plan=")
@@ -80,7 +82,7 @@ def decide(
 
 def kept_decision(problem: Problem, method: str, purpose: str = "nearest") -> Decision | None:
     """Return what was decided for a problem like this on the CPU, if it follows from the sizes alone."""
-    known = None if problem.devices else _kept.get((problem, method, purpose, plan_variables()))
+    known = None if problem.devices else _kept.get((problem, method, purpose, environment(*PLAN_VARIABLES)))
     if known is None:
         return None
     decision, processors = known
@@ -93,24 +95,23 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
         return
     if len(_kept) >= KEPT:
         _kept.clear()
-    by_sizes = made.plan.threads == 1 or problem.threads is not None
-    key = problem, method, purpose, plan_variables()
-    _kept[key] = made, None if by_sizes else default_threads()
+    processors = None if problem.threads is not None else processors_of(made)
+    _kept[problem, method, purpose, environment(*PLAN_VARIABLES)] = made, processors
 
 
-def plan_variables() -> tuple[Hashable, ...]:
-    """Return the environment variables that plans depend on."""
-    return environment("TONARI_ISA", "TONARI_NUM_THREADS")
+def processors_of(decision: Decision) -> int | None:
+    """Return how many processors are free to use, if a decision on the CPU depends on that."""
+    return None if decision.plan.threads == 1 else default_threads()
 
 
 def answer(
-    queries: Any, points: Any, decision: Decision, progress: ProgressLike = None, *, self_join: bool = False
+    queries: Any, points: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, self_join: bool = False
 ) -> Neighbors:
     """Run a decision: search the prepared points if it has them, else prepare the points for this search alone."""
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
     found: Neighbors = search(queries, held, plan, self_join=self_join, progress=progress)
-    check_range(found.distances, found.indices, None, queries, points, get_metric(plan.metric))
+    check_range(found.distances, found.indices, None, queries, points, metric)
     return found
 
 

@@ -70,13 +70,12 @@ class Call:
         graph : bool
             Methods that only build graphs are accepted.
         """
-        progress = inputs.check_progress(progress)
         key = None
         if threads is None and memory is None and device == "auto" and type(metric) is type(method) is str:
             key = metric, method, graph, _one_place(given)
             known = _calls.get(key)
             if known is not None:
-                return known if progress is None else dataclasses.replace(known, progress=progress)
+                return known if progress is None else known.with_progress(progress)
         (check_method if graph else check_search_method)(method)
         place = place_for(device, **given)
         if place.devices:
@@ -87,13 +86,17 @@ class Call:
             method=method,
             threads=inputs.check_threads(threads),
             memory=inputs.parse_memory(memory),
-            progress=progress,
         )
         if key is not None and key[-1] is not None and not made.metric.own:
             if len(_calls) >= _KEPT:
                 _calls.clear()
-            _calls[key] = dataclasses.replace(made, progress=None)
-        return made
+            _calls[key] = made
+        return made.with_progress(progress)
+
+    def with_progress(self, progress: Any) -> Call:
+        """Return the call with another progress, which is checked."""
+        progress = inputs.check_progress(progress)
+        return self if progress is self.progress else dataclasses.replace(self, progress=progress)
 
     def rows(self, x: Any, name: str) -> Any:
         """Check an array, and return it as rows that the place and the metric accept."""
@@ -105,7 +108,8 @@ class Call:
         if queries is points:
             return base, base
         rows = self.rows(queries, "queries")
-        inputs.same_width(rows, base)
+        if rows.shape[1] != base.shape[1]:
+            inputs.same_width(rows, base)
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:

@@ -107,7 +107,7 @@ class Points:
     ) -> Neighbors:
         """Decide how to search, by the caller's plan if there is one, and search; see :meth:`nearest`."""
         decision = self.decided(queries, k, progress, self_join=self_join, around=around, plan=plan)
-        return answer(queries, self.rows, decision, progress, self_join=self_join)
+        return answer(queries, self.rows, decision, self.call.metric, progress, self_join=self_join)
 
     def decided(
         self,

@@ -2,29 +2,30 @@
 
 Two searches are alike if they differ only in the values and addresses of their rows. Then all checks of arguments,
 except those of values, have the same outcome, and so has planning; of a search of microseconds these are the most part.
-Therefore `tonari.search` looks here first, by :func:`answered`. Kept is what follows from sizes alone, and does not
-depend on how many processors are free to use. `tonari.exact.cuda.cuda_graph_cache` is the like for CUDA.
+Therefore `tonari.search` looks here first, by :func:`answered`. Kept is what follows from sizes, and from how many
+processors are free to use. `tonari.exact.cuda.cuda_graph_cache` is the like for CUDA.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from tonari.core._native import environment
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.workers import default_threads
 from tonari.inputs import check_progress
-from tonari.methods.answer import answer, checked, plan_variables
+from tonari.methods.answer import PLAN_VARIABLES, answer, checked, processors_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 
 Key: TypeAlias = tuple[Hashable, ...]
 
 KEPT = 256
-_kept: dict[Key, tuple[Call, Decision]] = {}
+_kept: dict[Key, tuple[Call, Decision, int | None]] = {}  # with the processors that the plan depends on
 
 
 def facts_of(x: Any) -> Key | None:
@@ -44,7 +45,7 @@ def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
     # True == 1 and 5.0 == 5, but neither is a k.
     if ours is None or theirs is None or type(k) is not int or any(type(word) is not str for word in words):
         return None
-    return ours, theirs, k, words, plan_variables()
+    return ours, theirs, k, words, environment(*PLAN_VARIABLES)
 
 
 def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
@@ -58,17 +59,20 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
     kept = None if key is None else _kept.get(key)
     if kept is None:
         return None
-    progress, (call, decision) = check_progress(progress), kept
+    call, decision, processors = kept
+    if processors is not None and processors != default_threads():
+        return None
+    progress = None if progress is None else check_progress(progress)
     found: Neighbors | None = decision.method.search_unchecked(queries, points, decision.plan, progress=progress)
     if found is not None:
         return checked(found, queries, points, call.metric)
-    return answer(*call.both(queries, points), decision, progress)
+    return answer(*call.both(queries, points), decision, call.metric, progress)
 
 
 def keep(key: Key | None, call: Call, decision: Decision) -> None:
     """Keep the decision of a call for searches of checked rows that were given as they are."""
-    if key is None or decision.by_data or decision.prepared is not None or decision.plan.threads != 1:
+    if key is None or decision.by_data or decision.prepared is not None:
         return
     if len(_kept) >= KEPT:
         _kept.clear()
-    _kept[key] = dataclasses.replace(call, progress=None), decision
+    _kept[key] = call, decision, processors_of(decision)

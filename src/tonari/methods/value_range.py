@@ -51,7 +51,8 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
     if record.bits or record.own or not math.prod(values.shape):
         return
     low, high, nearest_to_zero = _extremes(values, record.descending)
-    tiny = float(np.finfo(inputs.name_of_dtype(values)).tiny)
+    host = isinstance(values, np.ndarray)
+    tiny = float(np.finfo(values.dtype if host else inputs.name_of_dtype(values)).tiny)
     overflows = not (math.isfinite(low) and math.isfinite(high))
     underflows = nearest_to_zero < tiny and _may_underflow(record, queries, points)
     if overflows or (underflows and _are_small(queries, record, tiny)):

@@ -31,6 +31,7 @@ import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -107,47 +108,47 @@ class Metric:
     underflow: float = 2.0**-1074
     function: Any = field(default=None, repr=False)
 
-    @property
+    @cached_property  # as all below: they are asked many times in a search of microseconds
     def form(self) -> Literal["gemm", "elementwise"]:
         """ "gemm" if a matrix product ranks the points, "elementwise" if pairs are compared element by element."""
         return "elementwise" if self.elementwise else "gemm"
 
-    @property
+    @cached_property
     def bits(self) -> bool:
         """Whether rows are bits, packed in bytes."""
         return self.family == "bits"
 
-    @property
+    @cached_property
     def squares(self) -> bool:
         return self.family == "squares"
 
-    @property
+    @cached_property
     def products(self) -> bool:
         return self.family == "products"
 
-    @property
+    @cached_property
     def angular(self) -> bool:
         return self.family == "angles"
 
-    @property
+    @cached_property
     def elementwise(self) -> bool:
         return self.family == "terms"
 
-    @property
+    @cached_property
     def changed(self) -> bool:
         """Whether it is another metric of changed rows, in which form alone it can be searched."""
         return self.family == "changed"
 
-    @property
+    @cached_property
     def descending(self) -> bool:
         """Whether a larger value means nearer."""
         return self.family == "products"
 
-    @property
+    @cached_property
     def root(self) -> bool:
         return bool(self.root_of)
 
-    @property
+    @cached_property
     def before_root(self) -> Metric:
         """The metric of which this one is the square root, else this one."""
         return METRICS[self.root_of] if self.root_of else self
@@ -158,7 +159,7 @@ class Metric:
             return values
         return np.sqrt(values) if self.power == 2 else values ** (1 / self.power)
 
-    @property
+    @cached_property
     def own(self) -> bool:
         """Whether it is a user's Triton function; then f(0, 0) may have any value."""
         return is_own(self.name)

@@ -396,13 +396,13 @@ def test_a_finer_copy_goes_where_memory_is_short_and_stays_elsewhere() -> None:
     if len(plan.precisions) == 1:
         pytest.skip("one precision here")
     prepared = PreparedPoints(rows, plan)
-    prepared.hold(plan.kernel("float32"), 20_000, Workers(1))
+    prepared.hold(plan.kernels["float32"], 20_000, Workers(1))
     small = tonari.plan(20_000, 5, 64, 10, threads=1)
     assert prepared.first_level(small) == len(small.precisions) - 1
     tight = tonari.plan(20_000, 5, 64, 10, threads=1, memory=small.resident_memory)
     found, _ = search_prepared(rows[:5], prepared, tight)
     assert_same_neighbors(found, brute(rows[:5], rows, 10))
-    assert prepared.holds(tight.kernel(tight.precisions[0]))
+    assert prepared.holds(tight.kernels[tight.precisions[0]])
     assert prepared.held_bytes <= tight.packed_bytes
 
 

@@ -135,7 +135,7 @@ def _clusters(
 ) -> Clusters:
     """Return clusters of the points in the first columns of a contracted form: the same directions serve both."""
     narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
-    return Clusters(points, narrow, plan.kernel("float32"), Workers(plan.threads), kept)
+    return Clusters(points, narrow, plan.kernels["float32"], Workers(plan.threads), kept)
 
 
 class Seen(NamedTuple):
@@ -303,7 +303,7 @@ def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
 
 
 def _look_precision(plan: ExactPlan, precision: str) -> str:
-    return _native.look_kernel(plan.kernel(precision)).split("/")[1]
+    return _native.look_kernel(plan.kernels[precision]).split("/")[1]
 
 
 def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:

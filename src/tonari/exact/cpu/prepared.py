@@ -82,7 +82,7 @@ class PreparedPoints:
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
-                self.hold(plan.kernel(plan.precisions[0]), rows, Workers(plan.threads), bar)
+                self.hold(plan.kernels[plan.precisions[0]], rows, Workers(plan.threads), bar)
 
     @property
     def falls_back(self) -> bool:
@@ -157,7 +157,7 @@ class PreparedPoints:
 
     def first_level(self, plan: ExactPlan) -> int:
         """Return the index of the precision to begin with: that of the packed copy if it may stay, else 0."""
-        kernels = [plan.kernel(precision) for precision in plan.precisions]
+        kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 

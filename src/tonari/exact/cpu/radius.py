@@ -189,7 +189,7 @@ def _blocks(
 ) -> tuple[int, int]:
     """Find the parts of some blocks; append those that were too full for one, and how many points they had met."""
     plan, prepared = search.plan, search.prepared
-    kernel, double = plan.kernel(precision), request.limits.dtype == np.float64
+    kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
     farthest = np.ascontiguousarray(request.limits, np.float64)
     found = [0]
 

@@ -202,7 +202,7 @@ class Search:
 
     def hold(self, level: int, count: int) -> None:
         """Hold exactly the first `count` points packed for a level."""
-        kernel = self.plan.kernel(self.plan.precisions[level])
+        kernel = self.plan.kernels[self.plan.precisions[level]]
         self.held = "", []  # release slices before packing new ones
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
@@ -212,7 +212,7 @@ class Search:
 
     def holds(self, level: int) -> bool:
         """Whether all points are packed for a level already."""
-        return len(self.resident(self.plan.kernel(self.plan.precisions[level]))) == len(self.prepared.slices)
+        return len(self.resident(self.plan.kernels[self.plan.precisions[level]])) == len(self.prepared.slices)
 
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
@@ -245,7 +245,7 @@ class Search:
         Rows that may not be retried are resolved by exact values. `near`: where the queries are.
         """
         plan, precision = self.plan, self.plan.precisions[level]
-        kernel = plan.kernel(precision)
+        kernel = plan.kernels[precision]
         status = np.empty(len(queries), np.uint8)
 
         def new_block() -> _native.RowBlock:
@@ -323,7 +323,7 @@ class Search:
         return self._count(status, self.plan.precisions[level], refined)
 
     def _join(self, level: int, self_ids: npt.NDArray[np.int64], found: Neighbors) -> Join:
-        kernel = self.plan.kernel(self.plan.precisions[level])
+        kernel = self.plan.kernels[self.plan.precisions[level]]
         may_retry = level + 1 < self.levels
         double = found.distances.dtype == np.float64
         return Join(

@@ -46,7 +46,7 @@ class Scores:
         problem = make_problem(n, n, d, 1, dtype=points.dtype, metric=metric, threads=plan.threads)
         exact = plan_on_cpu(problem, isa=plan.isa, resident=False)
         self.form = PreparedPoints(points, exact).form
-        self.coarse, self.fine = exact.kernel(exact.precisions[0]), exact.kernel(exact.precisions[-1])
+        self.coarse, self.fine = (exact.kernels[exact.precisions[at]] for at in (0, -1))
 
     def pack(self, kernel: str, points: Rows) -> _native.PackedPoints:
         """Pack points for a kernel."""
