@@ -11,6 +11,9 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors, index_dtype
 
 
+_HELD = 1024  # queries for which one number is repeated
+
+
 class RadiusNeighbors(NamedTuple):
     """All points within a radius of each of m queries, in compressed rows.
 
@@ -69,7 +72,7 @@ def limits_for(
     -------
     array of shape (m,) of the dtype
         A point is within the radius if its returned value is at most this (at least, for similarities). One number for
-        all queries is held once, in an array that is not to be written.
+        many queries is held once, in an array that is not to be written.
 
     Examples
     --------
@@ -80,13 +83,24 @@ def limits_for(
     >>> limits_for(0.1, 1, np.float32, closed=True, descending=False) < np.float32(0.1)
     array([ True])
     """
-    asked = np.atleast_1d(np.asarray(radius, dtype=np.float64))
     outwards = -1.0 if descending else 1.0
+    if np.ndim(radius) == 0:
+        limit = _limit(float(radius), np.dtype(dtype).type, outwards, closed=closed)
+        return np.full(m, limit) if m <= _HELD else np.broadcast_to(limit, (m,))
+    asked = np.asarray(radius, dtype=np.float64)
     with np.errstate(over="ignore"):
         limits = asked.astype(dtype)
     inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
     limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
-    return limits if np.ndim(radius) else np.broadcast_to(limits, (m,))
+    return limits
+
+
+def _limit(radius: float, value: Any, outwards: float, *, closed: bool) -> Any:
+    """Return the farthest value of a type that is within a radius: :func:`limits_for`, for one number."""
+    with np.errstate(over="ignore"):
+        limit = value(radius)
+    inside = float(limit) * outwards <= radius * outwards if closed else float(limit) * outwards < radius * outwards
+    return limit if inside else np.nextafter(limit, value(-np.inf * outwards))
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:

@@ -73,6 +73,8 @@ def limits_of(
 
 def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
     """Return a number, or one for each query, as float64."""
+    if type(given) is float and given == given:
+        return np.asarray(given)
     inputs.refuse_masked(given, name)
     try:
         array = np.asarray(inputs.to_host(given))
