@@ -3,7 +3,10 @@
     points, queries     any array
         │  inputs/      checked once, at the border
         ▼
-    method              methods/: which one answers; "auto" compares what each is expected to take
+    Call, Points        methods/call.py, methods/points.py: what was asked for, and of which rows
+        │  filters/     which points may be found, if there are rules
+        ▼
+    Decision            methods/: which method answers; "auto" compares what each is expected to take
         │
         ▼
     plan                plan.py of exact/, kdtree/, bits/, nn_descent/: every choice, before anything runs
@@ -25,9 +28,9 @@ Rooms import downwards only:
     cli  estimators  compat  debug  the command line; scikit-learn's classes; lookalikes of other libraries; bug reports
     api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
-    graph  streams  filters         graphs; queries that do not fit into memory; which points may be found
-    spanning                        minimum spanning trees of points
-    methods                         which method answers, and where
+    graph  streams  spanning        graphs; queries that do not fit into memory; minimum spanning trees of points
+    filters                         which points may be found
+    methods                         what was asked for, which method answers, and where
     nn_descent  kdtree  exact  bits rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
     select                          k-selection by itself, and lists of neighbours put in order and merged
     cuda  costs                     what every method needs on CUDA; what each takes, in seconds

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
 
-
 _HELD = 1024  # queries for which one number is repeated
 
 

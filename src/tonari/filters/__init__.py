@@ -2,7 +2,8 @@
 
     rules.py       the rules of a call, and whether a query may find a point
     arguments.py   from what callers give to rules
-    engine.py      exact searches without rules, of all points or of some of them
+    asking.py      what a call finds of its points, by rules if there are some
+    scope.py       the points that are searched at the moment, without rules, and the memory that is left for that
     listed.py      few points for each query: exact values of all that it may find
     dropping.py    many: the nearest without rules, more than are wanted, less those that are not allowed
     nearest.py     which of the two, and the k nearest
