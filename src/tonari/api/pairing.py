@@ -29,6 +29,7 @@ _GROWTH = 8
 
 
 @in_default_floats
+@inputs.without_gradients("use tonari.radius_graph with differentiable=True")
 @on_changed_rows
 def pairs(
     points: Any,
