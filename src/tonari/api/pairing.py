@@ -131,7 +131,10 @@ def _found(
     found = decision.method.find_pairs(
         rows, asked.points, decision.prepared, decision.plan, asked.limits[rows], progress=progress
     )
-    check_range(found.distances, found.indices, found.indptr, asked.points[rows], asked.points, asked.metric)
+    numbers = range(rows.start, rows.stop)
+    check_range(
+        found.distances, found.indices, found.indptr, asked.points[rows], asked.points, asked.metric, names=numbers
+    )
     made = pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
     if ids is None:
         return made

@@ -22,7 +22,7 @@ from tonari.filters.within import within_allowed
 from tonari.methods.answer import answer, decide
 from tonari.methods.no_queries import none_counted, none_within_radius, refuse_unsupported
 from tonari.methods.place import Place, problem_of
-from tonari.methods.radius import decide_within, find_within, is_searched, search_within
+from tonari.methods.radius import count_within, decide_within, find_within, is_searched, search_within
 from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
@@ -221,6 +221,12 @@ def radius_count(
     int64 array of shape (m,)
         As and where the queries are.
 
+    Raises
+    ------
+    TypeError, ValueError
+        What :func:`radius_search` refuses. Values that overflow or underflow are refused where the count depends on
+        them: for a radius that is infinite, or too small for its dtype.
+
     Examples
     --------
     >>> import numpy as np, tonari
@@ -240,9 +246,7 @@ def radius_count(
         counts = count_allowed(asked.engine(), asked.queries, asked.limits, made, asked.progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
     decision = asked.decide()
-    counts = decision.method.count_within(
-        asked.queries, decision.prepared, decision.plan, asked.limits, progress=asked.progress
-    )
+    counts = count_within(asked.queries, asked.points, decision, asked.limits, progress=asked.progress)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
 

@@ -24,7 +24,7 @@ from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.no_queries import none_nearest
 from tonari.methods.place import Place, problem_of
-from tonari.methods.radius import find_within, is_searched, search_within
+from tonari.methods.radius import count_within, find_within, is_searched, search_within
 from tonari.methods.registry import search_method
 from tonari.methods.repeated import plan_variables
 
@@ -165,7 +165,7 @@ class Segment:
     ) -> Any:
         """Count the points within the limits of checked rows."""
         decision = self._decide_once(rows, 1, threads or self._threads, progress, taken)
-        return decision.method.count_within(rows, decision.prepared, decision.plan, limits, progress=progress)
+        return count_within(rows, self.points, decision, limits, progress=progress)
 
     def engine(self, threads: int | None, *, taken: int = 0, around: bool = False) -> Engine:
         """Searches of the points, or of a copy of some, for calls with rules of what may be found."""

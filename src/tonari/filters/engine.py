@@ -26,7 +26,7 @@ from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import answer, decide, replay
 from tonari.methods.place import Place, problem_of
-from tonari.methods.radius import decide_within, find_within
+from tonari.methods.radius import count_within, decide_within, find_within
 from tonari.methods.registry import by_force, search_method
 from tonari.methods.value_range import check_range
 from tonari.metrics import get_metric
@@ -125,7 +125,7 @@ class Engine:
             return find_within(some, self.points, decision, limits, progress=progress)
 
         def count(some: Any, limits: Any, _reserved: int) -> Any:
-            return decision.method.count_within(some, decision.prepared, decision.plan, limits, progress=False)
+            return count_within(some, self.points, decision, limits, progress=False)
 
         return dataclasses.replace(self, held_within=within, held_count=count)
 

@@ -18,6 +18,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for
+from tonari.methods.value_range import check_range
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric, is_own
 from tonari.metrics.changed import change_of
@@ -136,6 +137,7 @@ class Sides:
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> Lists:
         """Return the joined lists, as arrays of the library and on the device of the points of a."""
+        check_range(found.distances, found.indices, None, self.both, self.both, self.metric)
         if self.include_self:
             found = self.place.with_self(found, self.both, self.metric)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))

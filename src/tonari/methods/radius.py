@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
@@ -20,7 +21,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.methods.auto import by_sizes, choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
-from tonari.methods.value_range import check_range
+from tonari.methods.value_range import check_counts, check_range
 from tonari.metrics import get_metric
 
 _COUNTED = 32  # queries whose neighbours are counted
@@ -72,6 +73,26 @@ def find_within(
     return found
 
 
+def count_within(
+    queries: Any, points: Any, decision: Decision, limits: npt.NDArray[Any], *, progress: ProgressLike = None
+) -> Any:
+    """Count all prepared points within the limits; the counts are where the queries are."""
+    method, plan, prepared = decision.method, decision.plan, decision.prepared
+
+    def count(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
+        return method.count_within(_at(queries, rows), prepared, plan, limits, progress=False)
+
+    def find(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
+        found: RadiusNeighbors = method.find_within(
+            _at(queries, rows), prepared, plan, limits[rows], self_join=False, progress=False
+        )
+        return found
+
+    counts = method.count_within(queries, prepared, plan, limits, progress=progress)
+    check_counts(counts, limits, queries, points, plan.metric, count, find)
+    return counts
+
+
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: str) -> RadiusNeighbors:
     """Return those of the nearest neighbours that are within the limits."""
     return cut_lists(found, limits, descending=get_metric(metric).descending)
@@ -91,6 +112,10 @@ def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray
     prepared = method.prepare(among, plan, False)
     counts = method.count_within(some, prepared, plan, np.ascontiguousarray(limits[::step]), progress=False)
     return min(problem.n, max(1, round(float(counts.sum()) / len(some) * every)))
+
+
+def _at(rows: Any, ids: npt.NDArray[np.int64]) -> Any:
+    return rows[ids if isinstance(rows, np.ndarray) else inputs.like("torch", ids).to(rows.device)]
 
 
 def _every(rows: Any, step: int) -> Any:
