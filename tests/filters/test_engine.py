@@ -40,7 +40,7 @@ def test_rows_on_a_device_are_gathered_rather_than_dropped(share: float) -> None
     ids = np.arange(int(share * N))
     for points, place in ((rows, CudaPlace(("cpu",))), (np.broadcast_to(np.float32(0), (N, D)), CudaPlace(("cpu",)))):
         engine = Engine(points=points, place=place, metric="euclidean", method="exact", held_nearest=held)
-        gathered = not nearest._keeps_all(engine, 1_000, 10, Rules(m=1_000, n=N, shared=np.arange(N) < len(ids)), ids)
+        gathered = not nearest._keeps_all(engine, 1_000, 10, Rules(m=1_000, n=N), len(ids))
         assert gathered == (points is rows or share < 0.1)
 
 

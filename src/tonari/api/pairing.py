@@ -97,7 +97,7 @@ def pairs(
     n, ids = len(asked.points), None
     allowed = shared_mask(where, n)
     if allowed is not None:
-        ids = np.flatnonzero(allowed)
+        ids = allowed.host_places
         asked = _among(asked, ids)
     decision = asked.decide() if len(asked.points) else None
     if path is None:

@@ -23,6 +23,7 @@ from tonari.filters.counting import count_allowed
 from tonari.filters.engine import on_host
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.rules import Rules
+from tonari.filters.shared import SharedMask
 
 
 def nearest_in(
@@ -84,7 +85,7 @@ def _is_plain(now: State) -> bool:
 def _rules_of(part: Part, rules: Rules) -> Rules:
     """Return the rules for the rows of a part."""
     if len(part.gone):
-        shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.copy()
+        shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False
-        rules = dataclasses.replace(rules, shared=shared)
+        rules = dataclasses.replace(rules, shared=SharedMask(shared))
     return rules.part(None, part.ids)

@@ -1,6 +1,7 @@
 """Which points a query may find: masks, lists of points that it must not find, and groups.
 
     rules.py       the rules of a call, and whether a query may find a point
+    shared.py      a mask that is the same for all queries
     arguments.py   from what callers give to rules
     engine.py      exact searches without rules, of all points or of some of them
     listed.py      few points for each query: exact values of all that it may find

@@ -38,8 +38,10 @@ def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        ids = rules.open_places()
-        if len(ids) and not _keeps_all(engine, len(queries), k, rules, ids):
+        # Where mask and points are on one device, the places never leave it.
+        host = isinstance(engine.points, np.ndarray) or rules.ids is not None
+        ids = rules.open_places() if host else rules.shared.places
+        if len(ids) and not _keeps_all(engine, len(queries), k, rules, len(ids)):
             places = beside(engine.points, ids)
             near = engine.among(places).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, engine)
@@ -59,7 +61,7 @@ def fill(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, b
         bar.add(len(queries))
     elif rules.shared is not None:
         ids = rules.open_places()
-        if not _keeps_all(engine, len(queries), k, rules, ids):
+        if not _keeps_all(engine, len(queries), k, rules, len(ids)):
             _among(engine, queries, k, rules.without("shared"), found, bar, None, ids)
         else:
             by_dropping(engine, queries, k, rules, found, bar)
@@ -152,14 +154,14 @@ def _by_complement(engine: Engine, queries: Any, k: int, rules: Rules, found: Ne
         _among(engine, queries, k, inside, found, bar, rows, np.flatnonzero(others))
 
 
-def _keeps_all(engine: Engine, m: int, k: int, rules: Rules, ids: Ids) -> bool:
+def _keeps_all(engine: Engine, m: int, k: int, rules: Rules, allowed: int) -> bool:
     """Whether to search all points and to drop those that are not allowed: where all are prepared, and few are not."""
-    if engine.held_nearest is None or not len(ids):
+    if engine.held_nearest is None or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:
         return False
-    size = int(first_guess(k, engine.n, np.array([engine.n - len(ids)]))[0])
-    return size < engine.n and engine.seconds(m, size) < engine.seconds(m, k, n=len(ids))
+    size = int(first_guess(k, engine.n, np.array([engine.n - allowed]))[0])
+    return size < engine.n and engine.seconds(m, size) < engine.seconds(m, k, n=allowed)
 
 
 def _renumbered(near: Neighbors, ids: Any, k: int, engine: Engine) -> Neighbors:
