@@ -51,7 +51,7 @@ def test_rows_on_a_device_are_gathered_rather_than_dropped(share: float) -> None
     ids = np.arange(int(share * N))
     for points, place in ((rows, CudaPlace(("cpu",))), (np.broadcast_to(np.float32(0), (N, D)), CudaPlace(("cpu",)))):
         scope = scope_of(points, place=place, kind=Prepared, method="exact")
-        gathered = not nearest._keeps_all(scope, 1_000, 10, Rules(m=1_000, n=N, shared=np.arange(N) < len(ids)), ids)
+        gathered = not nearest._keeps_all(scope, 1_000, 10, Rules(m=1_000, n=N), len(ids))
         assert gathered == (points is rows or share < 0.1)
 
 

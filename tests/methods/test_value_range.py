@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,22 @@ VERBS: dict[str, Callable[[Any, str], Any]] = {
     "filtered": lambda x, metric: tonari.search(x[:5], x, 4, metric=metric, where=np.arange(len(x)) != 3),
     "listed": lambda x, metric: tonari.search(x[:5], x, 4, metric=metric, where=np.tile(np.arange(len(x)) < 9, (5, 1))),
     "knn_graph": lambda x, metric: tonari.knn_graph(x, 4, metric=metric),
+    "batch": lambda x, metric: tonari.knn_graph(x, 4, metric=metric, batch=np.arange(len(x)) % 2),
     "nn-descent": lambda x, metric: tonari.knn_graph(x, 4, metric=metric, method="nn-descent", seed=0),
     "kth_distance": lambda x, metric: tonari.kth_distance(x, 4, metric=metric),
     "radius_search": lambda x, metric: tonari.radius_search(x[:5], x, metric=metric, **_all(metric)),
     "radius_graph": lambda x, metric: tonari.radius_graph(x, metric=metric, **_all(metric)),
     "nearest within": lambda x, metric: tonari.radius_graph(x, metric=metric, max_neighbors=4, **_all(metric)),
+    "max_neighbors": lambda x, metric: tonari.radius_graph(x, metric=metric, max_neighbors=70, **_all(metric)),
+    "Index.radius_search": lambda x, metric: tonari.Index(x, metric=metric).radius_search(x[:5], **_all(metric)),
+    "radius_chunks": lambda x, metric: list(tonari.Index(x, metric=metric).radius_chunks([x[:5]], **_all(metric))),
     "pairs": lambda x, metric: tonari.pairs(x, metric=metric, **_all(metric)),
+    "radius_count": lambda x, metric: tonari.radius_count(x[:5], x, metric=metric, **_ends(x, metric)),
+    "Index.radius_count": lambda x, metric: tonari.Index(x, metric=metric).radius_count(x[:5], **_ends(x, metric)),
+    "radius_count where": lambda x, metric: tonari.radius_count(
+        x[:5], x, metric=metric, where=np.arange(len(x)) % 2 == 0, **_ends(x, metric)
+    ),
+    "add": lambda x, metric: _graph_of_zeros(x, metric).add(np.zeros_like(x), x[:3]),
 }
 
 
@@ -36,9 +47,20 @@ def _all(metric: str) -> dict[str, float]:
     return {"min_similarity": -3e38} if metric == "inner_product" else {"radius": np.inf}
 
 
+def _ends(x: Any, metric: str) -> dict[str, float]:
+    """A limit that values of these rows have, as far as they are in the range."""
+    if abs(x).max() > 1:
+        return {"min_similarity": -3.5e38} if metric == "inner_product" else {"radius": np.inf}
+    return {"min_similarity": -1e-38} if metric == "inner_product" else {"radius": 1e-38}
+
+
+def _graph_of_zeros(x: Any, metric: str) -> tonari.KNNGraph:
+    return tonari.knn_graph(np.zeros_like(x), 4, metric=metric)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "power:3"])
-@pytest.mark.parametrize("scale", [1e20, 1e-25])
+@pytest.mark.parametrize("scale", [1e19, 1e-23])
 def test_every_verb_refuses(verb: str, metric: str, scale: float) -> None:
     x = (gaussian(300, 16) * scale).astype(np.float32)
     what = "overflows" if scale > 1 else "underflows"
@@ -49,6 +71,92 @@ def test_every_verb_refuses(verb: str, metric: str, scale: float) -> None:
     VERBS[verb](x.astype(np.float64), metric)
     if metric == "sqeuclidean":
         VERBS[verb](x, "euclidean")
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e-23])
+def test_trees(scale: float) -> None:
+    x = (gaussian(300, 16) * scale).astype(np.float32)
+    with pytest.raises(ValueError, match="use metric='euclidean'"):
+        tonari.mutual_reachability_tree(x, 4, metric="sqeuclidean")
+
+
+def test_graphs_that_are_merged() -> None:
+    """Values of either graph are in the range, but not all between the two."""
+    first, second = gaussian(60, 16), gaussian(60, 16, 1)
+    first[7], second[9] = 0, 1e-23
+    graphs = [tonari.knn_graph(rows, 3, metric="sqeuclidean") for rows in (first, second)]
+    with pytest.raises(ValueError, match=r"row 7 has a sqeuclidean value of .*underflows"):
+        tonari.merge(graphs[0], graphs[1], first, second)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("batch", [None, np.arange(60) % 2])
+@pytest.mark.parametrize("row", [1e19, 1e-23])
+def test_the_value_of_a_point_with_itself(row: float, batch: Any, k: int) -> None:
+    x = gaussian(60, 16)
+    x[7] = row
+    x[np.arange(60) != 7, ::2] = 0
+    x[7, 1::2] = 0
+    assert len(tonari.knn_graph(x, k, metric="inner_product", batch=batch).indices) == 60
+    with pytest.raises(ValueError, match=r"row 7 has a inner_product value of .*flows"):
+        tonari.knn_graph(x, k, metric="inner_product", include_self=True, batch=batch)
+    tonari.knn_graph(x.astype(np.float64), k, metric="inner_product", include_self=True, batch=batch)
+
+
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product"])
+@pytest.mark.parametrize("scale", [1e19, 1e-23])
+def test_counts_that_no_such_value_decides_are_answered(scale: float, metric: str, method: str) -> None:
+    if (metric, method) == ("inner_product", "kdtree"):
+        return  # which is not supported
+    x = (gaussian(300, 3) * scale).astype(np.float32)
+    limits = [1e37, 3e38] if scale > 1 else [1e-37, 0.5]
+    for limit in limits:
+        for sign in (1, -1) if metric == "inner_product" else (1,):
+            within = {"min_similarity": sign * limit} if metric == "inner_product" else {"radius": limit}
+            found = tonari.radius_count(x[:9], x, metric=metric, method=method, **within)
+            wide = x.astype(np.float64)
+            values = wide[:9] @ wide.T if metric == "inner_product" else ((wide[:9, None] - wide) ** 2).sum(axis=2)
+            expected = values >= sign * limit if metric == "inner_product" else values <= limit
+            assert found.tolist() == expected.sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "euclidean", "cosine"])
+def test_counts_at_ends_of_the_range_of_ordinary_rows(metric: str) -> None:
+    x = np.repeat(gaussian(40, 4), 2, axis=0)
+    x[11] = x[12] = 0
+    x[20, 0] = 1e-30
+    for limit in (0.0, 1e-42, 1e39):
+        within = {"min_similarity": limit - 1e39} if metric == "inner_product" else {"radius": limit}
+        expected = np.diff(tonari.radius_search(x, x, metric=metric, **within).indptr)
+        assert tonari.radius_count(x, x, metric=metric, **within).tolist() == expected.tolist()
+
+
+def test_the_query_that_a_count_names() -> None:
+    x, limits = gaussian(80, 4), np.full(80, 1.0)
+    x[[33, 44]] = [[1e-24] * 4, [2e-24] * 4]
+    limits[33:40] = 1e-40
+    with pytest.raises(ValueError, match="row 33 has a sqeuclidean value of"):
+        tonari.radius_count(x, x, limits, metric="sqeuclidean")
+    x[50], limits[33:40] = 1e25, 1.0
+    limits[60] = np.inf
+    with pytest.raises(ValueError, match="row 60 has a sqeuclidean value of inf"):
+        tonari.radius_count(x, x, limits, metric="sqeuclidean")
+    with pytest.raises(ValueError, match="row 60 has a inner_product value of -inf"):
+        tonari.radius_count(
+            np.full((80, 4), -1e15, np.float32),
+            abs(x),
+            min_similarity=np.where(limits > 1, -1e39, 0),
+            metric="inner_product",
+        )
+
+
+def test_pairs_name_the_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tonari.api.pairing._FIRST_ROWS", 16)
+    x = gaussian(80, 4)
+    x[[33, 44]] = [[1e-24] * 4, [2e-24] * 4]
+    with pytest.raises(ValueError, match="row 33 has a sqeuclidean value of"):
+        tonari.pairs(x, 1.0, metric="sqeuclidean", out=tmp_path / "pairs.npy")
 
 
 @pytest.mark.parametrize("method", ["exact", "kdtree"])
@@ -158,14 +266,29 @@ def test_tensors() -> None:
 def test_answers_that_are_tensors(metric: str, scale: float) -> None:
     import torch
 
-    from tonari.methods.value_range import check_range
+    from tonari.core.radius_neighbors import RadiusNeighbors
+    from tonari.methods.value_range import check_counts, check_range
     from tonari.metrics import get_metric
 
     x = (gaussian(50, 8) * scale).astype(np.float32)
     found = [torch.from_numpy(part) for part in brute(x[:9], x, 9, metric)]
-    rows = torch.from_numpy(x)
+    rows, record = torch.from_numpy(x), get_metric(metric)
+    limits = np.full(9, np.inf if scale > 1 else 1e-38, np.float32)
+    if metric == "inner_product":
+        limits[:] = -3.4028235e38 if scale > 1 else -1e-38
+
+    def counted(n: Any) -> None:
+        """A count of tensors, by engines that count tensors."""
+        counts = torch.full((9,), n)
+        found_within = [torch.arange(10) * 9, found[1].ravel(), found[0].ravel()]
+        within = RadiusNeighbors(*found_within)
+        check_counts(counts, limits, rows[:9], rows, record, lambda _rows, _limits: counts - 1, lambda _rows: within)
+
     if scale == 1:
-        check_range(*found, None, rows[:9], rows, get_metric(metric))
+        counted(9)
+        check_range(*found, None, rows[:9], rows, record)
     else:
         with pytest.raises(ValueError, match="flows"):
-            check_range(*found, None, rows[:9], rows, get_metric(metric))
+            check_range(*found, None, rows[:9], rows, record)
+        with pytest.raises(ValueError, match="flows"):
+            counted(9)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tonari import inputs
-from tonari.api.differentiable import warn_of_dropped
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
@@ -45,7 +44,9 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
                 "points * weights.sqrt(), and gradients flow through that too"
             )
         asked: dict[str, Any] = {name: given[name] for name in ("queries", "points") if name in given}
-        warn_of_dropped(asked, "change the rows in torch, as by points * weights.sqrt(), and pass differentiable=True")
+        if "differentiable" in signature.parameters:
+            cure = "change the rows in torch, as by points * weights.sqrt(), and pass differentiable=True"
+            inputs.warn_of_dropped(asked, cure)
         if change.finish is not None and given.get("out") is not None:
             raise Unsupported(
                 f"out: metric={change.metric!r} has values that no file takes as they are found; leave out=, or pass "

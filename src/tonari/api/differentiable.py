@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tonari import inputs
-from tonari.core.callers import callers_level
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -36,7 +33,7 @@ def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Cal
         There is no derivative of the metric.
     """
     if not inputs.check_flag(differentiable, "differentiable"):
-        warn_of_dropped({"queries": queries, "points": points}, "pass differentiable=True")
+        inputs.warn_of_dropped({"queries": queries, "points": points}, "pass differentiable=True")
         return _as_it_is
     for name, rows in (("queries", queries), ("points", points)):
         if inputs.kind_of(rows) != "torch" or not rows.is_floating_point():
@@ -48,28 +45,6 @@ def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Cal
         known = ", ".join(gradients.VALUES)
         raise Unsupported(f"differentiable=True: there is no derivative of metric {metric!r}, expected one of {known}")
     return lambda found: gradients.with_gradients(found, queries, points, metric)
-
-
-def warn_of_dropped(rows: dict[str, Any], cure: str) -> None:
-    """Warn if rows require gradients that the result does not carry; not where torch records none.
-
-    Parameters
-    ----------
-    rows : dict of str to rows
-        The caller's arrays, by what messages call them.
-    cure : str
-        What to do to have gradients.
-    """
-    torch: Any = sys.modules.get("torch")  # without which nothing requires a gradient
-    if torch is None or not torch.is_grad_enabled():
-        return
-    for name, given in rows.items():
-        if isinstance(given, torch.Tensor) and given.requires_grad:
-            warnings.warn(
-                f"{name}: requires gradients, but the distances returned carry none; {cure}, or pass {name}.detach()",
-                stacklevel=callers_level(),
-            )
-            return
 
 
 def _as_it_is(found: Found) -> Found:

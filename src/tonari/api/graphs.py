@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.core.floats import in_default_floats
@@ -123,6 +124,7 @@ def knn_graph(
 
 
 @in_default_floats
+@inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
 def merge(
     graph_a: KNNGraph,
     graph_b: KNNGraph,

@@ -118,6 +118,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         progress: ProgressLike = None,
         **overrides: Any,
     ) -> None:
+        dropped = "but searches of an Index carry none to its points"
+        inputs.warn_of_dropped({"points": points}, "use tonari.search with differentiable=True", dropped=dropped)
         check_search_method(method)
         self._set_metric(metric, weights)
         progress = inputs.check_progress(progress)

@@ -21,6 +21,7 @@ class ChangingIndex(IndexBase):
     _updating: threading.Lock
 
     @in_default_floats
+    @inputs.without_gradients("use tonari.search with differentiable=True")
     def add(self, points: Any) -> npt.NDArray[np.int64]:
         """Add points, and return their ids.
 

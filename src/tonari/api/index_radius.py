@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
 from tonari.api.segment import Segment
 from tonari.core.compiling import not_compiled
@@ -47,7 +46,7 @@ class RadiusIndex(IndexBase):
         Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
         """
         progress = inputs.check_progress(progress)
-        warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
+        inputs.warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
@@ -89,6 +88,7 @@ class RadiusIndex(IndexBase):
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
     @not_compiled
+    @inputs.without_gradients("use tonari.radius_search with differentiable=True")
     def radius_chunks(
         self,
         queries: Any,

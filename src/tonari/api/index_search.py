@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari import inputs
-from tonari.api.differentiable import warn_of_dropped
 from tonari.api.index_base import IndexBase
 from tonari.core.compiling import not_compiled
 from tonari.core.floats import in_default_floats
@@ -40,7 +39,7 @@ class SearchIndex(IndexBase):
         `where`, `exclude` and `point_groups` say of points, they say of ids: a mask has an entry for each id given so
         far (:attr:`next_id`), as `point_groups` has. Those of removed points are not read.
         """
-        warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
+        inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
         now = self._state
         for one in now.unchanged:
@@ -70,6 +69,7 @@ class SearchIndex(IndexBase):
         return on_side_of(queries, self._finished(found))
 
     @not_compiled
+    @inputs.without_gradients("use tonari.search with differentiable=True")
     def search_chunks(
         self,
         queries: Any,

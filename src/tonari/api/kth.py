@@ -17,6 +17,7 @@ _HELD = 1 << 24  # neighbours that are held at a time
 
 
 @in_default_floats
+@inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
 def kth_distance(
     points: Any,
     k: int,

@@ -29,6 +29,7 @@ _GROWTH = 8
 
 
 @in_default_floats
+@inputs.without_gradients("use tonari.radius_graph with differentiable=True")
 @on_changed_rows
 def pairs(
     points: Any,
@@ -96,7 +97,7 @@ def pairs(
     n, ids, progress = len(those), None, those.call.progress
     allowed = shared_mask(where, n)
     if allowed is not None:
-        ids = np.flatnonzero(allowed)
+        ids = allowed.host_places
         those.refuse_unsupported(rows)
         those = Scope(points=those).among(ids).points
         rows, limits = those.rows, limits[ids]

@@ -178,6 +178,12 @@ def radius_count(
     int64 array of shape (m,)
         As and where the queries are.
 
+    Raises
+    ------
+    TypeError, ValueError
+        What :func:`radius_search` refuses. Values that overflow or underflow are refused where the count depends on
+        them: for a radius that is infinite, or too small for its dtype.
+
     Examples
     --------
     >>> import numpy as np, tonari

@@ -184,6 +184,7 @@ def search(
 
 
 @in_default_floats
+@inputs.without_gradients("use tonari.search with differentiable=True")
 def search_to_file(
     queries: Any,
     points: Any,

@@ -25,6 +25,7 @@ from tonari.shards.source import ArraySource, as_source
 
 
 @in_default_floats
+@inputs.without_gradients("use tonari.knn_graph with differentiable=True")
 def build_graph(
     source: Any,
     k: int,
@@ -153,6 +154,7 @@ def build_graph(
 
 
 @in_default_floats
+@inputs.without_gradients("use tonari.search with differentiable=True")
 def build_neighbors(
     source: Any,
     queries: Any,

@@ -32,6 +32,9 @@ _MANY = 0.05  # share of the points
 
 
 @in_default_floats
+@inputs.without_gradients(
+    "compute the distances of its edges in torch, or use tonari.knn_graph with differentiable=True"
+)
 @on_changed_rows
 def mutual_reachability_tree(
     points: Any,

@@ -21,6 +21,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of, none_withi
 from tonari.filters import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
+from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call
 
 T = TypeVar("T")
@@ -219,7 +220,7 @@ class State:
 def _rules_of(part: Part, rules: Rules) -> Rules:
     """Return the rules for the rows of a part."""
     if len(part.gone):
-        shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.copy()
+        shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False
-        rules = dataclasses.replace(rules, shared=shared)
+        rules = dataclasses.replace(rules, shared=SharedMask(shared))
     return rules.part(None, part.ids)

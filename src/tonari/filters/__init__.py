@@ -1,6 +1,7 @@
 """Which points a query may find: masks, lists of points that it must not find, and groups.
 
     rules.py       the rules of a call, and whether a query may find a point
+    shared.py      a mask that is the same for all queries
     arguments.py   from what callers give to rules
     asking.py      what a call finds of its points, by rules if there are some
     scope.py       the points that are searched at the moment, without rules, and the memory that is left for that

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.shared import SharedMask
 
 GROUPS = ("same", "other")
 
@@ -104,7 +105,7 @@ mask = np.zeros(n, bool); mask[numbers] = True
     )
 
 
-def shared_mask(where: Any, n: int) -> Any:
+def shared_mask(where: Any, n: int) -> SharedMask | None:
     """Check a mask of points that is the same for all queries."""
     shared, mask = _masks(where, n, n, "points")
     if mask is not None:
@@ -120,22 +121,25 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
         raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
-def _masks(where: Any, m: int, n: int, noun: str) -> tuple[Any, Any]:
+def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
     """Return the mask of all queries and the masks of each; at most one of them is not None."""
     if where is None:
         return None, None
-    array = _host(where, "where")
-    packed = array.dtype == np.uint8 and array.ndim == 2
-    if array.dtype != np.bool_ and not packed:
+    there = inputs.place_of(where, "where") is not None
+    array = inputs.as_tensor(where) if there else _host(where, "where")
+    dtype = inputs.name_of_dtype(array)
+    packed = dtype == "uint8" and array.ndim == 2
+    if dtype != "bool" and not packed:
         raise TypeError(
-            f"where: {array.dtype} is not supported, only bool, or uint8 of bits; to name points by numbers, make a "
+            f"where: {dtype} is not supported, only bool, or uint8 of bits; to name points by numbers, make a "
             "mask: mask = np.zeros(n, bool); mask[numbers] = True"
         )
     expected = [(m, -(-n // 8))] if packed else [(n,), (m, n)]
-    if array.shape not in expected:
+    shape = tuple(array.shape)
+    if shape not in expected:
         wanted = " or ".join(map(str, expected))
-        raise ValueError(f"where: expected shape {wanted} for {m} queries and {n} {noun}, got {array.shape}")
-    return (array, None) if array.ndim == 1 else (None, array)
+        raise ValueError(f"where: expected shape {wanted} for {m} queries and {n} {noun}, got {shape}")
+    return (SharedMask(array), None) if len(shape) == 1 else (None, _host(array, "where"))
 
 
 def _numbers(x: Any, count: int, name: str) -> Ids:

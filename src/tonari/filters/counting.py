@@ -18,6 +18,7 @@ from tonari.core.radius_neighbors import cut_lists
 from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, groups_of, in_room, row_bytes
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host, rows_at
+from tonari.filters.shared import true_places
 
 _FEW = 16  # times as many points as are allowed take longer to look at than exact values of those that are allowed
 _PIECE = 256  # points of a list that are counted at a time
@@ -50,12 +51,13 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
     if not scope.n or not len(queries):
         return np.zeros(len(queries), np.int64)
     if rules.shared is not None:
-        here, inside = rules.shared if rules.ids is None else rules.shared[rules.ids], rules.without("shared")
-        closed = len(here) - np.count_nonzero(here)
-        if not scope.prepared or rules.grouped or 2 * closed >= len(here):
-            return _among(scope, queries, limits, inside, None, np.flatnonzero(here))
+        allowed, inside = rules.open_places(), rules.without("shared")
+        if not scope.prepared or rules.grouped or 2 * len(allowed) <= scope.n:
+            return _among(scope, queries, limits, inside, None, allowed)
+        closed = np.ones(scope.n, bool)
+        closed[allowed] = False
         everything = _count(scope, queries, limits, inside)
-        return everything - _among(scope, queries, limits, inside, None, np.flatnonzero(~here))
+        return everything - _among(scope, queries, limits, inside, None, true_places(closed))
     if rules.query_groups is not None and not rules.same:
         everything = _count(scope, queries, limits, rules.without("query_groups", "point_groups"))
         return everything - _count(scope, queries, limits, dataclasses.replace(rules, same=True))

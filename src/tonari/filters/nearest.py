@@ -37,8 +37,10 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        ids = rules.open_places()
-        if len(ids) and not _keeps_all(scope, len(queries), k, rules, ids):
+        # Where mask and points are on one device, the places never leave it.
+        host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
+        ids = rules.open_places() if host else rules.shared.places
+        if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
             places = beside(scope.rows, ids)
             near = scope.among(places).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, scope)
@@ -58,7 +60,7 @@ def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar
         bar.add(len(queries))
     elif rules.shared is not None:
         ids = rules.open_places()
-        if not _keeps_all(scope, len(queries), k, rules, ids):
+        if not _keeps_all(scope, len(queries), k, rules, len(ids)):
             _among(scope, queries, k, rules.without("shared"), found, bar, None, ids)
         else:
             by_dropping(scope, queries, k, rules, found, bar)
@@ -151,14 +153,14 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
         _among(scope, queries, k, inside, found, bar, rows, np.flatnonzero(others))
 
 
-def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, ids: Ids) -> bool:
+def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
     """Whether to search all points and to drop those that are not allowed: where all are prepared, and few are not."""
-    if not scope.prepared or not len(ids):
+    if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:
         return False
-    size = int(first_guess(k, scope.n, np.array([scope.n - len(ids)]))[0])
-    return size < scope.n and scope.seconds(m, size) < scope.seconds(m, k, n=len(ids))
+    size = int(first_guess(k, scope.n, np.array([scope.n - allowed]))[0])
+    return size < scope.n and scope.seconds(m, size) < scope.seconds(m, k, n=allowed)
 
 
 def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:

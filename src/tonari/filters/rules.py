@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.filters.shared import SharedMask, true_places
+
 Ids = npt.NDArray[np.int64]
 
 
@@ -35,7 +37,7 @@ class Rules:
     ----------
     m, n : int
         Queries and points of the call. All arrays below are about these.
-    shared : bool array of shape (n,), optional
+    shared : SharedMask of n points, optional
         Points that any query may find.
     mask : bool array of shape (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         For each query; bit j % 8 of byte j // 8, from the lowest, is point j.
@@ -52,7 +54,7 @@ class Rules:
 
     m: int
     n: int
-    shared: npt.NDArray[np.bool_] | None = None
+    shared: SharedMask | None = None
     mask: npt.NDArray[Any] | None = None
     excluded: Ids | None = None
     query_groups: Ids | None = None
@@ -94,7 +96,7 @@ class Rules:
         at = at if self.ids is None else self.ids[at]
         asked = rows if self.rows is None else self.rows[rows]
         if self.shared is not None:
-            kept &= self.shared[at]
+            kept &= self.shared.host[at]
         if self.mask is not None:
             if self.mask.dtype == np.bool_:
                 kept &= self.mask[asked, at]
@@ -122,7 +124,7 @@ class Rules:
                 kept = np.unpackbits(kept, axis=1, count=self.n, bitorder="little").view(bool)
             kept = kept if self.ids is None else kept[:, self.ids]
         if self.shared is not None:
-            kept &= self.shared[at]
+            kept &= self.shared.host[at]
         if self.query_groups is not None and self.point_groups is not None and not self.same:
             kept &= self.query_groups[asked][:, None] != self.point_groups[at]
         which, places = self._excluded_places(rows)
@@ -192,7 +194,7 @@ class Rules:
         most = np.full(len(rows), int(self.own), np.int64)
         least = np.zeros(len(rows), np.int64)
         if self.shared is not None:
-            most += (one := n - np.count_nonzero(self.shared if self.ids is None else self.shared[self.ids]))
+            most += (one := n - len(self.open_places()))
             least = np.maximum(least, one)
         if self.mask is not None:
             most += (each := n - self._counts(rows, room))
@@ -218,7 +220,7 @@ class Rules:
     def open_places(self) -> Ids:
         """Return the places of points that the mask of all queries allows; there is one."""
         assert self.shared is not None
-        return np.flatnonzero(self.shared if self.ids is None else self.shared[self.ids])
+        return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
     def own_places(self) -> Ids | None:
         """Return the place of each query among the points that are searched, -1 where it is none; None if any is."""

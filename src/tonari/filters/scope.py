@@ -251,11 +251,11 @@ def rows_at(rows: Any, ids: Any) -> Any:
 
 def beside(rows: Any, ids: Any) -> Any:
     """Return numbers where the rows are."""
-    if isinstance(rows, np.ndarray) or not isinstance(ids, np.ndarray):
+    if isinstance(rows, np.ndarray):
         return ids
     import torch
 
-    return torch.from_numpy(ids).to(rows.device)
+    return (torch.from_numpy(ids) if isinstance(ids, np.ndarray) else ids).to(rows.device)
 
 
 def on_host(found: Any) -> Any:

@@ -188,6 +188,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         """Measure a random sample of rows against the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
         return graph_recall(self.to_numpy().lists, points, sample=sample, seed=seed, threads=threads)
 
+    @inputs.without_gradients("use tonari.knn_graph of all points with differentiable=True")
     def add(
         self,
         points: Any,

@@ -20,6 +20,7 @@ from tonari.inputs.arguments import check_no_threads
 from tonari.methods.call import Call
 from tonari.methods.place import Place
 from tonari.methods.registry import method_for
+from tonari.methods.value_range import check_range
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
@@ -145,6 +146,7 @@ class Sides:
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> Lists:
         """Return the joined lists, as arrays of the library and on the device of the points of a."""
+        check_range(found.distances, found.indices, None, self.both, self.both, self.record)
         if self.include_self:
             found = self.place.with_self(found, self.both, self.record)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))

@@ -5,6 +5,7 @@
     kinds.py         which library an array belongs to, and on which device it is
     rows.py          points and queries in host memory
     device_rows.py   points and queries on CUDA, and the conversion of results
+    gradients.py     rows that require gradients, where results carry none
     devices.py       the argument `device`: where a search runs
     values.py        NaN, infinity and other values that no row may have, on the CPU and on CUDA
     selected.py      matrices for k-selection
@@ -26,6 +27,7 @@ from tonari.inputs.bfloat16 import BFLOAT16, as_floats, dtype_of, held
 from tonari.inputs.bits import as_bits, as_device_bits
 from tonari.inputs.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
 from tonari.inputs.devices import devices_for, parse_device
+from tonari.inputs.gradients import warn_of_dropped, without_gradients
 from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
 from tonari.inputs.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
 from tonari.inputs.selected import SELECTED, as_lengths, as_values
@@ -75,4 +77,6 @@ __all__ = [
     "shares_memory",
     "side_of",
     "to_host",
+    "warn_of_dropped",
+    "without_gradients",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -115,8 +115,8 @@ def answer(
     return found
 
 
-def checked(found: Found, queries: Any, points: Any, metric: Metric) -> Found:
-    """Return an answer without values beyond the range of their type, which are refused."""
+def checked(found: Found, queries: Any, points: Any, metric: Metric, *, names: Sequence[int] | None = None) -> Found:
+    """Return an answer without values beyond the range of their type, which are refused; see :func:`check_range`."""
     indptr = found.indptr if isinstance(found, RadiusNeighbors) else None
-    check_range(found.distances, found.indices, indptr, queries, points, metric)
+    check_range(found.distances, found.indices, indptr, queries, points, metric, names=names)
     return found

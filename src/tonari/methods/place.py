@@ -12,6 +12,7 @@ from tonari.core._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.plan import Plan
 from tonari.core.workers import default_threads
+from tonari.methods.value_range import check_range
 from tonari.metrics import Metric
 
 _PREPARE_POINT = 2e-7  # seconds of packing a point, or of putting it into a tree: about
@@ -90,8 +91,11 @@ class CpuPlace:
         values = np.full((len(rows), 1), value or 0.0)
         if value is None:
             exact_values(metric.name, rows, rows, own, values)
-        first = values.astype(found.distances.dtype)
+        with np.errstate(over="ignore", under="ignore"):  # which is refused
+            first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)
+        if value is None:
+            check_range(first, ids, None, rows, rows, metric)
         return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
 
     def there(self, x: Any) -> npt.NDArray[Any]:

@@ -13,6 +13,7 @@ from tonari.cuda import self_neighbors
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.batches import no_others
 from tonari.methods.place import CpuPlace
+from tonari.methods.value_range import check_range
 from tonari.metrics import Metric
 from tonari.select.cuda.merge import no_lists
 
@@ -57,7 +58,10 @@ class CudaPlace:
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
         if isinstance(rows, np.ndarray):
             return CpuPlace().with_self(found, rows, metric)
-        return self_neighbors.with_self(found, rows, metric.name)
+        both = self_neighbors.with_self(found, rows, metric.name)
+        if metric.self_value is None:
+            check_range(both.distances[:, :1], both.indices[:, :1], None, rows, rows, metric)
+        return both
 
     def there(self, x: Any) -> Any:
         here = np.ascontiguousarray(x) if isinstance(x, np.ndarray) else inputs.as_tensor(x)

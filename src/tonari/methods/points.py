@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
@@ -21,6 +23,7 @@ from tonari.methods.decision import Decision
 from tonari.methods.no_queries import refuse_unsupported
 from tonari.methods.radius import decide_within
 from tonari.methods.registry import by_force, search_method
+from tonari.methods.value_range import check_counts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -174,18 +177,37 @@ class DecidedPoints(Points):
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
     ) -> RadiusNeighbors:
-        made = self._decision
-        found = self._method.find_within(
-            queries, made.prepared, made.plan, limits, self_join=self_join, progress=progress
-        )
+        found = self._found(queries, limits, progress, self_join=self_join)
         return checked(found, queries, self.rows, self.call.metric)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        made = self._decision
-        return self._method.count_within(queries, made.prepared, made.plan, limits, progress=progress)
+        counts = self._counted(queries, limits, progress)
+
+        def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
+            return self._counted(_at(queries, rows), limits, False)
+
+        def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
+            return self._found(_at(queries, rows), limits[rows], False, self_join=False)
+
+        check_counts(counts, limits, queries, self.rows, self.call.metric, some, found)
+        return counts
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find, for consecutive rows of the points, the later points within their limits."""
         made, some = self._decision, self.rows[rows]
         found = self._method.find_pairs(rows, self.rows, made.prepared, made.plan, limits[rows], progress=progress)
-        return checked(found, some, self.rows, self.call.metric)
+        return checked(found, some, self.rows, self.call.metric, names=range(rows.start, rows.stop))
+
+    def _found(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool
+    ) -> RadiusNeighbors:
+        made, join = self._decision, self_join
+        return self._method.find_within(queries, made.prepared, made.plan, limits, self_join=join, progress=progress)
+
+    def _counted(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
+        made = self._decision
+        return self._method.count_within(queries, made.prepared, made.plan, limits, progress=progress)
+
+
+def _at(rows: Any, ids: npt.NDArray[np.int64]) -> Any:
+    return rows[ids if isinstance(rows, np.ndarray) else inputs.like("torch", ids).to(rows.device)]

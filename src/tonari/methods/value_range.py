@@ -2,12 +2,14 @@
 
 Rows are ordered by the values that are returned, so that lists can be merged. A value that overflows is infinite, and
 one that underflows is 0 or has lost digits: such values are equal where the exact ones are not. Those answers are
-refused. The extremes of all values show whether any can be of this kind; for ordinary data nothing else is looked at.
+refused. A count has no values, but hinges on them where its limit is at an end of the range. The extremes of all values
+show whether any can be of this kind; for ordinary data nothing else is looked at.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,20 @@ from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 hold values between them with all digits
 _LARGE_ELEMENT = 1e-5  # of which no power that a metric has is small
+_AT_ONCE = 1 << 16  # neighbours that were counted are looked at
 _DIGITS = 2.0**48  # a value that is smaller by this factor than its rows say is of a few small elements
 
 
-def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: Any, record: Metric) -> None:
+def check_range(
+    values: Any,
+    indices: Any,
+    indptr: Any,
+    queries: Any,
+    points: Any,
+    record: Metric,
+    *,
+    names: Sequence[int] | None = None,
+) -> None:
     """Refuse an answer with values that have overflowed or underflowed.
 
     Parameters
@@ -32,6 +44,8 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
         Where the rows of flat arrays begin.
     queries, points : checked rows
     record : Metric
+    names : sequence of int, optional
+        The numbers by which messages name the queries; by default those of their rows.
 
     Raises
     ------
@@ -56,7 +70,7 @@ def check_range(values: Any, indices: Any, indptr: Any, queries: Any, points: An
     overflows = not (math.isfinite(low) and math.isfinite(high))
     underflows = nearest_to_zero < tiny and _may_underflow(record, queries, points)
     if overflows or (underflows and _are_small(queries, record, tiny)):
-        _look_closer(_on_host(values), _on_host(indices), indptr, queries, points, record, tiny)
+        _look_closer(_on_host(values), _on_host(indices), indptr, queries, points, record, tiny, names)
 
 
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
@@ -103,7 +117,9 @@ def _look_closer(
     points: Any,
     record: Metric,
     tiny: float,
+    names: Sequence[int] | None,
 ) -> None:
+    names = range(len(queries)) if names is None else names
     if indptr is None:
         rows = np.repeat(np.arange(len(values)), values.shape[1])
     else:
@@ -112,7 +128,7 @@ def _look_closer(
     values, indices = values.ravel(), indices.ravel()
     there = indices >= 0
     if len(over := np.flatnonzero(there & np.isinf(values))):
-        raise _refusal(rows[over[0]], values[over[0]], record)
+        raise _refusal(names[rows[over[0]]], values[over[0]], record)
     under = np.flatnonzero(there & (np.abs(values) < tiny)) if _may_underflow(record, queries, points) else there[:0]
     if not len(under):
         return
@@ -130,7 +146,101 @@ def _look_closer(
             lost = (q != x).any(axis=1)
         if len(bad := np.flatnonzero(lost & (size < tiny * _DIGITS))):
             at = some[bad[0]]
-            raise _refusal(rows[at], values[at], record)
+            raise _refusal(names[rows[at]], values[at], record)
+
+
+def check_counts(
+    counts: Any,
+    limits: npt.NDArray[Any],
+    queries: Any,
+    points: Any,
+    record: Metric,
+    count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
+    find: Callable[[npt.NDArray[np.int64]], Any],
+) -> None:
+    """Refuse counts that hinge on values that have overflowed or underflowed: those whose limits are such values.
+
+    Parameters
+    ----------
+    counts : int64 array of shape (m,), or tensor
+    limits : array of shape (m,)
+        See :func:`tonari.core.radius_neighbors.limits_for`.
+    queries, points : checked rows
+    record : Metric
+    count : callable(rows, limits) -> counts
+        Counts for some queries within other limits.
+    find : callable(rows) -> RadiusNeighbors
+        Finds what was counted for some queries.
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_range`.
+    """
+    ends = np.finfo(limits.dtype)
+    if record.bits or record.own or not (len(limits) and len(points)):
+        return
+    magnitudes = np.abs(limits[:1] if not limits.strides[0] else limits)
+    far, near = magnitudes >= ends.max, magnitudes < ends.tiny
+    everyone = np.arange(len(limits))
+    if far.any() and _may_overflow(record, queries, points, float(ends.max)):
+        rows = everyone[far] if len(far) == len(everyone) else everyone
+        _check_far(count, rows, limits[rows], len(points), record)
+    if near.any() and _may_underflow(record, queries, points):
+        rows = everyone[near] if len(near) == len(everyone) else everyone
+        rows = rows[_are_tiny(queries, points, record, float(ends.tiny))[rows]]
+        for some in _in_blocks(rows, _on_host(counts)):
+            found = find(some)
+            here = (
+                queries[some]
+                if isinstance(queries, np.ndarray)
+                else queries[inputs.like("torch", some).to(queries.device)]
+            )
+            check_range(found.distances, found.indices, found.indptr, here, points, record, names=some.tolist())
+
+
+def _check_far(
+    count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
+    rows: npt.NDArray[np.int64],
+    limits: npt.NDArray[Any],
+    n: int,
+    record: Metric,
+) -> None:
+    """Refuse rows that have infinite values, for which more is within an infinite limit than within the largest."""
+    largest = np.finfo(limits.dtype).max
+    if record.descending:
+        infinite = _on_host(count(rows, np.full_like(limits, np.inf)))
+        lost, value = np.where(limits > 0, infinite, n - _on_host(count(rows, np.full_like(limits, -largest)))), limits
+    else:
+        lost, value = n - _on_host(count(rows, np.full_like(limits, largest))), np.abs(limits)
+    if len(bad := np.flatnonzero(lost)):
+        infinity = limits.dtype.type(np.copysign(np.inf, value[bad[0]]))
+        raise _refusal(int(rows[bad[0]]), infinity, record)
+
+
+def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
+    """Whether rows have elements so large that values of such rows may overflow."""
+    if record.angular:
+        return False
+    q, x = (float(_largest(rows).max()) for rows in (queries, points))
+    size = q * x if record.products else float(_size(np.array(q + x), record))
+    return not size * queries.shape[1] < largest
+
+
+def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDArray[np.bool_]:
+    """Return which queries are so small that their values with some point may underflow."""
+    sizes = _largest(queries)
+    if not record.products:
+        return _size(sizes, record) < tiny * _DIGITS
+    others = _largest(points)
+    least = float(others[others > 0].min(initial=np.inf))
+    return (sizes > 0) & (sizes * least < tiny * _DIGITS)
+
+
+def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield some rows after the other that have few neighbours together, or one row."""
+    block = np.cumsum(counts[rows]) // _AT_ONCE
+    yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 
 
 def _size(largest: npt.NDArray[np.float64], record: Metric) -> npt.NDArray[np.float64]:

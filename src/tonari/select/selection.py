@@ -18,6 +18,7 @@ from tonari.select.request import Counters, Request, Selection
 
 
 @in_default_floats
+@inputs.without_gradients("use values.gather(1, indices.long()) with the indices found")
 def select_k(
     values: Any,
     k: int,

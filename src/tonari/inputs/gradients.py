@@ -1,0 +1,80 @@
+"""Rows that require gradients, where a result carries none: what callers are told."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from tonari.core.callers import callers_level
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def requires_gradients(given: Any) -> bool:
+    """Whether an argument is a torch tensor that requires gradients, or a list with one; not where none are recorded.
+
+    >>> requires_gradients([1.0, 2.0])
+    False
+    """
+    torch: Any = sys.modules.get("torch")  # without which nothing requires a gradient
+    if torch is None or not torch.is_grad_enabled():
+        return False
+    some = given if isinstance(given, list | tuple) else (given,)
+    return any(isinstance(one, torch.Tensor) and one.requires_grad for one in some)
+
+
+def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the distances returned carry none") -> None:
+    """Warn if rows require gradients that the result does not carry; not where torch records none.
+
+    Parameters
+    ----------
+    rows : dict of str to rows
+        The caller's arrays, by what messages call them.
+    cure : str
+        What to do to have gradients.
+    dropped : str
+        How the message says that there are none.
+    """
+    name = next((name for name, given in rows.items() if requires_gradients(given)), None)
+    if name is not None:
+        warnings.warn(
+            f"{name}: requires gradients, {dropped}; {cure}, or pass {name}.detach()", stacklevel=callers_level()
+        )
+
+
+def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Wrap a verb through which no gradient flows: it warns once if an argument requires one, and runs without it.
+
+    Parameters
+    ----------
+    cure : str
+        What to do to have gradients.
+    """
+
+    def wrap(verb: Callable[P, R]) -> Callable[P, R]:
+        parameters = list(inspect.signature(verb).parameters)
+
+        @functools.wraps(verb)
+        def dropping(*args: P.args, **kwargs: P.kwargs) -> R:
+            if any(map(requires_gradients, (*args, *kwargs.values()))):
+                named = dict(zip(parameters, args, strict=False)) | kwargs
+                warn_of_dropped(named, cure, dropped=f"but none flow through {verb.__name__}")
+                # Detached, so that what the verb calls does not warn again.
+                given: Any = tuple(map(_detached, args)), {name: _detached(value) for name, value in kwargs.items()}
+                return verb(*given[0], **given[1])
+            return verb(*args, **kwargs)
+
+        return dropping
+
+    return wrap
+
+
+def _detached(given: Any) -> Any:
+    if not requires_gradients(given):
+        return given
+    return [_detached(one) for one in given] if isinstance(given, list | tuple) else given.detach()

@@ -1,0 +1,97 @@
+"""Masks that are the same for all queries: their places are found once, where the mask is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tonari.filters.engine import Engine
+
+import tonari
+from tests.helpers.checks import gaussian
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.core.neighbors import Neighbors
+from tonari.filters import shared
+from tonari.filters.arguments import rules_of
+from tonari.filters.nearest import nearest_allowed
+from tonari.filters.shared import SharedMask, true_places
+from tonari.methods.place_cuda import CudaPlace
+from tonari.metrics.reference import brute
+
+if HAS_TORCH:
+    import torch
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1003])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 0.5, 1.0])
+def test_true_places_are_those_of_numpy(n: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_PACKED", 64)
+    mask = np.random.default_rng(n).random(n) < share
+    for same in (mask, np.repeat(mask, 2)[::2]):
+        places = true_places(same)
+        assert places.dtype == np.int64
+        assert np.array_equal(places, np.flatnonzero(mask))
+
+
+def test_a_mask_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[int]()
+
+    def counted(mask: Any) -> Any:
+        read.append(len(mask))
+        return np.flatnonzero(mask)
+
+    monkeypatch.setattr(shared, "true_places", counted)
+    points, mask = gaussian(900, 4), np.random.default_rng(0).random(900) < 0.1
+    rules = {"exclude": [[0]] * 3, "query_groups": [0, 1, 1], "point_groups": np.arange(900) % 2}
+    for given in ({}, rules, rules | {"groups": "other"}):
+        tonari.search(points[:3], points, 5, where=mask, **given)
+        tonari.radius_search(points[:3], points, 1.0, where=mask, **given)
+        tonari.radius_count(points[:3], points, 1.0, where=mask, **given)
+    assert read == [900] * 9
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.3, 1.0])
+@pytest.mark.parametrize("held", [False, True])
+def test_places_stay_on_the_device_of_mask_and_points(
+    held: bool, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < share
+    there = torch.from_numpy(points)
+
+    def nearest(engine: Engine, some: Any, k: int, _progress: Any) -> Neighbors:
+        found = brute(some.numpy(), engine.points.numpy(), k, "euclidean")
+        return Neighbors(*map(torch.from_numpy, found))
+
+    def copied(_mask: SharedMask) -> Any:
+        raise AssertionError("the mask was copied to host memory")
+
+    monkeypatch.setattr(Engine, "nearest", nearest)
+    allowed = np.flatnonzero(mask)
+    if len(allowed):
+        monkeypatch.setattr(SharedMask, "host", property(copied))
+        monkeypatch.setattr(SharedMask, "host_places", property(copied))
+    rules = rules_of(5, 900, where=torch.from_numpy(mask))
+    given: dict[str, Any] = {"held_nearest": lambda *_: None} if held else {}
+    engine = Engine(points=there, place=CudaPlace(("cpu",)), metric="euclidean", method="exact", **given)
+    found = nearest_allowed(engine, torch.from_numpy(queries), 3, rules)
+    if not len(allowed):
+        assert (np.asarray(found.indices) == -1).all()
+        return
+    k = min(3, len(allowed))
+    expected = brute(queries, points[allowed], k, "euclidean")
+    assert np.array_equal(np.asarray(found.indices)[:, :k], allowed[expected.indices])
+    assert np.array_equal(np.asarray(found.distances)[:, :k], expected.distances)
+    assert (np.asarray(found.indices)[:, k:] == -1).all()
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_masks_on_a_device_are_checked_there() -> None:
+    for wrong, error in ((torch.ones(3), TypeError), (torch.ones(4, dtype=torch.bool), ValueError)):
+        with pytest.raises(error, match="where: "):
+            rules_of(2, 3, where=wrong)
+    assert rules_of(2, 3, where=torch.ones((2, 3), dtype=torch.bool)).mask is not None
+    assert rules_of(2, 3, where=torch.ones((2, 1), dtype=torch.uint8)).mask is not None
