@@ -14,7 +14,6 @@ from tonari.core.neighbors import Neighbors
 from tonari.cuda import memory
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters import dropping, nearest
-from tonari.filters import engine as engine_of_plans
 from tonari.filters.engine import Engine
 from tonari.filters.rules import Rules
 from tonari.methods.place import CpuPlace
@@ -101,7 +100,6 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
     """An engine of points on a card with so many free bytes, which the CPU plays."""
     monkeypatch.setattr(memory, "free_memory", lambda devices: memory.RESERVE + free)
-    engine_of_plans._planned_there.cache_clear()
     return Engine(points=torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)), metric="euclidean")
 
 
@@ -113,7 +111,6 @@ def test_an_estimate_of_what_a_card_cannot_hold_is_infinite(monkeypatch: pytest.
     assert 0 < engine.seconds(1_000, 10) < np.inf
     tight = dataclasses.replace(engine, memory=10**6)
     assert tight.seconds(1_000, 10) == np.inf
-    engine_of_plans._planned_there.cache_clear()
 
 
 @needs_torch
@@ -131,7 +128,6 @@ def test_other_groups_are_searched_whatever_a_card_holds(free: int, monkeypatch:
         listed = dropping._is_listed(dataclasses.replace(engine, memory=budget), 16, wanted // 2, wanted)
         assert listed.dtype == bool
     assert dropping._is_listed(dataclasses.replace(engine, memory=10**6), 16, wanted // 2, wanted).all()
-    engine_of_plans._planned_there.cache_clear()
 
 
 def test_an_estimate_knows_the_budget_and_what_copies_take_of_it() -> None:

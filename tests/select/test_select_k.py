@@ -413,26 +413,22 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
         {"device": "cpu", "rows": 64, "n": 1024, "k": 512, "bytes": 8, "method": "quick", "options": {}},
     ]
     monkeypatch.setattr("tonari.select.auto.load_table", lambda: table)
-    choose.cache_clear()
-    try:
-        assert choose("cpu", 100, 2000, 10, "float32") == ("heap", {})
-        assert choose("cpu", 1, 1024, 100, "int32") == ("radix", {"bits": 5})
-        assert choose("cpu", 64, 40_000, 8, "float32") == ("threshold", {})
-        assert choose("cpu", 64, 2000, 8, "float64") == ("quick", {})  # as many bytes before as many values
-        assert choose("cpu", 64, 2000, 8, "uint8") == ("heap", {})
-        assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed there
-        values = make("random", 40, 1500, "float32")
-        calls: list[str] = []
-        original = _native.select_rows
-        monkeypatch.setattr(
-            _native,
-            "select_rows",
-            lambda isa, method, *a, **b: (calls.append(method), original(isa, method, *a, **b))[1],
-        )
-        assert_selection(tonari.select_k(values, 700), values, 700)
-        assert set(calls) == {"radix"}
-    finally:
-        choose.cache_clear()
+    assert choose("cpu", 100, 2000, 10, "float32") == ("heap", {})
+    assert choose("cpu", 1, 1024, 100, "int32") == ("radix", {"bits": 5})
+    assert choose("cpu", 64, 40_000, 8, "float32") == ("threshold", {})
+    assert choose("cpu", 64, 2000, 8, "float64") == ("quick", {})  # as many bytes before as many values
+    assert choose("cpu", 64, 2000, 8, "uint8") == ("heap", {})
+    assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed there
+    values = make("random", 40, 1500, "float32")
+    calls: list[str] = []
+    original = _native.select_rows
+    monkeypatch.setattr(
+        _native,
+        "select_rows",
+        lambda isa, method, *a, **b: (calls.append(method), original(isa, method, *a, **b))[1],
+    )
+    assert_selection(tonari.select_k(values, 700), values, 700)
+    assert set(calls) == {"radix"}
 
 
 def test_table_of_timings_is_sound() -> None:

@@ -7,11 +7,11 @@ plan. Its fields can be overridden; an override that cannot work is refused with
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.core.errors import Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
@@ -258,7 +258,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     return _remembered(problem, isa, prepared, default_threads())
 
 
-@functools.lru_cache(maxsize=256)
+@cached(maxsize=256)
 def _remembered(problem: Problem, isa: str, prepared: bool, most_threads: int) -> ExactPlan:
     return _planned(problem, isa, prepared, {})
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tonari.core import _native
+from tonari.core.caches import cached
 from tonari.core.problem import Problem
 from tonari.costs.model import begins_in_float32, exact_in_int8
 from tonari.exact.memory import ELEMENT_BYTES
@@ -61,7 +61,7 @@ def _checked_precisions(precisions: Any) -> tuple[str, ...]:
     return levels
 
 
-@functools.cache
+@cached()
 def _kernels() -> frozenset[str]:
     """Return the names of the kernels that this machine can run."""
     return frozenset(_native.kernel_names())
