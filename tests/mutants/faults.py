@@ -1,37 +1,14 @@
-"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find nearly all.
+"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find all.
 
-They are spread over the rooms by risk, and only in code that every machine with AVX2 runs, Triton's interpreter
-included. Each changes an answer, an error, an exit status or what is on the disk; none only the time that it takes.
+They are in every room, more where a fault is likelier or worse, and only in code that every machine with AVX2 runs,
+Triton's interpreter included. Each changes an answer, an error, an exit status, what is on the disk or what memory is
+taken; or an estimate, of which the wrong one chooses the slower method. None changes only the time that it takes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A text that occurs once in a file, and what replaces it.
-
-    Attributes
-    ----------
-    name : str
-        Begins with the room, so that ``--only 'exact-*'`` takes a room's faults.
-    file : str
-    old, new : str
-    why : str
-        What is wrong then.
-    tests : tuple of str
-        Files, or tests as pytest names them, that most likely see it. Default: those of the room.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    why: str
-    tests: tuple[str, ...] = ()
-
+from tests.mutants.fault import Fault
+from tests.mutants.faults_above import FAULTS_ABOVE
 
 _NATIVE = (
     Fault(
@@ -1020,4 +997,4 @@ _SHARDS = (
     ),
 )
 
-FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS
+FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS + FAULTS_ABOVE
