@@ -126,7 +126,7 @@ _ESTIMATORS = (
         "return np.where(np.isinf(inverse).any(axis=1, keepdims=True), np.isinf(inverse), inverse)",
         "return np.where(np.isinf(inverse), 1.0, inverse)",
         "where a neighbour is a copy, the others vote too",
-        ("tests/estimators/test_predictions.py",),
+        ("tests/estimators/test_k_neighbors_classifier.py",),
     ),
     Fault(
         "estimators-tied-votes",
@@ -134,7 +134,7 @@ _ESTIMATORS = (
         "np.minimum.reduceat(np.where(lost, named.max(), named), first)",
         "np.maximum.reduceat(np.where(lost, -1, named), first)",
         "of classes with as many votes the last one wins",
-        ("tests/estimators/test_predictions.py::test_the_winner_has_most_votes",),
+        ("tests/estimators/test_votes.py::test_the_winner_has_most_votes",),
     ),
     Fault(
         "estimators-whole-means",
@@ -142,7 +142,7 @@ _ESTIMATORS = (
         "made[part] = near.mean(axis=1, dtype=np.float64)",
         "made[part] = near.mean(axis=1, dtype=near.dtype)",
         "means of integers are integers",
-        ("tests/estimators/test_predictions.py",),
+        ("tests/estimators/test_k_neighbors_regressor.py",),
     ),
     Fault(
         "estimators-outputs-not-counted",
@@ -150,7 +150,7 @@ _ESTIMATORS = (
         "_rows_at_once(k * values.shape[1], memory)",
         "_rows_at_once(k, memory)",
         "blocks of rows take as many times the memory as there are outputs",
-        ("tests/estimators/test_predictions.py::test_predictions_hold_a_block_at_a_time",),
+        ("tests/estimators/test_votes.py::test_predictions_hold_a_block_at_a_time",),
     ),
     Fault(
         "estimators-zero-weights",
@@ -158,7 +158,7 @@ _ESTIMATORS = (
         "if not (given != 0).any(axis=1).all():",
         "if not (given != 0).any():",
         "a row whose weights are all 0 has a share of 0 / 0",
-        ("tests/estimators/test_predictions.py::test_weights_that_make_no_sense_are_refused",),
+        ("tests/estimators/test_votes.py::test_weights_that_make_no_sense_are_refused",),
     ),
     Fault(
         "estimators-jobs-but-one",
@@ -174,7 +174,7 @@ _ESTIMATORS = (
         "k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)",
         "k = check_n_neighbors(k, self.n_samples_fit_, without_self=False)",
         "as many neighbours as rows are refused in other words",
-        ("tests/estimators/test_neighbors.py::test_refuses_what_it_cannot_answer",),
+        ("tests/estimators/test_searching.py::test_refuses_what_it_cannot_answer",),
     ),
     Fault(
         "estimators-connectivity-of-self",
@@ -182,7 +182,7 @@ _ESTIMATORS = (
         'return self.n_neighbors + (self.mode == "distance")',
         "return self.n_neighbors + 1",
         "a matrix of ones has one entry too many in each row",
-        ("tests/estimators/test_neighbors.py",),
+        ("tests/estimators/test_k_neighbors_transformer.py",),
     ),
     Fault(
         "estimators-column-of-classes",
@@ -190,7 +190,7 @@ _ESTIMATORS = (
         "self.outputs_2d_ = y.ndim == 2 and y.shape[1] != 1",
         "self.outputs_2d_ = y.ndim == 2",
         "a column of classes is taken for several outputs",
-        ("tests/estimators/test_predictions.py::test_a_column_of_classes_is_one_output",),
+        ("tests/estimators/test_k_neighbors_classifier.py::test_a_column_of_classes_is_one_output",),
     ),
 )
 
@@ -411,7 +411,7 @@ _EXPORTS = (
         "nearer = np.maximum if descending else np.minimum",
         "nearer = np.minimum",
         "of two similarities the smaller is stored for both directions",
-        ("tests/graph/test_knn_graph.py::test_csr_both_ways",),
+        ("tests/graph/exports/test_csr.py::test_csr_both_ways",),
     ),
     Fault(
         "exports-mutual-of-one-side",
@@ -451,7 +451,7 @@ _EXPORTS = (
         "first = int(lists.include_self)",
         "first = 0",
         "edges of a graph with self are loops",
-        ("tests/graph/exports/test_graph_libraries.py",),
+        ("tests/graph/exports/test_edge_index.py",),
     ),
     Fault(
         "exports-core-of-one-end",
@@ -612,7 +612,7 @@ _OTHERS = (
         "bad = (array < 0) | (array > n)",
         "bad = (array < 0) | (array > n + 1)",
         "off by one: a row may be longer than the matrix",
-        ("tests/select/test_errors.py", "tests/select/test_select_k.py"),
+        ("tests/select/test_request.py", "tests/select/test_selection.py"),
     ),
     Fault(
         "cli-names-of-rows-in-another-file",

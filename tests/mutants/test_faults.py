@@ -225,7 +225,7 @@ def test_a_copy_has_the_files_that_git_knows_or_would_add(tree: Path) -> None:
     [
         ("src/tonari/exact/cuda/kernels/refine.py", ["tests/exact/cuda/test_refine.py"]),
         ("src/tonari/exact/cuda/kernels/dense.py", ["tests/exact/cuda"]),
-        ("src/tonari/streams/journal.py", ["tests/streams"]),
+        ("src/tonari/streams/writing.py", ["tests/streams"]),
         ("native/kdtree/reach.hpp", ["tests/kdtree/cpu", "tests/native"]),
         ("native/core/rows.cpp", ["tests/core", "tests/native"]),
         ("native/bind/checks.hpp", ["tests/native"]),
