@@ -108,7 +108,7 @@ _NATIVE = (
         "task.marks[task.mark(tile, group)] = 1;",
         "task.marks[task.mark(tile, group)] = lanes != 0;",
         "a look before products that serve both sides marks only what queries may keep",
-        ("tests/exact/cpu/test_look.py::test_graphs",),
+        ("tests/exact/cpu/test_contraction.py::test_graphs",),
     ),
     Fault(
         "exact-copies-one-too-few",
@@ -140,7 +140,7 @@ _NATIVE = (
         "points_.order != nullptr ? points_.order[ids[j]] : ids[j]",
         "ids[j]",
         "results name places in the order of clusters, not points",
-        ("tests/exact/cpu/test_look.py::test_every_number_of_columns",),
+        ("tests/exact/cpu/test_contraction.py::test_every_number_of_columns",),
     ),
     Fault(
         "exact-expects-too-much",
@@ -148,7 +148,10 @@ _NATIVE = (
         "const auto kth = scratch.ranked.begin() + (spec_.k - 1);",
         "const auto kth = scratch.ranked.begin() + (spec_.k - 1) / 2;",
         "the first threshold is that of fewer points than are wanted",
-        ("tests/exact/cpu/test_look.py::test_graphs", "tests/exact/cpu/test_look.py::test_every_number_of_columns"),
+        (
+            "tests/exact/cpu/test_contraction.py::test_graphs",
+            "tests/exact/cpu/test_contraction.py::test_every_number_of_columns",
+        ),
     ),
     Fault(
         "exact-few-chains",
