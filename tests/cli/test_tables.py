@@ -101,9 +101,10 @@ def test_columns_and_names_of_rows_travel_through_the_commands() -> None:
         edges = list(csv.DictReader(file, delimiter="\t"))
     assert [edge["to"] for edge in edges] == [names[j] for j in truth.indices.ravel()]
     assert [edge["from"] for edge in edges] == [names[i] for i in range(N) for _ in range(K)]
-    run("search", "t.csv", "points.fbin", "-k", "1", "-o", "s.csv", "--drop", "index", "--id", "name")
-    with open("s.csv", newline="") as file:
-        assert [(one["from"], one["to"]) for one in csv.DictReader(file)] == [(str(i), names[i]) for i in range(N)]
+    for output in ("s.csv", "s.CSV"):
+        run("search", "t.csv", "points.fbin", "-k", "1", "-o", output, "--drop", "index", "--id", "name", "--force")
+        with open(output, newline="") as file:
+            assert [(one["from"], one["to"]) for one in csv.DictReader(file)] == [(str(i), names[i]) for i in range(N)]
     run("pairs", "t.csv", "--radius", "1.5", "-o", "p.npy", "--drop", "index", "--id", "name", "--force")
     found, near = np.load("p.npy"), tonari.pairs(points, 1.5)
     assert len(found) > 10

@@ -18,9 +18,9 @@ MIB = 1 << 20
 # Beyond the plan: stacks, Python's own objects, and pages that a block only begins or ends in.
 MARGIN = MIB
 
-# glibc's malloc keeps blocks of up to 32 MiB that were freed, by thread and by chance as threads take turns: 7 to 13 MiB
-# here. So the peak would be that of malloc. With these, blocks of 64 KiB and more go back to the system when they are
-# freed, and the peak is what the search holds.
+# glibc's malloc keeps blocks of up to 32 MiB that were freed, for each thread, and more or less of them by how threads
+# take turns: 7 to 13 MiB here. With these, blocks of 64 KiB and more go back to the system when they are freed, and the
+# peak is what the search holds.
 GIVING_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 CHILD = """
