@@ -22,9 +22,9 @@ if HAS_TORCH and not HAS_CUDA:
 from tests.helpers import interpreter, poison
 from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
+from tonari.core.caches import empty_caches
 from tonari.core.neighbors import Neighbors
-from tonari.exact import plan as exact_plan
-from tonari.methods import answer, repeated, value_range
+from tonari.methods import value_range
 from tonari.metrics import METRICS
 
 if HAS_TORCH and not HAS_CUDA:
@@ -81,11 +81,9 @@ def _no_rehearsal_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _plans_are_made_anew() -> None:
-    """Forget plans that were made before a test replaced what they are made by."""
-    exact_plan._remembered.cache_clear()
-    answer._kept.clear()
-    repeated._kept.clear()
+def _caches_are_empty() -> None:
+    """Forget what other tests left: a test may replace what plans and decisions depend on."""
+    empty_caches()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,7 +6,7 @@ Without a GPU the same paths are taken in Triton's interpreter, the CPU playing 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def near_a_plane(n: int, seed: int = 0) -> Array:
 
 
 @pytest.fixture
-def rented(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+def rented(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """A search takes a second for each query; pilot rows are worth 3 M queries, and choose as many coordinates."""
     from tonari.exact.cuda import form_dim, plan
 
@@ -42,12 +42,7 @@ def rented(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     monkeypatch.setattr(plan, "_CONTRACTED_SECONDS", 2.0)
     monkeypatch.setattr(form_dim, "FORM_DIMS", (P,))
     choose(P)
-    kept = plan._plan_within_spare, plan._plan_usual, plan._plan_for_contracted
-    for plans in kept:
-        plans.cache_clear()
-    yield choose
-    for plans in kept:
-        plans.cache_clear()
+    return choose
 
 
 @pytest.fixture

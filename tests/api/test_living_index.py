@@ -158,7 +158,7 @@ def test_segments_are_few_when_rows_come_one_at_a_time(monkeypatch: pytest.Monke
     assert_same_neighbors(index.search(points[:9], 5), tonari.search(points[:9], points, 5))
 
 
-@pytest.mark.parametrize("given", [[3, 77], [77, 3], [-1], [2], [5, 5]])
+@pytest.mark.parametrize("given", [[3, 77], [77, 3], [-1], [2], [5, 5], [5, 8, 5]])
 def test_ids_that_are_not_there_are_named_and_nothing_changes(given: list[int]) -> None:
     index = tonari.Index(checks.gaussian(10, D))
     index.add(checks.gaussian(2, D, 1))

@@ -18,6 +18,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tonari import io
 from tonari.cli import main
+from tonari.core.caches import empty_caches
 from tonari.core.neighbors import Neighbors
 from tonari.exact import plan as exact_plan
 from tonari.graph.knn_graph import KNNGraph
@@ -202,7 +203,7 @@ def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.
     for share, method in ((1.49, "exact"), (1.51, "nn-descent")):
         monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, share=share, **__: share)
         monkeypatch.setattr(exact_plan, "direct_seconds", lambda *_: 1e9)  # a screen is sooner
-        exact_plan._remembered.cache_clear()
+        empty_caches()
         monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
         made = tonari.knn_graph(flat, 8, recall=0.5, seed=1, start="random")
         assert made.method == method

@@ -10,17 +10,13 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
 from tonari.cuda import memory
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters import dropping, nearest
-from tonari.filters import scope as scopes
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
-from tonari.methods.call import Call
-from tonari.methods.place import CpuPlace
-from tonari.methods.points import Points
-from tonari.metrics import get_metric
 
 if HAS_TORCH:
     import torch
@@ -28,14 +24,6 @@ if HAS_TORCH:
     from tonari.methods.place_cuda import CudaPlace
 
 N, D = 1_000_000, 128
-
-
-class Prepared(Points):
-    prepared = True
-
-
-def scope_of(rows: Any, metric: str = "euclidean", place: Any = None, kind: Any = Points, **given: Any) -> Scope:
-    return Scope(points=kind(rows, Call(metric=get_metric(metric), place=place or CpuPlace(), **given)))
 
 
 def within_memory(scope: Scope, memory: int | None) -> Scope:
@@ -85,7 +73,7 @@ def test_what_was_captured_is_replayed(
 
     monkeypatch.setattr(cuda_graph_cache, "key_of", lambda *facts, **more: (*facts, more["self_join"]))
     monkeypatch.setattr(cuda_graph_cache, "replayed", replayed)
-    those = scope_of(points, "l1", CudaPlace(("cpu",)), **given).points
+    those = scope_of(points, "l1", place=CudaPlace(("cpu",)), **given).points
     found = those.replayed(points if self_join else queries, 3, False, self_join=self_join)
     assert (found is captured) == is_replayed == bool(asked)
     for key, rows in asked:
@@ -114,7 +102,6 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
     """The scope of points on a card with so many free bytes, which the CPU plays."""
     monkeypatch.setattr(memory, "free_memory", lambda devices: memory.RESERVE + free)
-    scopes._planned_there.cache_clear()
     return scope_of(torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)))
 
 
@@ -126,7 +113,6 @@ def test_an_estimate_of_what_a_card_cannot_hold_is_infinite(monkeypatch: pytest.
     assert 0 < scope.seconds(1_000, 10) < np.inf
     tight = within_memory(scope, 10**6)
     assert tight.seconds(1_000, 10) == np.inf
-    scopes._planned_there.cache_clear()
 
 
 @needs_torch
@@ -144,7 +130,6 @@ def test_other_groups_are_searched_whatever_a_card_holds(free: int, monkeypatch:
         listed = dropping._is_listed(within_memory(scope, budget), 16, wanted // 2, wanted)
         assert listed.dtype == bool
     assert dropping._is_listed(within_memory(scope, 10**6), 16, wanted // 2, wanted).all()
-    scopes._planned_there.cache_clear()
 
 
 def test_an_estimate_knows_the_budget_and_what_copies_take_of_it() -> None:

@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tonari.filters.engine import Engine
 
 import tonari
 from tests.helpers.checks import gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
 from tonari.filters import shared
 from tonari.filters.arguments import rules_of
 from tonari.filters.nearest import nearest_allowed
+from tonari.filters.scope import Scope
 from tonari.filters.shared import SharedMask, true_places
 from tonari.methods.place_cuda import CudaPlace
+from tonari.methods.points import Points
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
@@ -61,22 +63,21 @@ def test_places_stay_on_the_device_of_mask_and_points(
     points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < share
     there = torch.from_numpy(points)
 
-    def nearest(engine: Engine, some: Any, k: int, _progress: Any) -> Neighbors:
-        found = brute(some.numpy(), engine.points.numpy(), k, "euclidean")
+    def nearest(scope: Scope, some: Any, k: int, _progress: Any) -> Neighbors:
+        found = brute(some.numpy(), scope.rows.numpy(), k, "euclidean")
         return Neighbors(*map(torch.from_numpy, found))
 
     def copied(_mask: SharedMask) -> Any:
         raise AssertionError("the mask was copied to host memory")
 
-    monkeypatch.setattr(Engine, "nearest", nearest)
+    monkeypatch.setattr(Scope, "nearest", nearest)
     allowed = np.flatnonzero(mask)
     if len(allowed):
         monkeypatch.setattr(SharedMask, "host", property(copied))
         monkeypatch.setattr(SharedMask, "host_places", property(copied))
     rules = rules_of(5, 900, where=torch.from_numpy(mask))
-    given: dict[str, Any] = {"held_nearest": lambda *_: None} if held else {}
-    engine = Engine(points=there, place=CudaPlace(("cpu",)), metric="euclidean", method="exact", **given)
-    found = nearest_allowed(engine, torch.from_numpy(queries), 3, rules)
+    scope = scope_of(there, place=CudaPlace(("cpu",)), kind=Prepared if held else Points, method="exact")
+    found = nearest_allowed(scope, torch.from_numpy(queries), 3, rules)
     if not len(allowed):
         assert (np.asarray(found.indices) == -1).all()
         return

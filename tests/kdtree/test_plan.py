@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ from tests.helpers import plans
 from tonari.cuda import memory as device_memory
 from tonari.kdtree import plan as planning
 from tonari.kdtree.cuda.tree import device_tree_bytes
-from tonari.kdtree.memory import tree_bytes
 from tonari.kdtree.plan import TREE_METRICS, TreePlan
-from tonari.kdtree.reference import build_reference
 from tonari.metrics import METRICS
 
 DEVICES = ("cuda:0",)
@@ -122,63 +119,11 @@ def test_more_dimensions_want_larger_leaves() -> None:
     assert leaves[0] < leaves[-1]
 
 
-@pytest.mark.parametrize(("n", "d", "height"), [(1, 2, 0), (1000, 3, 4), (4097, 5, 8), (100, 1, 6)])
-def test_bytes_of_the_tree_are_counted(n: int, d: int, height: int) -> None:
-    for double in (False, True):
-        tree = build_reference(np.random.default_rng(0).random((n, d)), height, double)
-        assert tree_bytes(n, d, height, 8 if double else 4) == tree.nbytes
-
-
-def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
-    free = made(n=100_000)
-    assert made(n=100_000, memory=free.total_bytes) == free
-    with pytest.raises(ValueError, match="cannot hold") as refused:
-        made(n=100_000, memory=free.total_bytes - 1)
-    assert int(re.search(r"allow at least (\d+)", str(refused.value))[1]) == free.total_bytes  # type: ignore[index]
-
-
-@pytest.mark.parametrize("make", [made, on_cuda])
-def test_the_walk_is_the_default_and_buffers_are_those_of_the_paper(make: Any) -> None:
-    assert (make().traversal, make().buffer) == ("walk", 0)
-    assert make(traversal="walk") == make()
-    least = 64 if make is made else 1 << 18
-    for height in (0, 2, 9):
-        plan = make(height=height, traversal="buffered")
-        assert (plan.traversal, plan.buffer) == ("buffered", max(least, 2 ** (22 - height)))
-    assert make(n=2**24, height=20, traversal="buffered").buffer == least
-    assert make(traversal="buffered", buffer=5).buffer == 5
-
-
 def test_rounds_take_larger_leaves_on_the_cpu() -> None:
     for d in (2, 4, 10):
         assert made(n=10**6, d=d, traversal="buffered").leaf == 2 * made(n=10**6, d=d).leaf
         assert made(n=10**6, d=d, traversal="buffered", leaf=7).leaf == 7
     assert on_cuda(traversal="buffered").leaf == on_cuda().leaf
-
-
-def test_queries_between_rounds_are_counted() -> None:
-    """Their values, lists, keys and records, and the buffers of every thread, within what is planned."""
-    sizes = {"n": 10**6, "m": 10**7, "d": 10, "k": 10, "threads": 3}
-    walk, buffered = made(**sizes), made(**sizes, traversal="buffered")
-    row = 10 * 4 + 10 * 8 + 4 * 4
-    assert 10 * walk.query_block < buffered.query_block < 2 * 2**20 / row
-    assert buffered.packed_bytes <= walk.packed_bytes
-    larger = made(**sizes, traversal="buffered", query_block=10**6)
-    assert larger.working_bytes - buffered.working_bytes > 3 * (10**6 - buffered.query_block) * row
-    assert made(**sizes | {"k": 10**5}, traversal="buffered").query_block == walk.query_block
-    low, tall = (made(**sizes, height=height, query_block=512, traversal="buffered") for height in (14, 19))
-    assert tall.working_bytes - low.working_bytes >= 3 * 8 * (2**19 - 2**14)
-    assert made(m=7, traversal="buffered", threads=2).query_block == 1
-
-
-def test_queries_between_rounds_are_counted_on_cuda() -> None:
-    sizes = {"n": 2 * 10**6, "m": 10**8, "d": 10, "k": 10, "host_queries": False}
-    walk, buffered = on_cuda(**sizes), on_cuda(**sizes, traversal="buffered")
-    assert buffered.query_block == walk.query_block == 10**8
-    assert buffered.working_bytes >= walk.working_bytes + 10**8 * 100
-    tight = on_cuda(**sizes, traversal="buffered", memory=2 * 10**10)
-    assert tight.query_block < on_cuda(**sizes, memory=2 * 10**10).query_block
-    assert tight.total_bytes <= 2 * 10**10
 
 
 def test_float64_of_either_side_is_held() -> None:

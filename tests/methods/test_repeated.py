@@ -18,13 +18,6 @@ from tonari.metrics.reference import brute
 N, D = 300, 5
 
 
-@pytest.fixture(autouse=True)
-def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    kept: dict[Any, Any] = {}
-    monkeypatch.setattr(repeated, "_kept", kept)
-    return kept
-
-
 @pytest.fixture
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The decisions that searches ask for."""
@@ -207,16 +200,14 @@ def test_the_environment_is_looked_at_each_time(decided: list[Any], monkeypatch:
         tonari.search(queries, points, 2)
 
 
-def test_what_depends_on_data_or_processors_is_not_kept(
-    decided: list[Any], nothing_kept: dict[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_depends_on_data_or_processors_is_not_kept(decided: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONARI_NUM_THREADS", "1")
     queries, points = pair(20_000, 20_000, 3)
     for times in (1, 2):
         tonari.search(queries, points, 2)
         assert len(decided) == times
     assert decided[0].by_data
-    assert not nothing_kept
+    assert not repeated._kept
     monkeypatch.delenv("TONARI_NUM_THREADS")
     queries, points = pair(2_000, 2_000, 40)
     for processors, times in ((2, 3), (2, 3), (1, 4), (3, 5), (3, 5)):
@@ -227,11 +218,11 @@ def test_what_depends_on_data_or_processors_is_not_kept(
         assert decided[-1].plan.threads == processors
 
 
-def test_few_decisions_are_kept(nothing_kept: dict[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_decisions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeated, "KEPT", 4)
     for k in range(1, 11):
         tonari.search(*pair(), k)
-        assert 1 <= len(nothing_kept) <= 4
+        assert 1 <= len(repeated._kept) <= 4
 
 
 def test_progress_is_reported_each_time() -> None:

@@ -1,37 +1,14 @@
-"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find nearly all.
+"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find all.
 
-They are spread over the rooms by risk, and only in code that every machine with AVX2 runs, Triton's interpreter
-included. Each changes an answer, an error, an exit status or what is on the disk; none only the time that it takes.
+They are in every room, more where a fault is likelier or worse, and only in code that every machine with AVX2 runs,
+Triton's interpreter included. Each changes an answer, an error, an exit status, what is on the disk or what memory is
+taken; or an estimate, of which the wrong one chooses the slower method. None changes only the time that it takes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A text that occurs once in a file, and what replaces it.
-
-    Attributes
-    ----------
-    name : str
-        Begins with the room, so that ``--only 'exact-*'`` takes a room's faults.
-    file : str
-    old, new : str
-    why : str
-        What is wrong then.
-    tests : tuple of str
-        Files, or tests as pytest names them, that most likely see it. Default: those of the room.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    why: str
-    tests: tuple[str, ...] = ()
-
+from tests.mutants.fault import Fault
+from tests.mutants.faults_above import FAULTS_ABOVE
 
 _NATIVE = (
     Fault(
@@ -88,7 +65,7 @@ _NATIVE = (
         "wanted_(spec.k + (spec.self_ids != nullptr ? 1 : 0)),",
         "wanted_(spec.k),",
         "the point itself takes one of the k places while survivors are condensed",
-        ("tests/exact/cpu/test_schedule.py::test_graphs",),
+        ("tests/exact/cpu/test_search.py::test_graphs",),
     ),
     Fault(
         "exact-self-of-other-block",
@@ -96,7 +73,7 @@ _NATIVE = (
         "spec_.self_ids[begin_ + r] : -1;",
         "spec_.self_ids[r] : -1;",
         "self is excluded only in the first block of queries",
-        ("tests/exact/cpu/test_schedule.py::test_graphs",),
+        ("tests/exact/cpu/test_search.py::test_graphs",),
     ),
     Fault(
         "exact-sample-trusted",
@@ -104,7 +81,7 @@ _NATIVE = (
         "return bounds_.threshold_from_value(bounds_.key(ranked.back().key), row.shift) <= row.sampled;",
         "return true;",
         "a threshold from a sample that misled is believed",
-        ("tests/exact/cpu/test_schedule.py::test_a_sample_flooded_with_doubtful_points",),
+        ("tests/exact/cpu/test_search.py::test_a_sample_flooded_with_doubtful_points",),
     ),
     Fault(
         "exact-absorb-forgets",
@@ -112,7 +89,7 @@ _NATIVE = (
         "scratch.ranked.insert(scratch.ranked.end(), more.settled.begin(), more.settled.end());",
         "",
         "settled neighbours of the other half of the points are lost",
-        ("tests/exact/cpu/test_schedule.py::test_schedules",),
+        ("tests/exact/cpu/test_search.py::test_schedules",),
     ),
     Fault(
         "exact-join-slice",
@@ -121,8 +98,8 @@ _NATIVE = (
         "std::copy(view.low, view.low + (last - first),",
         "terms of a later slice are read from the wrong place",
         (
-            "tests/exact/cpu/test_schedule.py::test_a_product_of_two_rows_serves_both",
-            "tests/exact/cpu/test_schedule.py::test_graphs",
+            "tests/exact/cpu/test_search.py::test_a_product_of_two_rows_serves_both",
+            "tests/exact/cpu/test_search.py::test_graphs",
         ),
     ),
     Fault(
@@ -131,7 +108,7 @@ _NATIVE = (
         "task.marks[task.mark(tile, group)] = 1;",
         "task.marks[task.mark(tile, group)] = lanes != 0;",
         "a look before products that serve both sides marks only what queries may keep",
-        ("tests/exact/cpu/test_look.py::test_graphs",),
+        ("tests/exact/cpu/test_contraction.py::test_graphs",),
     ),
     Fault(
         "exact-copies-one-too-few",
@@ -147,7 +124,7 @@ _NATIVE = (
         "centres_.bound(first + g, term, own, 2 * radius,",
         "centres_.bound(first + g, term, own, radius,",
         "a tile passes over groups of which it reaches the far side only",
-        ("tests/exact/cpu/test_balls.py::test_most_groups_of_clusters_are_passed_over",),
+        ("tests/exact/cpu/test_clusters.py::test_most_groups_of_clusters_are_passed_over",),
     ),
     Fault(
         "exact-ball-one-side",
@@ -155,7 +132,7 @@ _NATIVE = (
         "const double reach = std::sqrt(most) + radius_[at]",
         "const double reach = std::sqrt(most)",
         "in a self-join, points away from the middle of their group miss rows that they need",
-        ("tests/exact/cpu/test_balls.py::test_points_that_need_a_row_which_does_not_need_them",),
+        ("tests/exact/cpu/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
     ),
     Fault(
         "exact-order-of-points",
@@ -163,7 +140,7 @@ _NATIVE = (
         "points_.order != nullptr ? points_.order[ids[j]] : ids[j]",
         "ids[j]",
         "results name places in the order of clusters, not points",
-        ("tests/exact/cpu/test_look.py::test_every_number_of_columns",),
+        ("tests/exact/cpu/test_contraction.py::test_every_number_of_columns",),
     ),
     Fault(
         "exact-expects-too-much",
@@ -171,7 +148,10 @@ _NATIVE = (
         "const auto kth = scratch.ranked.begin() + (spec_.k - 1);",
         "const auto kth = scratch.ranked.begin() + (spec_.k - 1) / 2;",
         "the first threshold is that of fewer points than are wanted",
-        ("tests/exact/cpu/test_look.py::test_graphs", "tests/exact/cpu/test_look.py::test_every_number_of_columns"),
+        (
+            "tests/exact/cpu/test_contraction.py::test_graphs",
+            "tests/exact/cpu/test_contraction.py::test_every_number_of_columns",
+        ),
     ),
     Fault(
         "exact-few-chains",
@@ -650,8 +630,8 @@ _CUDA = (
         "while (value < NOTHING) & (value < last):",
         "of points that tie for the k-th place the first to be met is kept, not the smallest index",
         (
-            "tests/kdtree/cuda/test_kdtree.py::test_hard_rows",
-            "tests/kdtree/cuda/test_kdtree.py::test_hard_self_joins",
+            "tests/kdtree/cuda/test_search.py::test_hard_rows",
+            "tests/kdtree/cuda/test_search.py::test_hard_self_joins",
         ),
     ),
     Fault(
@@ -660,7 +640,7 @@ _CUDA = (
         "own = tl.load(own_ptr + row).to(tl.int32)",
         "own = tl.load(own_ptr + tl.program_id(0)).to(tl.int32)",
         "self is read in the order of the queries, not in that of the programs",
-        ("tests/kdtree/cuda/test_kdtree.py::test_hard_self_joins",),
+        ("tests/kdtree/cuda/test_search.py::test_hard_self_joins",),
     ),
     Fault(
         "descent-cuda-reverse-overflow",
@@ -668,7 +648,7 @@ _CUDA = (
         "present = present & (place < room)",
         "present = present & (place <= room)",
         "one more than there is room for, which is the first of the next row",
-        ("tests/nn_descent/cuda/test_rounds.py::test_reverse_neighbours_come_by_rank_and_number",),
+        ("tests/nn_descent/cuda/test_reverse.py::test_reverse_neighbours_come_by_rank_and_number",),
     ),
     Fault(
         "descent-cuda-boundary",
@@ -684,7 +664,7 @@ _CUDA = (
         "key = tl.where(centre_present[None, :], key, _LAST)",
         "key = tl.where(present[:, None], key, _LAST)",
         "the wrong mask: centres that do not exist can be the nearest",
-        ("tests/nn_descent/cuda/test_rounds.py::test_the_nearest_centres",),
+        ("tests/nn_descent/cuda/test_near_clusters.py::test_the_nearest_centres",),
     ),
     Fault(
         "select-cuda-infinity",
@@ -700,7 +680,7 @@ _CUDA = (
         "tl.store(out_ids_ptr + at, tl.where(present, ids, -1), mask=at < k)",
         "tl.store(out_ids_ptr + at, ids, mask=at < k)",
         "what a short row lacks has the index 2147483647 instead of -1",
-        ("tests/select/cuda/test_threshold.py::test_lengths_around_a_tile",),
+        ("tests/select/cuda/test_survivors.py::test_lengths_around_a_tile",),
     ),
 )
 
@@ -719,7 +699,7 @@ _PYTHON = (
         "max(rows.max(), -rows.min()) > LARGEST_FLOAT64",
         "rows.max() > LARGEST_FLOAT64",
         "values below -1e150 are accepted",
-        ("tests/inputs/test_arrays.py::test_names_the_first_row_whose_squares_overflow",),
+        ("tests/inputs/test_rows.py::test_names_the_first_row_whose_squares_overflow",),
     ),
     Fault(
         "inputs-unaligned",
@@ -727,7 +707,7 @@ _PYTHON = (
         '["C_CONTIGUOUS", "ALIGNED"]',
         '["C_CONTIGUOUS"]',
         "unaligned rows are handed on",
-        ("tests/inputs/test_arrays.py::test_other_layouts_give_the_same_rows",),
+        ("tests/inputs/test_rows.py::test_other_layouts_give_the_same_rows",),
     ),
     Fault(
         "core-lists-not-full",
@@ -763,7 +743,7 @@ _PYTHON = (
         "found.distances >= last + slack if",
         "the true k-th neighbour does not count as found where larger is nearer",
         (
-            "tests/graph/test_recall.py::test_slack_of_negative_similarities",
+            "tests/metrics/test_recall.py::test_slack_of_negative_similarities",
             "tests/graph/test_recall.py::test_a_true_graph_has_recall_one",
         ),
     ),
@@ -773,7 +753,7 @@ _PYTHON = (
         "unseen = 1.0 if population is None else 1.0 - rows / population",
         "unseen = 1.0",
         "the interval is not zero although every row was measured",
-        ("tests/graph/test_recall.py::test_a_sample_of_all_rows_leaves_no_doubt",),
+        ("tests/metrics/test_recall.py::test_a_sample_of_all_rows_leaves_no_doubt",),
     ),
     Fault(
         "metrics-stretch-of-powers",
@@ -805,7 +785,7 @@ _PYTHON = (
         "return packed + self.working_bytes(choice) + self.output_bytes",
         "return packed + self.working_bytes(choice)",
         "a budget is exceeded by the size of the results",
-        ("tests/exact/test_plan.py::test_every_budget_is_kept_and_used",),
+        ("tests/exact/test_memory.py::test_every_budget_is_kept_and_used",),
     ),
     Fault(
         "exact-retries-of-pilot",
@@ -813,7 +793,7 @@ _PYTHON = (
         "left = left + rows.start if isinstance(rows, slice) else rows[left]",
         "left = left if isinstance(rows, slice) else rows[left]",
         "rows to search again are numbered from the start of their slice",
-        ("tests/exact/cpu/test_schedule.py::test_rows_after_the_first_blocks_climb",),
+        ("tests/exact/cpu/test_search.py::test_rows_after_the_first_blocks_climb",),
     ),
     Fault(
         "streams-not-synced",
@@ -821,7 +801,7 @@ _PYTHON = (
         "            self._file.sync()\n",
         "",
         "the journal counts rows that a power cut can lose",
-        ("tests/streams/test_files.py::test_small_chunks_reach_the_disk_together",),
+        ("tests/streams/test_output.py::test_small_chunks_reach_the_disk_together",),
     ),
     Fault(
         "io-lock-shared",
@@ -829,7 +809,7 @@ _PYTHON = (
         "if not locked(self._file.fileno(), shared=False):",
         "if not locked(self._file.fileno(), shared=True):",
         "two processes write the same file",
-        ("tests/streams/test_files.py::test_two_runs_do_not_write_one_file",),
+        ("tests/streams/test_output.py::test_two_runs_do_not_write_one_file",),
     ),
     Fault(
         "io-vecs-cut-off",
@@ -853,7 +833,7 @@ _PYTHON = (
         "keys.real = 2 * rows + (matrix.indices != rows)",
         "keys.real = 2 * rows",
         "a point is after its duplicates of a smaller number",
-        ("tests/graph/test_knn_graph.py::test_csr_both_ways",),
+        ("tests/graph/exports/test_csr.py::test_csr_both_ways",),
     ),
     Fault(
         "graph-index-out-of-range",
@@ -861,7 +841,7 @@ _PYTHON = (
         "refuse((ids < -1) | (ids >= n),",
         "refuse((ids < -1) | (ids > n),",
         "off by one: the index n is accepted",
-        ("tests/graph/test_knn_graph.py::test_rows_that_are_no_lists_are_refused",),
+        ("tests/graph/test_lists.py::test_rows_that_are_no_lists_are_refused",),
     ),
     Fault(
         "select-merge-infinity",
@@ -893,7 +873,7 @@ _PYTHON = (
         "code = _fail(in_words(_describe(error)), 1, type(error)",
         "code = _fail(in_words(_describe(error)), 2, type(error)",
         "data that cannot be used ends like wrong usage",
-        ("tests/cli/test_cli.py::test_bad_data_is_one_line_and_exit_code_1",),
+        ("tests/cli/test_common.py::test_bad_data_is_one_line_and_exit_code_1",),
     ),
     Fault(
         "cli-output-is-input",
@@ -901,7 +881,7 @@ _PYTHON = (
         "if source.exists() and target.samefile(source):",
         "if source == target:",
         "an input is overwritten through another name of it",
-        ("tests/cli/test_cli.py::test_an_input_is_never_the_output",),
+        ("tests/cli/test_common.py::test_an_input_is_never_the_output",),
     ),
 )
 
@@ -976,7 +956,7 @@ _SHARDS = (
         "for _ in range(len(ring) - 1):",
         "for _ in range(len(ring) - 2):",
         "some pairs of shards never meet",
-        ("tests/shards/test_approximate_routes.py::test_every_two_slabs_meet_once",),
+        ("tests/shards/test_pair_rounds.py::test_every_two_slabs_meet_once",),
     ),
     Fault(
         "shards-lists-before-the-last-meeting",
@@ -984,7 +964,7 @@ _SHARDS = (
         "if not left[shard]:",
         "if left[shard] <= 1 and shard in lists:",
         "the lists of a slab are written before it has met all of another group",
-        ("tests/shards/test_approximate_routes.py::test_groups_of_slabs_do_not_change_the_bits",),
+        ("tests/shards/test_pair_rounds.py::test_groups_of_slabs_do_not_change_the_bits",),
     ),
     Fault(
         "shards-checksum-not-compared",
@@ -1020,4 +1000,4 @@ _SHARDS = (
     ),
 )
 
-FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS
+FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS + FAULTS_ABOVE

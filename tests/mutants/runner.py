@@ -1,7 +1,8 @@
 """Puts faults into a copy of the working tree, one at a time, and runs the thin suite against each.
 
     build/mutants/source   a copy of the tree in which native/ is built, once per fault in C++; only what a fault
-                           touches is compiled again
+                           touches is compiled again. Without a fault in C++ nothing is built: tests run by the library
+                           that is installed
     build/mutants/libraries/NAME   the library built with that fault
     build/mutants/job-N    a copy per job, in which tests run; logs of the runs are beside it
 
@@ -12,8 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import importlib.util
+import math
 import os
 import queue
+import random
 import re
 import shutil
 import signal
@@ -21,15 +25,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.mutants.faults import Fault
+from tests.mutants.fault import Fault
 
 THIN = "not (full or bench)"
 MUTANTS = "tests/mutants"  # its own tests compare the files with the list, so they would see every fault
+QUICK_SECONDS = 8.0
 QUIET_SECONDS = 300.0  # a test that takes longer hangs; the slowest takes less than a minute
 PRESET = "release"
 LOOK_SECONDS = 0.1
@@ -77,9 +82,29 @@ class Verdict:
         return self.verdict in (KILLED, HUNG)
 
 
-def chosen(faults: Sequence[Fault], patterns: Sequence[str]) -> list[Fault]:
-    """Return the faults whose names match any of the patterns; all of them without a pattern."""
-    return [each for each in faults if not patterns or any(fnmatch.fnmatch(each.name, one) for one in patterns)]
+def chosen(faults: Sequence[Fault], patterns: Sequence[str], rooms: Sequence[str] = ()) -> list[Fault]:
+    """Return the faults in any of the rooms whose names match any of the patterns; without one, of all names or rooms.
+
+    A room is a folder or module of src/tonari, such as "api" or "graph/exports", or of native/: "native/simd".
+    """
+    named = [each for each in faults if not patterns or any(fnmatch.fnmatch(each.name, one) for one in patterns)]
+    return [each for each in named if not rooms or any(is_in(each, room) for room in rooms)]
+
+
+def is_in(fault: Fault, room: str) -> bool:
+    """Whether the file of a fault is in a room."""
+    inside = Path(fault.file).with_suffix("").parts[0 if is_native(fault) else 2 :]
+    parts = Path(room).parts
+    return inside[: len(parts)] == parts
+
+
+def handful(faults: Sequence[Fault], seconds: Mapping[str, float], count: int, seed: int) -> list[Fault]:
+    """Draw faults in Python whose tests saw them within `QUICK_SECONDS`, as far as there are so many.
+
+    `seconds` are those of recorded verdicts, by the names of faults.
+    """
+    quick = [each for each in faults if not is_native(each) and seconds.get(each.name, math.inf) <= QUICK_SECONDS]
+    return random.Random(seed).sample(quick, min(count, len(quick)))
 
 
 def is_native(fault: Fault) -> bool:
@@ -345,10 +370,27 @@ class Job:
         return self.test(fault, library, [*known, f"--ignore={MUTANTS}", "tests"])
 
 
+def installed_library() -> Path:
+    """Return the library of the tonari that this Python imports."""
+    spec = importlib.util.find_spec("tonari.core._native")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("tonari is not installed for this Python: make develop, or run a fault in native/ as well")
+    return Path(spec.origin)
+
+
 def judge(
-    faults: Sequence[Fault], root: Path, base: Path, jobs: int, processes: Processes, tell: Callable[[Verdict], None]
+    faults: Sequence[Fault],
+    root: Path,
+    base: Path,
+    jobs: int,
+    processes: Processes,
+    tell: Callable[[Verdict], None],
+    *,
+    likely_only: bool = False,
 ) -> list[Verdict]:
     """Run the thin suite against each fault: first the likely tests of all, then all others against what is open.
+
+    With `likely_only` the others are not run, and what is open stays so.
 
     Calls `tell` with every verdict that is known or changes. At the end the tests that saw faults run without any: one
     that fails then has proved nothing, and its faults are "not run".
@@ -359,8 +401,9 @@ def judge(
         native/ cannot be built without a fault, or tests would import another package.
     """
     base.mkdir(parents=True, exist_ok=True)
-    builder = Builder(root, base, processes)
-    sound = builder.build("none")
+    native = [fault for fault in faults if is_native(fault)]
+    builder = Builder(root, base, processes) if native else None
+    sound = installed_library() if builder is None else builder.build("none")
     if sound is None:
         raise RuntimeError(f"native/ cannot be built; see {base / 'source.log'}")
     trees = [base / f"job-{number}" for number in range(jobs)]
@@ -402,7 +445,8 @@ def judge(
     with ThreadPoolExecutor(jobs) as pool:
         try:
             going = [pool.submit(first, fault) for fault in faults if not is_native(fault)]
-            for fault in filter(is_native, faults):
+            for fault in native:
+                assert builder is not None
                 try:
                     library = builder.build_with(fault)
                 except NotApplied as error:
@@ -415,7 +459,8 @@ def judge(
                 going.append(pool.submit(first, fault))
             for each in going:
                 each.result()
-            for each in [pool.submit(second, fault) for fault in faults if verdicts[fault.name].verdict == OPEN]:
+            open_ones = [fault for fault in faults if verdicts[fault.name].verdict == OPEN and not likely_only]
+            for each in [pool.submit(second, fault) for fault in open_ones]:
                 each.result()
         except BaseException:
             processes.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import logging
 import warnings
 from typing import Any
@@ -350,15 +349,6 @@ def test_the_seed_decides() -> None:
     assert_same_neighbors(made[0][0], made[1][0])
     assert made[0][1].rounds == made[1][1].rounds != made[2][1].rounds
     assert made[0][1].estimate == made[1][1].estimate
-
-
-def test_a_report_goes_through_json() -> None:
-    _, report, _ = built(POINTS, 10, recall=0.9, start="random")
-    again = DescentReport.from_dict(json.loads(json.dumps(report.as_dict())))
-    assert again == report
-    assert isinstance(again.rounds[0], RoundReport)
-    assert str(report).startswith(f"recall {report.estimate.by_distance:.5g} (")
-    assert f"of 0.9 reached in {len(report.rounds)} round" in str(report)
 
 
 def test_new_bits_are_used_up() -> None:

@@ -8,35 +8,7 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers import checks
-from tonari.spanning.linkage import linkage_of
-
-
-def test_linkage_is_that_of_scipy() -> None:
-    hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
-    points = checks.gaussian(50, 3).astype(np.float64)
-    found = tonari.mutual_reachability_tree(points, 1).to_linkage()
-    expected = hierarchy.linkage(points, "single")
-    np.testing.assert_array_equal(found[:, [0, 1, 3]], expected[:, [0, 1, 3]])
-    np.testing.assert_allclose(found[:, 2], expected[:, 2], rtol=1e-15)
-
-
-@pytest.mark.parametrize("data", [checks.duplicates, checks.all_equal])
-def test_linkage_of_ties_is_valid(data: object) -> None:
-    hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
-    found = tonari.mutual_reachability_tree(data(60, 3), 4).to_linkage()  # type: ignore[operator]
-    assert hierarchy.is_valid_linkage(found)
-    assert found[-1, 3] == 60
-
-
-def test_joins_by_hand() -> None:
-    edges = np.array([[1, 2], [3, 4], [0, 2], [0, 4]])
-    assert linkage_of(edges, np.array([1.0, 2.0, 2.0, 5.0])).tolist() == [
-        [1, 2, 1, 2],
-        [3, 4, 2, 2],
-        [0, 5, 2, 3],
-        [6, 7, 5, 5],
-    ]
+from tonari.spanning.tree import SpanningTree, with_weights
 
 
 def test_one_point_has_no_edges() -> None:
@@ -44,6 +16,15 @@ def test_one_point_has_no_edges() -> None:
     assert (tree.n, tree.edges.shape, tree.weights.shape) == (1, (0, 2), (0,))
     assert (tree.edges.dtype, tree.weights.dtype) == (np.int32, np.float32)
     assert tree.to_linkage().shape == (0, 4)
+
+
+def test_weights_that_become_equal_leave_edges_in_order() -> None:
+    edges = np.array([[2, 3], [0, 4], [0, 1], [1, 2]], np.int32)
+    tree = SpanningTree(edges, np.array([1.0, 2.0, 3.0, 4.0], np.float32))
+    made = with_weights(tree, np.array([5.0, 5.0, 5.0, 0.0], np.float32))
+    assert made.weights.tolist() == [0.0, 5.0, 5.0, 5.0]
+    assert made.edges.tolist() == [[1, 2], [0, 1], [0, 4], [2, 3]]
+    assert tree.edges.tolist() == edges.tolist()
 
 
 def test_is_frozen_and_says_what_it_is() -> None:

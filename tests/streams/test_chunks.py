@@ -24,7 +24,6 @@ from tonari import io
 from tonari.core import progress
 from tonari.core.neighbors import Neighbors
 from tonari.streams.chunks import LEAST_ROWS, Pace, planned_rows
-from tonari.streams.pipeline import Pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -39,9 +38,6 @@ def _begun(before: set[threading.Thread]) -> list[str]:
     """Threads since then, but for the one with which tqdm watches its bars and those that Dask keeps."""
     begun = set(threading.enumerate()) - before
     return [each.name for each in begun if type(each).__name__ != "TMonitor" and not each.name.startswith("Dask-")]
-
-
-# ---------------------------------------------------------------- the same bits
 
 
 @pytest.mark.parametrize("method", ["exact", "kdtree", "auto"])
@@ -132,9 +128,6 @@ def test_a_stream_of_nothing() -> None:
     assert list(index_of().search_chunks(iter([]), K)) == []
 
 
-# ---------------------------------------------------------------- ahead, and not too far
-
-
 def test_one_chunk_is_searched_and_one_read_ahead_of_the_caller() -> None:
     index = Watched(points(), method="exact", threads=1)
     given: list[int] = []
@@ -215,9 +208,6 @@ def test_chunks_are_planned_by_bytes() -> None:
     found = list(index_of(memory="6MB").search_chunks(rows, K))
     assert max(len(part.indices) for part in found) == 750_000 // (4 * D + 8 * K)
     assert_same_neighbors(joined(found), index_of().search(rows, K))
-
-
-# ---------------------------------------------------------------- the end, early or not
 
 
 class Enough(Exception):
@@ -313,29 +303,6 @@ print("right", index.search(points[:1], 1).indices[0, 0] == 0, flush=True)
     )
 
 
-def test_threads_of_a_flow_hand_on_what_is_finished_when_it_stops() -> None:
-    made = threading.Event()
-
-    def numbers() -> Iterator[int]:
-        yield 1
-        made.wait(10)
-        yield 2
-        pipeline.check()
-        yield 3
-
-    with Pipeline() as pipeline:
-        kept = pipeline.prefetch(numbers(), "work")
-        assert next(kept) == 1
-        with pipeline.changed:
-            pipeline.stopped = True
-            pipeline.changed.notify_all()
-        made.set()
-        assert list(kept) == [2]
-
-
-# ---------------------------------------------------------------- errors
-
-
 def refusal(
     chunks: Any, index: tonari.Index | None = None, kind: type[Exception] = ValueError, **options: Any
 ) -> tuple[int, str]:
@@ -404,9 +371,6 @@ def test_arguments_are_checked_before_any_work() -> None:
     ):
         with pytest.raises(kind, match=said):
             index.search_chunks(*arguments, **options)
-
-
-# ---------------------------------------------------------------- progress
 
 
 @pytest.mark.parametrize("rows", [None, M])

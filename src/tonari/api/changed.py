@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
@@ -19,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-_change_by_name = functools.lru_cache(maxsize=64)(change_of)
+_change_by_name = cached(64)(change_of)
 
 
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:

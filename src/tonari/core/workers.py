@@ -6,7 +6,6 @@ Calls of native code release the GIL and take at most a few tens of milliseconds
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
+from tonari.core.caches import cached
 from tonari.core.leaving import Helper, hold, start
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def default_threads(seconds: float = math.inf) -> int:
     return int(min(most, seconds / _WORTH_STARTING))
 
 
-@functools.cache
+@cached()
 def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
     """Return the container's CPU quota in processors, rounded up; None without a quota. It is read once."""
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
 from tonari import inputs
 from tonari.core._native import supported_isas
+from tonari.core.caches import cached
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
@@ -197,7 +197,7 @@ def _tree(plan: Plan) -> TreeCosts:
     return TREE[_cores(plan.isa) if plan.isa else "cuda"]
 
 
-@functools.cache
+@cached()
 def _cores(isa: str) -> str:
     """Return the key of an instruction set in TREE: AVX-512 on a CPU with AMX has other constants than without."""
     return "amx" if isa == "avx512" and "amx" in supported_isas() else isa

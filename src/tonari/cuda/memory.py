@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 
+from tonari.core.caches import emptied_by
 from tonari.core.units import MIB
 
 RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
@@ -14,6 +15,7 @@ SPARE = 1024 * MIB
 
 _KNOWN_SECONDS = 1.0  # for how long what the driver said counts: asking takes 0.7 ms, longer than a search
 _known: dict[str, tuple[float, int]] = {}  # device -> when it was asked, and what torch has or could have
+emptied_by(_known.clear)
 
 
 def free_memory(devices: tuple[str, ...]) -> int:

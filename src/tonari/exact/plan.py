@@ -7,11 +7,12 @@ plan. Its fields can be overridden; an override that cannot work is refused with
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.core.errors import Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
@@ -214,7 +215,7 @@ class ExactPlan(Plan):
                 plan = replace(plan, point_splits=1)
         return plan
 
-    @functools.cached_property
+    @cached_property
     def kernels(self) -> dict[str, str]:
         """The names of the kernels that screen, by precision."""
         return {precision: kernel_name(self.metric, precision, self.isa) for precision in ELEMENT_BYTES}
@@ -259,7 +260,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     return _remembered(problem, isa, prepared, default_threads())
 
 
-@functools.lru_cache(maxsize=256)
+@cached(maxsize=256)
 def _remembered(problem: Problem, isa: str, prepared: bool, most_threads: int) -> ExactPlan:
     return _planned(problem, isa, prepared, {})
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tonari.core import _native
+from tonari.core.caches import cached
 from tonari.core.problem import Problem
 from tonari.costs.model import begins_in_float32, exact_in_int8
 from tonari.exact.memory import ELEMENT_BYTES
@@ -45,7 +45,7 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contract
     return precisions
 
 
-@functools.cache
+@cached()
 def kernel_name(metric: str, precision: str, isa: str) -> str:
     """Return the name of the kernel for a metric. AMX has no float32, so its last level uses the AVX-512 kernel."""
     operation = "inner" if get_metric(metric).form == "gemm" else metric
@@ -62,7 +62,7 @@ def _checked_precisions(precisions: Any) -> tuple[str, ...]:
     return levels
 
 
-@functools.cache
+@cached()
 def _kernels() -> frozenset[str]:
     """Return the names of the kernels that this machine can run."""
     return frozenset(_native.kernel_names())

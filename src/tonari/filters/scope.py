@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded
 from tonari.core.isa import chosen_isa
 from tonari.core.neighbors import Neighbors
@@ -270,4 +270,4 @@ def _planned(method: str, problem: Problem) -> tuple[float, float]:
 
 
 # A plan on CUDA asks for the memory that is free, which takes longer than a small search.
-_planned_there = functools.lru_cache(maxsize=256)(_planned)
+_planned_there = cached(maxsize=256)(_planned)

@@ -5,13 +5,13 @@ An array of torch, CuPy or JAX cannot exist before its library is imported, so i
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.caches import cached
 from tonari.inputs.bfloat16 import BFLOAT16, NAME
 
 Kind: TypeAlias = Literal["numpy", "torch"]
@@ -164,7 +164,7 @@ def name_of_dtype(x: Any) -> str:
     return _plain_name(x.dtype)
 
 
-@functools.cache
+@cached()
 def _plain_name(dtype: Any) -> str:
     name = str(dtype).removeprefix("torch.")
     return NAME if name == _BFLOAT16 else name
@@ -178,7 +178,7 @@ def check_strided(tensor: Any, name: str) -> None:
         raise TypeError(f"{name}: sparse input is not supported; use .to_dense() if it fits in memory")
 
 
-@functools.cache
+@cached()
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """Name a dtype for messages."""
     if dtype == BFLOAT16:

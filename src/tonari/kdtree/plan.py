@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.host_memory import free_host_memory
 from tonari.core.isa import check_isa, chosen_isa
@@ -240,7 +241,7 @@ def plan_tree(
     return made
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _plan_within_spare(problem: Problem) -> TreePlan | None:
     """Return the plan on CUDA for one tree and all queries at once, if the spare memory suffices, or None."""
     try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core._native import environment
+from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
@@ -30,6 +31,7 @@ KEPT = 256
 PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # of the environment, on which plans depend
 # With the processors that were free to use, where the plan depends on them.
 _kept: dict[Hashable, tuple[Decision, int | None]] = {}
+emptied_by(_kept.clear)
 
 
 def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
@@ -100,8 +102,9 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return how many processors are free to use, if a decision on the CPU depends on that."""
-    return None if decision.plan.threads == 1 else default_threads()
+    """Return how many processors are free to use, unless the work of a decision on the CPU is worth only one."""
+    processors = default_threads()
+    return None if decision.plan.threads == 1 < processors else processors
 
 
 def answer(

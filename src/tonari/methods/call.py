@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.caches import emptied_by
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
@@ -153,3 +154,4 @@ def _place_of(x: Any) -> Hashable:
 
 
 _calls: dict[Hashable, Call] = {}
+emptied_by(_calls.clear)

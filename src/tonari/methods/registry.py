@@ -8,11 +8,11 @@ each device, and register them here. What works with any method takes its list f
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import NamedTuple, cast
 
 from tonari.bits import plan as bits
+from tonari.core.caches import cached
 from tonari.core.method import Method, SearchMethod
 from tonari.exact import overrides as exact
 from tonari.inputs.overrides import Overrides
@@ -43,7 +43,7 @@ NAMES = tuple(dict.fromkeys(name for name, _ in _METHODS))
 METHODS = ("auto", *NAMES)
 
 
-@functools.cache
+@cached()
 def method_for(name: str, device: str) -> Method:
     """Return the method of a name on a device, "cpu" or "cuda".
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tonari.core._native import environment
+from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.workers import default_threads
@@ -26,6 +27,7 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 KEPT = 256
 _kept: dict[Key, tuple[Call, Decision, int | None]] = {}  # with the processors that the plan depends on
+emptied_by(_kept.clear)
 
 
 def facts_of(x: Any) -> Key | None:

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from tonari.core.caches import emptied_by
 from tonari.core.errors import Unsupported
 from tonari.metrics import definitions
 from tonari.metrics.definitions import Float64
@@ -276,6 +277,7 @@ MINKOWSKI = {
 
 OWN = "triton:"  # prefix of the names of users' functions
 _functions: dict[str, Any] = {}
+emptied_by(_functions.clear)
 
 
 def get_metric(metric: Any) -> Metric:

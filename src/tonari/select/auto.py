@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from math import log2
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tonari.core.caches import cached
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
@@ -30,7 +30,7 @@ _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "
 DEFAULT: tuple[str, Mapping[str, Any]] = ("threshold", MappingProxyType({}))
 
 
-@lru_cache(maxsize=4096)
+@cached(maxsize=4096)
 def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Mapping[str, Any]]:
     """Choose the method and options for a (rows, n) matrix.
 
@@ -62,7 +62,7 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     return nearest["method"], MappingProxyType(nearest["options"])
 
 
-@lru_cache(maxsize=1)
+@cached(maxsize=1)
 def load_table() -> list[dict[str, Any]]:
     """Load the entries: device, rows, n, k, bytes, method, options."""
     table: list[dict[str, Any]] = json.loads(_TABLE.read_text(encoding="utf-8"))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
 import importlib
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
+
+from tonari.core.caches import cached
 
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
 _PAPERS = ("insertion", "heap", "merge_queue", "quick")
@@ -39,7 +40,7 @@ bitonic, threshold, radix. Did you mean 'heap'?
     raise ValueError(f"unknown method {name!r}; expected one of {', '.join(known)}.{hint}")
 
 
-@functools.cache
+@cached()
 def method_module(name: str) -> ModuleType:
     """Import the module of a method, which does not import torch or Triton."""
     return importlib.import_module(f"tonari.select.{'papers' if name in _PAPERS else 'cuda'}.{name}")

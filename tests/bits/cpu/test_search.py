@@ -164,7 +164,8 @@ def test_strided_read_only_and_bool_rows() -> None:
     truth = tonari.search(queries, points, 9, metric="jaccard")
     wide = np.repeat(points, 2, axis=1)[:, ::2]
     wide.flags.writeable = False
-    for rows in (wide, np.asfortranarray(points), np.unpackbits(points, axis=1).astype(bool)):
+    bools = np.unpackbits(points, axis=1).astype(bool)
+    for rows in (wide, np.asfortranarray(points), bools, np.asfortranarray(bools)):
         found = tonari.search(queries, rows, 9, metric="jaccard")
         np.testing.assert_array_equal(found.indices, truth.indices)
         np.testing.assert_array_equal(found.distances, truth.distances)

@@ -16,14 +16,11 @@ from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
 from tonari import inputs
-from tonari.core.errors import BudgetExceeded
-from tonari.cuda.memory import RESERVE
 from tonari.metrics import BIT_METRICS
 
 if HAS_TORCH:
     import torch
 
-    from tonari.bits.cuda.method import BitsOnCuda
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 
@@ -68,54 +65,6 @@ def test_several_devices_share_the_queries(where: str) -> None:
         queries, points = tensors(DEVICE, queries, points)
     check(queries, points, 7, "jaccard", devices=(DEVICE, DEVICE))
     check(points, points, 3, "hamming", devices=(DEVICE, DEVICE), self_join=True, query_block=4)
-
-
-def test_a_budget_is_kept_or_refused() -> None:
-    given: dict[str, Any] = {"n": 10**6, "m": 10**4, "d": 128, "k": 10}
-    rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (10**6, 128), (0, 0))
-    whole = plan_for(rows[: given["m"]], rows, 10, "hamming", free_bytes=10**11)
-    assert not whole.streamed
-    before = whole
-    for budget in (2 * 10**9, 10**9, 3 * 10**8, 10**8):
-        made = plan_for(rows[: given["m"]], rows, 10, "hamming", free_bytes=10**11, memory=budget)
-        assert made.total_bytes <= budget
-        assert made.query_block * made.point_slab < before.query_block * before.point_slab or made.streamed
-        before = made
-    assert before.streamed
-    with pytest.raises(BudgetExceeded, match="allow at least"):
-        plan_for(rows[: given["m"]], rows, 10, "hamming", memory=10**6)
-
-
-def test_points_leave_the_device_if_they_leave_no_room_for_work() -> None:
-    rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (1_500_000, 128), (0, 0))
-    made = plan_for(rows[:3_000], rows, 2_000, "hamming", free_bytes=10**11, memory=3 * 10**8)
-    assert made.streamed
-    assert (
-        -(-made.m // made.query_block) * -(-made.n // made.point_slab) < 2_000
-    )  # with them there, a hundred times as many
-
-
-def test_prepared_points_stay_where_they_are() -> None:
-    queries, points = noise(3, 4, 1), noise(20, 4)
-    method, plan = BitsOnCuda(), plan_for(queries, points, 2, "hamming")
-    beside = plan.total_bytes - plan.packed_bytes + RESERVE
-    later = method.plan(plan_problem(queries, points), prepared_by=plan, free_bytes=beside)
-    assert (later.streamed, later.query_block, later.point_slab) == (False, plan.query_block, plan.point_slab)
-    whole = {"free_bytes": 8 * 10**9, "query_block": 2, "point_slab": 9}
-    few = plan_for(queries, points, 2, "hamming", **whole)
-    streamed = plan_for(queries, points, 2, "hamming", **whole, memory=few.total_bytes - 1)
-    later = method.plan(plan_problem(queries, points), prepared_by=streamed, free_bytes=8 * 10**9)
-    assert streamed.streamed
-    assert later.streamed
-    assert later.prepare_seconds == 0.0 < plan.prepare_seconds
-    assert method.held_bytes(method.prepare(points, plan), plan) == points.nbytes
-
-
-def plan_problem(queries: Any, points: Any) -> Any:
-    from tonari.metrics.problem import make_problem
-
-    given: dict[str, Any] = {"dtype": "uint8", "metric": "hamming", "devices": (DEVICE,)}
-    return make_problem(len(points), len(queries), points.shape[1], 2, **given)
 
 
 def test_progress_counts_all_pairs() -> None:
@@ -184,9 +133,6 @@ def test_what_tensors_are_refused() -> None:
             tonari.search(rows, rows, 1, metric="hamming")
 
 
-# --- on a card ---------------------------------------------------------------------------------------------------
-
-
 @on_gpu
 @pytest.mark.parametrize("metric", BIT_METRICS)
 @pytest.mark.parametrize("maker", MAKERS)
@@ -204,21 +150,3 @@ def test_large_searches_have_the_bits_of_the_cpu(metric: str, maker: str, d: int
         tonari.knn_graph(rows, 7, metric=metric) for rows in (*tensors(DEVICE, points[:9_000]), points[:9_000])
     )
     same((graph.distances, graph.indices), (truth.distances, truth.indices))
-
-
-@on_gpu
-@pytest.mark.parametrize("metric", BIT_METRICS)
-@pytest.mark.parametrize("memory", [None, "300MB"])
-@pytest.mark.parametrize("where", ["host", "device"])
-def test_memory_is_planned(metric: str, memory: str | None, where: str) -> None:
-    queries, points = noise(3_000, 128, 1), noise(1_500_000, 128)
-    rows = tensors(DEVICE, queries, points) if where == "device" else [queries, points]
-    tonari.search(queries[:9], points[:999], 10, metric=metric, device="cuda")
-    for k in (10, 2_000):
-        plan = plan_for(*rows, k, metric, free_bytes=10**11, memory=memory)
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        tonari.search(*rows, k, metric=metric, plan=plan, device="cuda")
-        torch.cuda.synchronize()
-        assert torch.cuda.max_memory_allocated() - before <= plan.total_bytes

@@ -13,10 +13,9 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.neighbors import Neighbors
-from tonari.exact import PreparedPoints, search_prepared
-from tonari.exact.cpu import across, join
+from tonari.exact.cpu import across
 from tonari.exact.cpu.across import plan_across, search_across
-from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.exact.plan import ExactPlan
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 
@@ -140,21 +139,6 @@ def test_what_is_known_is_not_found_again(metric: str, rank: int) -> None:
     assert (found.indices == -1).any() == (rank < k - 1)
 
 
-def test_what_is_known_keeps_others_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, boundary, k = checks.gaussian(3000, D, 6), 1500, 8
-    refined = {}
-    for known in (None, expected(points, boundary, k, "euclidean").distances[:, 0].astype(np.float64)):
-        counts: list[int] = []
-        real = join.Join.across
-        monkeypatch.setattr(
-            join.Join, "across", lambda self, *given, real=real, to=counts: to.append(real(self, *given)) or to[-1]
-        )
-        search_across(points, boundary, planned(points, k), known=known, progress=False)
-        monkeypatch.setattr(join.Join, "across", real)
-        refined[known is None] = counts[0]
-    assert refined[False] < refined[True] / 3
-
-
 def test_what_cannot_be_shared_is_refused() -> None:
     with pytest.raises(Unsupported, match="not shared"):
         plan_across(make_problem(500, 500, D, 5, dtype="float32", metric="l1", self_join=True))
@@ -162,16 +146,3 @@ def test_what_cannot_be_shared_is_refused() -> None:
         plan_across(
             make_problem(50_000, 50_000, D, 5, dtype="float32", metric="euclidean", self_join=True, memory=20_000_000)
         )
-
-
-def test_a_graph_whose_rows_run_out_of_shared_room_is_not_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, d, k = 1500, 300, 10  # in so many dimensions int8 leaves many survivors
-    points = checks.gaussian(n, d, 7)
-    problem = make_problem(n, n, d, k, dtype="float32", metric="euclidean", self_join=True, threads=2)
-    plan = plan_on_cpu(problem, active_rows=1728, precisions=("int8", "float32"), adaptive=False)
-    truth = brute(points, points, k, self_ids=np.arange(n))
-    for growth in (0, 500):
-        monkeypatch.setattr(join, "JOIN_GROWTH", growth)
-        found, report = search_prepared(points, PreparedPoints(points, plan), plan, self_ids=np.arange(n))
-        assert_same_neighbors(found, truth)
-        assert report.rows_by_precision == {"int8": n}

@@ -1,4 +1,7 @@
-"""Looks at contracted rows: the same bits as without, whatever the rows, the directions and the schedule."""
+"""What looks at contracted rows have for themselves: clusters, sketches, and graphs of contracted rows.
+
+`test_contraction.py` has what they share with forms.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors
+from tests.helpers.checks import HOSTILE, assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -23,12 +25,10 @@ PRODUCTS = [name for name, record in METRICS.items() if not record.elementwise]
 N, M, D, K = 500, 20, 24, 17
 
 
-def looked(queries: Array, points: Array, k: int, look_dim: int, metric: str = "euclidean", **choices: Any) -> Any:
-    plan = tonari.plan(
-        len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, method="exact",
-        look_dim=look_dim, **{"threads": 1} | choices,
-    )  # fmt: skip
-    return tonari.search(queries, points, k, metric=metric, plan=plan)
+def looked(queries: Array, points: Array, k: int, look_dim: int, metric: str = "euclidean") -> Neighbors:
+    shape = len(points), len(queries), points.shape[1], k
+    chosen: dict[str, Any] = {"metric": metric, "threads": 1, "method": "exact", "look_dim": look_dim}
+    return tonari.search(queries, points, k, metric=metric, plan=tonari.plan(*shape, dtype=points.dtype, **chosen))
 
 
 @cache
@@ -39,91 +39,6 @@ def rows(maker: str) -> Array:
 @cache
 def truth(maker: str, metric: str) -> Neighbors:
     return brute(rows(maker)[:M], rows(maker), K, metric)
-
-
-@pytest.mark.parametrize("isa", _native.supported_isas())
-@pytest.mark.parametrize("look_dim", [2, 9, D - 1])
-@pytest.mark.parametrize("metric", PRODUCTS)
-@pytest.mark.parametrize("maker", HOSTILE)
-@pytest.mark.parametrize("capacity", [2048, 1], ids=["roomy", "settles"])
-def test_hostile_data(isa: str, look_dim: int, metric: str, maker: str, capacity: int) -> None:
-    points = rows(maker)
-    found = looked(points[:M], points, K, look_dim, metric, isa=isa, capacity=capacity)
-    assert_same_neighbors(found, truth(maker, metric), metric=metric)
-
-
-@cache
-def of_dtype(dtype: str, metric: str) -> tuple[Array, Neighbors]:
-    points = np.abs(checks.gaussian(300, 21, 3) * 20).astype(dtype)
-    return points, brute(points[:M], points, 9, metric)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("look_dim", [2, 10])
-@pytest.mark.parametrize("metric", PRODUCTS)
-def test_every_dtype(dtype: str, look_dim: int, metric: str) -> None:
-    points, expected = of_dtype(dtype, metric)
-    assert_same_neighbors(looked(points[:M], points, 9, look_dim, metric), expected, metric=metric)
-
-
-@pytest.mark.parametrize("precision", ["int8", "bfloat16", "float32"])
-@pytest.mark.parametrize("isa", _native.supported_isas())
-@pytest.mark.parametrize("maker", ["gaussian", "tight_far_clusters", "duplicates"])
-def test_every_kernel(precision: str, isa: str, maker: str) -> None:
-    if f"inner/{precision}/{isa}" not in _native.kernel_names():
-        pytest.skip("this machine has no kernel of that precision and instruction set")
-    points = rows(maker)
-    levels = (precision,) if precision == "float32" else (precision, "float32")
-    found = looked(points[:M], points, K, 7, isa=isa, precisions=levels, capacity=40)
-    assert_same_neighbors(found, truth(maker, "euclidean"))
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 15, 16, 17, 96, 97])
-@pytest.mark.parametrize("m", [1, 7, 33])
-def test_small_shapes_up_to_all_points(n: int, m: int) -> None:
-    points, queries = checks.duplicates(n, 5), checks.gaussian(m, 5, 1)
-    for k in {1, (n + 1) // 2, n}:
-        for look_dim in (2, 4):
-            assert_same_neighbors(looked(queries, points, k, look_dim), brute(queries, points, k))
-
-
-@pytest.mark.parametrize("d", [3, 16, 17, 33, 300])
-def test_every_number_of_columns(d: int) -> None:
-    points = checks.gaussian(150, d)
-    expected = brute(points[:9], points, 6)
-    for look_dim in sorted({2, 3, 16, 17, 18, 32, 33, d - 1} & set(range(2, d))):
-        assert_same_neighbors(looked(points[:9], points, 6, look_dim), expected)
-
-
-@pytest.mark.parametrize(
-    "choices",
-    [
-        {"threads": 3, "query_block": 7},
-        {"point_splits": 3, "threads": 2, "point_chunk": 96},
-        {"point_chunk": 96, "sample_stride": 2, "sample_rank": 60},
-        {"adaptive": True, "query_block": 2, "precisions": ("int8", "float32")},
-    ],
-    ids=["threads", "splits", "sampled", "adaptive"],
-)
-@pytest.mark.parametrize("k", [1, 70])
-def test_every_schedule(choices: dict[str, Any], k: int) -> None:
-    if "precisions" in choices and "inner/int8/avx2" not in _native.kernel_names():
-        pytest.skip("this machine has no int8 kernel, and the schedule changes precisions")
-    points = rows("tight_far_clusters")
-    found = looked(points[:M], points, k, 6, **choices)
-    assert_same_neighbors(found, brute(points[:M], points, k))
-
-
-@pytest.mark.parametrize("active_rows", [0, 288])
-@pytest.mark.parametrize("metric", PRODUCTS)
-@pytest.mark.parametrize("maker", ["gaussian", "duplicates", "tight_far_clusters", "zero_rows"])
-def test_graphs(active_rows: int, metric: str, maker: str) -> None:
-    points, n = rows(maker)[:400], 400
-    shape: dict[str, Any] = {"self_join": True, "metric": metric, "threads": 2, "method": "exact"}
-    plan = tonari.plan(n, n, D, 9, **shape, dtype=points.dtype, look_dim=6, active_rows=active_rows)
-    graph = tonari.knn_graph(points, 9, metric=metric, plan=plan)
-    expected = brute(points, points, 9, metric, self_ids=np.arange(n))
-    assert_same_neighbors(Neighbors(graph.distances, graph.indices), expected, metric=metric)
 
 
 @pytest.mark.parametrize("isa", _native.supported_isas())
@@ -228,57 +143,6 @@ def test_a_sketch_decides_nothing(metric: str, maker: str, monkeypatch: pytest.M
     points = rows(maker)
     found = looked(points[:M], points, K, 6, metric)
     assert_same_neighbors(found, truth(maker, metric), metric=metric)
-
-
-def search_along(directions: Array, queries: Array, points: Array, k: int, metric: str = "euclidean") -> Neighbors:
-    """Search the points contracted to directions that the test names."""
-    n, d = points.shape
-    shape = n, len(queries), d, k
-    plan = tonari.plan(
-        *shape, dtype=points.dtype, metric=metric, threads=1, method="exact", look_dim=directions.shape[1] + 1
-    )
-
-    class Along(PreparedPoints):
-        def __init__(self) -> None:
-            super().__init__(points, plan)
-            self.form = _native.Form(metric, [0.0] * d, 1.0)
-            assert self.look is not None
-            self.look = _native.Form(metric, [0.0] * d, 1.0, directions)
-            self._held = "", []
-
-    return search_prepared(queries, Along(), plan)[0]
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
-def test_points_that_only_look_near_give_no_threshold(metric: str) -> None:
-    # The residuals of decoys are as long as the query's and point the other way: contracted, they are at the query,
-    # whose neighbours are a little off along the direction that is kept.
-    n, k = 300, 10
-    points = np.zeros((n, 6))
-    points[:, 0] = 1
-    points[:, 1 + np.arange(n) % 2] = -3
-    points[n // 2 :, 1:] = 0
-    points[n // 2 :, 1] = 3
-    points[n // 2 :, 0] = 1 + np.arange(n - n // 2) / 1000
-    points[:, 3] = np.random.default_rng(0).uniform(-1e-3, 1e-3, n)
-    query = np.array([[1.0, 3, 0, 0, 0, 0]])
-    found = search_along(np.eye(6)[:, :1] * (1 - 1e-9), query, points, k, metric)
-    assert_same_neighbors(found, brute(query, points, k, metric), metric=metric)
-
-
-def test_any_directions_that_make_no_row_longer() -> None:
-    points, rng = checks.gaussian(300, 10), np.random.default_rng(1)
-    orthonormal = np.linalg.qr(rng.standard_normal((10, 4)))[0] * (1 - 1e-9)
-    for directions in (orthonormal, orthonormal * [1, 0.3, 0, 1e-200], orthonormal @ np.full((4, 4), 0.25)):
-        found = search_along(np.ascontiguousarray(directions), points[:20], points, 7)
-        assert_same_neighbors(found, brute(points[:20], points, 7))
-
-
-def test_rows_within_the_directions_have_no_rest() -> None:
-    # |x|^2 - |V^T x|^2 is all rounding here, of either sign; the distances are far below its root.
-    rng = np.random.default_rng(0)
-    low = (1 + rng.standard_normal((400, 3)) * 1e-7) @ rng.standard_normal((3, 40))
-    assert_same_neighbors(looked(low[:30], low, 10, 4), brute(low[:30], low, 10))
 
 
 @pytest.mark.parametrize(

@@ -377,6 +377,4 @@ def test_hopper_is_of_one_vendor(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (capability, 0))
     monkeypatch.setattr(torch.version, "hip", hip)
-    tiles._is_hopper.cache_clear()
     assert tiles.is_hopper(torch.device("cuda:5")) is expected
-    tiles._is_hopper.cache_clear()

@@ -32,6 +32,14 @@ def test_core_distances_and_reachability_by_definition(include_self: bool, min_s
     np.testing.assert_array_equal(found.data, reach)
 
 
+def test_what_is_returned_is_not_the_graph_s() -> None:
+    graph = tonari.knn_graph(checks.gaussian(60, 3), 5)
+    before = graph.distances.copy()
+    graph.core_distances(3)[:] = -1
+    graph.mutual_reachability(3).data[:] = -1
+    np.testing.assert_array_equal(graph.distances, before)
+
+
 def test_zeros_are_kept_or_nearly_so() -> None:
     _, graph = consumers.hostile(12)
     fast, slow = graph.to_fast_hdbscan(5), tonari.knn_graph(consumers.hostile()[0], 59).to_hdbscan(5)

@@ -80,6 +80,16 @@ def test_dbscan_is_the_same_or_the_graph_is_refused() -> None:
     assert tonari.knn_graph(points, 399).to_sklearn(eps=1e9).nnz == 400 * 400
 
 
+def test_a_list_that_ends_at_eps_may_lack_points_there() -> None:
+    line = np.arange(6, dtype=np.float32)[:, None]
+    graph = tonari.knn_graph(line, 2)
+    assert graph.distances[:, -1].max() == 2
+    for eps, count in ((1.0, 4), (2.0, 6)):  # four lists end at 1, and the first and last at 2
+        with pytest.raises(ValueError, match=f"eps={eps}: {count} of 6 lists"):
+            graph.to_sklearn(eps=eps)
+    assert graph.to_sklearn(eps=0.999).nnz == 18
+
+
 def test_refuses() -> None:
     points, graph = consumers.hostile(5)
     with pytest.raises(ValueError, match="scikit-learn reads distances"):

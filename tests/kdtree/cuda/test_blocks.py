@@ -27,7 +27,6 @@ if HAS_TORCH:
     from tonari.cuda.prefetch import Feeder
     from tonari.kdtree.cuda import blocks
     from tonari.kdtree.cuda import dispatch as run
-    from tonari.kdtree.cuda.steps import Steps
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 BLOCK = 2
@@ -189,23 +188,6 @@ def test_few_queries_and_queries_on_the_device_take_no_threads(monkeypatch: pyte
     found = search(queries, points, 3)
     there = search(torch.from_numpy(queries).to(DEVICE), points, 3, query_block=BLOCK)
     assert_same_neighbors(on_host(there), found)
-
-
-def test_steps_grow_by_what_was_fast() -> None:
-    steps, sizes = Steps("cpu"), []
-    for _ in range(6):
-        sizes.append(steps.size)
-        with steps.launching(steps.size):
-            pass
-    assert sizes == [1 << 12, 1 << 12, 1 << 13, 1 << 13, 1 << 14, 1 << 14]
-    with steps.launching(10):
-        pass
-    with steps.launching(10):
-        pass
-    assert steps.size == 1 << 15  # few queries tell nothing about many
-
-
-# --- on a card only ----------------------------------------------------------------------------------------------
 
 
 def late(work: Any, milliseconds: float) -> Any:

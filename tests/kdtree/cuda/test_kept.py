@@ -12,13 +12,11 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import GB
 from tests.helpers.tree_search import DEVICE, plan_for, search
-from tonari.kdtree import plan as planning
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
 
-    import tonari
     from tonari.cuda import memory as device_memory
     from tonari.kdtree.cuda import blocks, kept, prepared
     from tonari.kdtree.cuda import dispatch as run
@@ -80,18 +78,6 @@ def test_searches_that_need_smaller_slabs_build_them() -> None:
         assert_same_neighbors(found, brute(queries, points, 4))
 
 
-def test_without_host_memory_every_search_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "free_host_memory", lambda: 0)
-    points, queries = checks.gaussian(15, 2), checks.gaussian(2, 2, 1)
-    plan = plan_for(queries, points, 4, point_slab=7)
-    ready = run.prepare(points, plan)
-    assert ready.kept is None
-    assert_same_neighbors(run.search(queries, ready, plan), brute(queries, points, 4))
-    no_build(monkeypatch)
-    with pytest.raises(AssertionError, match="a tree was built"):
-        run.search(queries, ready, plan)
-
-
 def far_in(points: Array, *rows: int) -> Array:
     points[list(rows), 0] = np.float32(1e19)
     return points
@@ -133,9 +119,6 @@ def test_visits_are_those_of_all_slabs() -> None:
     assert seen == (3, 3, 3 * 64)  # every slab has one leaf
 
 
-# --- on a card only ----------------------------------------------------------------------------------------------
-
-
 @on_gpu
 def test_a_tree_does_not_come_before_the_last_one_has_been_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     points, queries = checks.gaussian(600_000, 3), checks.gaussian(200_000, 3, 1)
@@ -155,14 +138,3 @@ def test_a_tree_does_not_come_before_the_last_one_has_been_searched(monkeypatch:
             found = run.search(given, ready, plan)
             host = found if isinstance(given, np.ndarray) else type(found)(*(part.cpu().numpy() for part in found))
             assert_same_neighbors(host, truth)
-
-
-@on_gpu
-def test_an_index_larger_than_its_budget_keeps_its_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, queries = checks.gaussian(2_000_000, 5), checks.gaussian(300_000, 5, 1)
-    index = tonari.Index(points, method="kdtree", device="cuda", memory="300MB")
-    truth = tonari.search(queries, points, 10, method="kdtree", device="cuda")
-    no_build(monkeypatch)
-    for given in (queries[:1], queries):
-        found = index.search(given, 10)
-        assert_same_neighbors(found, type(truth)(*(part[: len(given)] for part in truth)))

@@ -11,46 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import checks, plans
-from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, check_interrupt
-from tonari import exact
-from tonari.core import _native
-from tonari.core.isa import chosen_isa
-from tonari.core.neighbors import Neighbors
+from tests.helpers import checks
+from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors
+from tests.helpers.descent import ISAS, SMALL, as_dtype, plan_for
 from tonari.core.workers import Workers
 from tonari.inputs import held
 from tonari.metrics import METRICS
-from tonari.metrics.reference import brute, returned, values_at
+from tonari.metrics.reference import brute
 from tonari.nn_descent.backend import Round
-from tonari.nn_descent.cpu import init as start
 from tonari.nn_descent.cpu import rounds
 from tonari.nn_descent.cpu.backend import CpuBackend
-from tonari.nn_descent.cpu.cluster_blocks import search_clusters
-from tonari.nn_descent.cpu.clusters import Form, find_centres
-from tonari.nn_descent.entries import ID, MISSING, NEW
+from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.reference import ReferenceBackend
 
 Array = npt.NDArray[Any]
-
-ISAS = _native.supported_isas()
-SMALL = {"list_size": 9, "n_hubs": 4, "reverse": 3, "neighbors_per_hub": 6, "width": 20, "block": 7}
-
-
-def plan_for(points: Array, k: int, metric: str = "euclidean", **overrides: Any) -> DescentPlan:
-    n, d = points.shape
-    return plans.descent(n, d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | overrides)
-
-
-def as_dtype(points: Array, dtype: str, metric: str) -> Array:
-    """The points within the range of a dtype and of a metric."""
-    if METRICS[metric].nonnegative or dtype == "uint8":
-        points = np.abs(points)
-    if dtype in ("uint8", "int8"):
-        points = points.astype(np.float64) / (np.abs(points.astype(np.float64)).max() or 1.0) * 127
-    if dtype == "float16":
-        points = np.clip(points, -6e4, 6e4)
-    return np.ascontiguousarray(points.astype(dtype))
 
 
 def assert_same_round(made: Round, truth: Round, metric: str) -> None:
@@ -271,190 +246,3 @@ def test_reverse_lists(most: int, threads: int) -> None:
     entries[entries % 5 == 0] = MISSING
     truth = ReferenceBackend(points, plan).reverse(entries)
     np.testing.assert_array_equal(rounds.reverse_lists(entries, 6, most, Workers(threads)), truth)
-
-
-def assert_start(entries: Array, n: int, size: int) -> None:
-    assert entries.shape == (n, size)
-    assert entries.dtype == np.int32
-    assert ((entries >= 0) & (entries & NEW != 0)).all()
-    ids = np.sort(entries & ID, axis=1)
-    assert ids.max() < n
-    assert (ids[:, 1:] != ids[:, :-1]).all(), "an id twice in a row"
-    assert (ids != np.arange(n)[:, None]).all(), "a point among its own"
-
-
-def shared(indices: Array, truth: Neighbors) -> float:
-    """Share of the true neighbours that are listed."""
-    return float((indices[:, :, None] == truth.indices[:, None, :]).any(axis=1).mean())
-
-
-def groups(n: int, d: int, seed: int = 0) -> Array:
-    """Make 40 groups that overlap, of very different sizes, each with four directions."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.pareto(1.0, 40) + 0.1
-    group = rng.choice(40, n, p=sizes / sizes.sum())
-    directions = rng.standard_normal((40, 4, d))
-    within = np.einsum("ni,nid->nd", rng.standard_normal((n, 4)), directions[group])
-    return (rng.standard_normal((40, d))[group] * 2 + 5 + within).astype(np.float32)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_start_finds_most_neighbours(metric: str, dtype: str) -> None:
-    points = as_dtype(groups(3000, 12), dtype, metric)
-    plan = plan_for(points, 10, metric, n_clusters=40, n_probe=8)
-    points = held(points)
-    entries = CpuBackend(points, plan).start("clusters")
-    assert_start(entries, 3000, plan.list_size)
-    truth = exact.neighbors(points, points, 10, metric=metric, self_ids=np.arange(3000), threads=1)
-    assert shared(entries & ID, truth) > 0.8
-
-
-def test_the_start_takes_the_best_of_what_it_meets() -> None:
-    points = np.round(checks.gaussian(700, 6) * 20).astype(np.int8)  # whole numbers, which few scores round
-    plan = plan_for(points, 6, n_clusters=7, n_probe=7)  # all of them
-    truth = brute(points, points, plan.list_size, self_ids=np.arange(700))
-    entries = CpuBackend(points, plan).start("clusters")
-    values = values_at(points, points, entries & ID, "euclidean")
-    found = returned(values, np.dtype(np.float32))
-    if chosen_isa() == "avx2":  # with 7 bits of a query, 0.4 of a value, or about 2 % of a square, is lost
-        np.testing.assert_allclose(np.sort(found, axis=1), truth.distances, rtol=0.01)
-    else:
-        np.testing.assert_array_equal(found, truth.distances)
-
-
-@pytest.mark.parametrize("maker", ["all_equal", "duplicates", "one_hot", "tight_far_clusters", "huge", "zero_rows"])
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "l1"])
-def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = HOSTILE[maker](2500, 7, 0)
-    plan = plan_for(points, 10, metric, n_clusters=50, n_probe=2)
-    seen: list[dict[str, Any]] = []
-
-    def spy(*given: Any, **named: Any) -> None:
-        seen.append({"seekers": given[4], "members": given[5]} | named)
-        search_clusters(*given, **named)
-
-    monkeypatch.setattr(start, "search_clusters", spy)
-    entries = CpuBackend(points, plan).start("clusters")
-    assert_start(entries, 2500, plan.list_size)
-    assert np.diff(seen[0]["seekers"].begins).max() <= 32
-    assert np.diff(seen[0]["members"].begins).max() <= 4 * 50
-    assert seen[0]["most"] == 2 * 2 * 50  # points of so many average clusters
-
-
-def test_all_equal_points_end_at_the_first_ids() -> None:
-    points = checks.all_equal(600, 5)
-    plan = plan_for(points, 8, n_clusters=12, n_probe=2)
-    steps = CpuBackend(points, plan)
-    entries, before = steps.start("clusters"), np.inf
-    truth = brute(points, points, 8, self_ids=np.arange(600))
-    for _ in range(20):
-        made = steps.round(entries)
-        entries = made.entries
-        missed = 1 - shared(made.found.indices, truth)
-        assert missed <= before
-        before = missed
-    assert before == 0
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_phi_never_rises_and_the_neighbours_are_found(metric: str) -> None:
-    points = as_dtype(groups(2000, 10, 1), "float32", metric)
-    plan = plan_for(points, 8, metric, n_clusters=30, n_probe=3)
-    steps = CpuBackend(points, plan)
-    entries, sign = steps.start("clusters"), -1 if METRICS[metric].descending else 1
-    phi = np.inf
-    for _ in range(4):
-        made = steps.round(entries)
-        assert sign * made.phi <= phi
-        entries, phi = made.entries, sign * made.phi
-        assert_valid_neighbors(made.found, m=2000, n=2000, k=8, metric=metric, self_ids=np.arange(2000))
-    truth = exact.neighbors(points, points, 8, metric=metric, self_ids=np.arange(2000), threads=1)
-    assert shared(made.found.indices, truth) > 0.95
-
-
-def test_another_seed_is_another_start() -> None:
-    points = groups(1500, 9, 2)
-    plan = plan_for(points, 10, n_clusters=20, n_probe=4)
-    made, other = (CpuBackend(points, dataclasses.replace(plan, seed=seed)).start("clusters") for seed in (0, 1))
-    assert (made != other).any()
-
-
-def test_seeds_of_a_side_with_few_points() -> None:
-    points = groups(400, 5)
-    plan = plan_for(points, 6, n_clusters=10, n_probe=3)
-    entries = CpuBackend(points, plan).seeds(3, 8)
-    assert entries.shape == (400, 8)
-    assert (entries[3:, 3:] == MISSING).all()
-    np.testing.assert_array_equal(np.sort(entries[3:, :3] & ID, axis=1), np.tile([0, 1, 2], (397, 1)))
-    assert (entries[:3] >= 3 + NEW).all()
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_centres_are_where_points_are(metric: str) -> None:
-    points = as_dtype(groups(1000, 6), "float32", metric)
-    plan = plan_for(points, 5, metric, n_clusters=30)
-    form = Form(points, metric)
-    centres = find_centres(points, form, plan, Workers(1))
-    rows = form.of_points(points).astype(np.float64)
-    assert centres.shape == (30, rows.shape[1])
-    spread = np.square(rows - rows.mean(axis=0)).sum()
-    assert np.square(rows[:, None] - centres).sum(axis=2).min(axis=1).sum() < 0.6 * spread
-    np.testing.assert_array_equal(centres, find_centres(points, form, plan, Workers(3)))
-
-
-def test_products_are_largest_where_the_form_is_nearest() -> None:
-    points = checks.gaussian(300, 5) * np.linspace(0.1, 3, 300, dtype=np.float32)[:, None]
-    form = Form(points, "inner_product")
-    rows, queries = (part.astype(np.float64) for part in (form.of_points(points), form.of_queries(points)))
-    nearest = np.square(queries[:, None] - rows).sum(axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest, (points @ points.T).argmax(axis=1))
-
-
-def test_exact_rows_and_lists_as_entries() -> None:
-    points = checks.gaussian(120, 4)
-    plan = plan_for(points, 5, **SMALL)
-    steps = CpuBackend(points, plan)
-    rows = np.array([3, 77, 119])
-    truth = brute(points[rows], points, 5, self_ids=rows)
-    assert_same_neighbors(steps.exact(rows, 5), truth)
-    whole = brute(points, points, 5, self_ids=np.arange(120))
-    assert_same_neighbors(steps.of_rows(whole, rows), truth)
-    lists = np.array([[4, -1], [7, 1]])
-    assert steps.entries_of(lists, new=True).tolist() == [[4 | NEW, -1], [7 | NEW, 1 | NEW]]
-    old = steps.entries_of(lists, new=False)
-    assert old.tolist() == [[4, -1], [7, 1]]
-    assert old.dtype == np.int32
-    assert steps.beside(old, old[:, :1] + 1).tolist() == [[4, -1, 5] + [-1] * 6, [7, 1, 8] + [-1] * 6]
-    wide = np.arange(20, dtype=np.int32).reshape(2, 10)
-    assert steps.beside(wide, old).tolist() == wide[:, :9].tolist()
-    assert steps.beside(wide[:, :8], old).tolist() == np.hstack([wide[:, :8], old[:, :1]]).tolist()
-
-
-CHILD = """
-import threading, time
-import numpy as np
-from tonari.nn_descent.cpu.backend import CpuBackend
-from tonari.metrics.problem import make_problem
-from tonari.nn_descent.planner import plan_descent
-
-points = np.random.default_rng(0).random((60_000, 64), np.float32)
-problem = make_problem(60_000, 60_000, 64, 20, dtype="float32", metric="euclidean", self_join=True, threads={threads})
-plan = plan_descent(problem, list_size=48)
-steps = CpuBackend(points, plan)
-entries = steps.start("random")
-print("started", flush=True)
-try:
-    while True:
-        {work}
-except KeyboardInterrupt:
-    print("stopped", time.time(), flush=True)
-print("threads", threading.active_count(), flush=True)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("work", ["steps.round(entries)", "steps.start('clusters')"])
-def test_interrupt_stops_within_a_second(work: str, threads: int) -> None:
-    check_interrupt(CHILD.format(work=work, threads=threads))

@@ -25,7 +25,7 @@ from tests.helpers.gpu_checks import GB
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent import gnnd_reference as plain
-from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
+from tonari.nn_descent.entries import MISSING, NEW
 from tonari.nn_descent.gnnd_reference import PlainForm, PlainLists
 from tonari.nn_descent.plan import DescentPlan
 
@@ -34,8 +34,6 @@ if HAS_TORCH:
 
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda import gnnd
-    from tonari.nn_descent.cuda import random_entries as on_card
-    from tonari.nn_descent.cuda.gnnd_backend import GnndBackend
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
@@ -52,18 +50,6 @@ def some_lists(form: PlainForm, size: int, segment: int, seed: int = 1, most: in
     return plain.lists_of(form, entries, size, segment)
 
 
-# --- the start ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("n", "size", "seed"), [(1, 3, 0), (7, 1, 2**32 - 1), (1000, 64, 5), (3, 9, 1)])
-def test_the_random_start_has_the_bits_of_the_host(
-    n: int, size: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(on_card, "_BLOCK", 300 * size)
-    drawn = on_card.random_on(torch.device(DEVICE), n, size, seed)
-    np.testing.assert_array_equal(drawn.cpu().numpy(), random_entries(n, size, seed))
-
-
 @pytest.mark.parametrize(("d", "products"), [(5, True), (100, False), (70, False)])
 @pytest.mark.parametrize(("size", "segment"), [(64, 32), (16, 4), pytest.param(32, 32, marks=pytest.mark.full)])
 def test_entries_of_a_start_become_lists(size: int, segment: int, d: int, products: bool) -> None:
@@ -77,9 +63,6 @@ def test_entries_of_a_start_become_lists(size: int, segment: int, d: int, produc
     entries[0] = MISSING
     found = gnnd.lists_of(form, on_device(entries), size, segment)
     assert_same_lists(found, plain.lists_of(reference, entries, size, segment))
-
-
-# --- samples -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("size", "segment", "samples"), [(16, 16, 8), (64, 32, 16), (32, 8, 32)])
@@ -110,9 +93,6 @@ def test_those_that_sample_a_point_follow_its_own_samples(n: int) -> None:
         assert set(found) <= behind
     joined = gnnd.join(on_device(own), reverse).cpu().numpy()
     np.testing.assert_array_equal(joined, plain.joined(own, listing))
-
-
-# --- matching ----------------------------------------------------------------------------------------------------
 
 
 def some_samples(n: int, tile: int) -> tuple[Array, Array]:
@@ -159,9 +139,6 @@ def test_each_sample_is_proposed_its_nearest_of_each_kind(
     assert 0 < len(found) < len(every)
 
 
-# --- insertion ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("values", [4, 1 << 20])  # with ties everywhere, or hardly any
 @pytest.mark.parametrize("segment", [32, 64])
 def test_lists_keep_the_nearest_of_what_is_proposed(segment: int, values: int) -> None:
@@ -172,44 +149,6 @@ def test_lists_keep_the_nearest_of_what_is_proposed(segment: int, values: int) -
     update.insert(lists, keys, ids)
     assert_same_lists(lists, wanted)
     assert not update._locks.any()
-
-
-# --- rounds ------------------------------------------------------------------------------------------------------
-
-
-def reversed_samples(monkeypatch: pytest.MonkeyPatch) -> list[Array]:
-    """What rows were sampled in reverse, which on a card depends on timing: the plain round is given the same."""
-    seen: list[Array] = []
-    reverse = gnnd.Spinlocks.reverse
-
-    def remember(self: Any, samples: Any, room: int) -> Any:
-        found = reverse(self, samples, room)
-        seen.append(found.cpu().numpy())
-        return found
-
-    monkeypatch.setattr(gnnd.Spinlocks, "reverse", remember)
-    return seen
-
-
-@pytest.mark.parametrize(
-    ("n", "size", "products", "boundary"),
-    [(1, 16, False, None), (7, 16, False, None), (MANY, 64, False, None), (MANY, 16, True, MANY // 3)],
-)
-def test_a_round_is_the_plain_one(
-    n: int, size: int, products: bool, boundary: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    samples, segment = 8, min(size, 32)
-    form, reference = integers(n, 3, products=products)
-    drawn = random_entries(n, samples, 0)
-    lists = gnnd.lists_of(form, on_device(drawn), size, segment)
-    wanted = plain.lists_of(reference, drawn, size, segment)
-    seen = reversed_samples(monkeypatch)
-    for _ in range(2):
-        gnnd.descend(form, lists, gnnd.Spinlocks(n, size, torch.device(DEVICE)), samples, 1 + n // 2, boundary)
-        new, old, wanted = plain.own_samples(wanted, samples)
-        new, old = (plain.joined(own, behind) for own, behind in zip((new, old), seen[-2:], strict=True))
-        wanted = plain.round_of(reference, wanted, new, old, segment, boundary)
-        assert_same_lists(lists, wanted)
 
 
 def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
@@ -298,23 +237,6 @@ def test_graphs_of_hostile_points(points: Array, k: int, given: Any) -> None:
     n = len(points)
     if k == n - 1:  # rows that have not met all others are searched
         np.testing.assert_array_equal(graph.indices, brute(points, points, k, self_ids=np.arange(n)).indices)
-
-
-def test_a_round_counts_what_lists_did_not_have() -> None:
-    points = mixture(MANY // 2)
-    plan = plan_for(points, 4, block=5)
-    on_backend = GnndBackend(on_device(points), plan)
-    entries = on_backend.start("random")
-    np.testing.assert_array_equal(entries.cpu().numpy(), random_entries(len(points), plan.samples, plan.seed))
-    listed = [set((row[row >= 0] & ID).tolist()) for row in entries.cpu().numpy()]
-    for _ in range(2):
-        made = on_backend.round(entries)
-        found = Neighbors(*(part.cpu().numpy() for part in made.found))
-        rows = [row[row >= 0].tolist() for row in found.indices]
-        assert made.changed == sum(len(set(ids) - had) for ids, had in zip(rows, listed, strict=True)) > 0
-        assert made.phi == pytest.approx(found.distances[found.indices >= 0].sum(dtype=float), rel=1e-12)
-        entries = made.entries
-        listed = [set((row[row >= 0] & ID).tolist()) for row in entries.entries.cpu().numpy()]
 
 
 @graphs

@@ -25,7 +25,6 @@ from tests.helpers.select_checks import (
 )
 from tonari.select import Counters
 from tonari.select.cuda import bitonic, hierarchical, survivors
-from tonari.select.cuda.hierarchical import list_sizes
 from tonari.select.papers import quick
 from tonari.select.reference import select_k_reference
 from tonari.select.registry import make_options
@@ -87,46 +86,6 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
 
 
-def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending: bool) -> tuple[Any, Any]:
-    keys, ids = (torch.from_numpy(part).to(device) for part in (keys, ids))
-    out_keys, out_ids = keys[:k].clone(), ids[:k].clone()
-    network_kernel[(1,)](
-        keys_ptr=keys, ids_ptr=ids, out_keys_ptr=out_keys, out_ids_ptr=out_ids,
-        WHICH=which, N=len(keys), K=k, DESCENDING=int(descending), num_warps=1,
-    )  # fmt: skip
-    return out_keys.cpu().numpy(), out_ids.cpu().numpy()
-
-
-@on_device
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("size", [2, 8, 128])
-def test_network(device: str, size: int, dtype: str) -> None:
-    """Keys of few values and of all; pads, which are all the same pair."""
-    rng = np.random.default_rng(size)
-    limits = np.iinfo(dtype)
-    for few in (False, True):
-        low, high = (0, 2) if few else (limits.min, limits.max)
-        keys = rng.integers(low, high, size, dtype=dtype, endpoint=True)
-        ids = rng.permutation(size).astype(np.int32)
-        pads = rng.random(size) < 0.2
-        keys[pads], ids[pads] = limits.max, 2**31 - 1
-        order = np.lexsort((ids, keys))
-        for descending in (False, True):
-            for which, k in ((0, size), (1, max(2, size // 8)), (1, size)):
-                wanted = order[:k][::-1] if descending else order[:k]
-                found = run_network(device, which, keys, ids, k, descending)
-                np.testing.assert_array_equal(found, (keys[wanted], ids[wanted]))
-            # An ascending run and a descending one are a bitonic sequence.
-            first, second = np.sort(rng.permutation(size).reshape(2, -1), axis=1)
-            runs = order[np.concatenate([first, second[::-1]])]
-            wanted = order[::-1] if descending else order
-            found = run_network(device, 2, keys[runs], ids[runs], size, descending)
-            np.testing.assert_array_equal(found, (keys[wanted], ids[wanted]))
-        if size > 2:
-            found = run_network(device, 3, keys[runs], ids[runs], size // 2, False)
-            np.testing.assert_array_equal(found, (keys[order[: size // 2]], ids[order[: size // 2]]))
-
-
 @on_device
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize(
@@ -151,27 +110,6 @@ def test_values_made_to_hurt(device: str, maker: str, method: str, options: dict
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (33, 1), (100, 100), (130, 129)])
 def test_least_and_greatest_k(device: str, n: int, k: int, method: str, options: dict[str, Any]) -> None:
     check_kernels(device, method, make("two_valued", 2, n, "float64", n), k, options=options)
-
-
-@on_device
-@pytest.mark.parametrize("maker", ["random", "ascending", "descending", "equal"])
-@pytest.mark.parametrize("group", [32, 7, 900])
-def test_slots_that_fill_up(device: str, group: int, maker: str) -> None:
-    """More members at or below the bound than there are slots; groups that are longer than a tile."""
-    values = make(maker, 2, 2100, "float32")
-    lengths = np.array([2100, 1837])
-    check_kernels(device, "hierarchical", values, 40, options={"group": group}, lengths=lengths)
-
-
-@on_device
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bitonic_in_parts(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that is cut up, and a part that is beyond a row's length."""
-    monkeypatch.setattr(bitonic, "PROGRAMS", 8)
-    monkeypatch.setattr(bitonic, "TILE", 64)  # eight tiles: four parts of a row
-    values = make("leading_bits", 2, 450, dtype)
-    check_kernels(device, "bitonic", values, 40, options={})
-    check_kernels(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)
 
 
 @on_device
@@ -228,34 +166,6 @@ def test_rows_in_several_launches(device: str, method: str, monkeypatch: pytest.
     check_kernels(device, method, values, 4, options={}, lengths=np.array([0, 150, 99]))
     values[1, 5] = values[2, 6] = np.nan
     assert select_by_kernels(device, method, values, 4)[1] == 1
-
-
-@on_device
-@pytest.mark.parametrize(
-    ("n", "k", "options"),
-    [
-        (700, 5, {}),  # 700 -> 22 -> 1, which is the top list but never built
-        (700, 5, {"levels": 1}),
-        (700, 5, {"group": 3}),
-        (700, 5, {"group": 3, "levels": 2}),
-        (700, 5, {"group": 100_000}),
-        (100, 80, {"group": 2}),  # 100 -> 50: all groups
-        (60, 60, {}),  # no list at all
-    ],
-)
-def test_hierarchical_examines_what_its_model_does(device: str, n: int, k: int, options: dict[str, Any]) -> None:
-    for maker, lengths in (("random", None), ("equal", np.array([0, n, n // 3]))):
-        counters, expected = Counters(), Counters()
-        values = torch.from_numpy(make(maker, 3, n, "float32"))
-        found, _ = select_by_kernels(device, "hierarchical", values, k, lengths=lengths, counters=counters, **options)
-        model = {"group": hierarchical.Options().group} | options
-        truth = select_k_reference(
-            values, k, method="hierarchical", lengths=lengths, counters=expected, lanes=1, **model
-        )
-        assert_same(found, truth)
-        assert counters == expected
-    assert list_sizes(700, 5, 3, None) == [700, 234, 78, 26, 9, 3]
-    assert list_sizes(700, 5, 3, 2) == [700, 234, 78]
 
 
 def examined(device: str, values: Any, k: int, unit: str) -> int:

@@ -15,7 +15,6 @@ import pytest
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.select_checks import (
     DTYPES,
-    FLOATS,
     MAKERS,
     assert_same,
     assert_smallest,
@@ -27,8 +26,7 @@ from tests.helpers.select_checks import (
 from tonari.cuda.launch import _bound, launch
 from tonari.select import Counters, Selection
 from tonari.select.auto import choose
-from tonari.select.cuda import bitonic, keys, radix, survivors, threshold
-from tonari.select.cuda.compaction import compact
+from tonari.select.cuda import survivors, threshold
 from tonari.select.reference import select_k_reference
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request
@@ -53,23 +51,6 @@ LONG = 2600
 # Of the interpreter, where many programs share a row and runs are merged.
 TILE, RUN = 64, 32
 STREAMED = ["random", "ascending", "descending", "equal", "two_valued", "leading_bits", "zeros", "infinities"]
-
-
-@pytest.fixture
-def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Radix selection by many programs a row of some hundred values, and runs so short that there are several.
-
-    On a GPU tiles and runs stay what they are.
-    """
-    monkeypatch.setattr(radix, "PART_TILES", 1)
-    monkeypatch.setattr(radix, "SHARED_TILES", 1)
-    for module in (survivors, radix, bitonic):
-        monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
-    if "gpu" not in request.keywords:
-        monkeypatch.setattr(radix, "TILE", TILE)
-        monkeypatch.setattr(radix, "PROGRAMS", 15)
-        monkeypatch.setattr(survivors, "RUN", RUN)
-        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
 
 
 @pytest.fixture
@@ -149,24 +130,6 @@ def test_thresholds_that_miss(
 
 
 @on_device
-def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
-    values = torch.from_numpy(make("random", 2, 700, "float32")).to(device)
-    request = Request(values, "float32", 5, make_options("threshold", {}, "cuda"))
-    everything = torch.full((2,), 2**31 - 1, dtype=torch.int32, device=device)
-    counts = torch.zeros_like(everything)
-    bits, ids = (torch.full((3, 64), -7, dtype=torch.int32, device=device) for _ in range(2))
-    nan_row = torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device)
-    whole = keys.as_bits(values, "float32")
-    compact(request, whole, None, everything, everything, bits[:2], ids[:2], counts, nan_row, 0, exact=False)
-    assert nan_row.item() == 2**31 - 1
-    assert counts.tolist() == [700, 700]
-    for row, found in enumerate(ids[:2].long()):
-        assert len(set(found.tolist())) == 64
-        assert torch.equal(bits[row].view(torch.float32), values[row, found])
-    assert (torch.stack([bits[2], ids[2]]) == -7).all()
-
-
-@on_device
 @pytest.mark.usefixtures("always_stream")
 @pytest.mark.parametrize("order", ["random", "ascending", "descending"])
 def test_what_a_sample_leaves(device: str, order: str) -> None:
@@ -218,37 +181,6 @@ def test_a_sample_that_is_the_row(
 
 
 @on_device
-@pytest.mark.parametrize("bits", [1, 5, 8, 11])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-def test_digits_of_any_width(device: str, dtype: str, bits: int) -> None:
-    """Keys of both signs; equal ones, which only the digits of the index tell apart."""
-    values = np.concatenate([make(maker, 1, 700, dtype) for maker in ("random", "two_valued")])
-    check_kernels(device, "radix", values, 300, options={"bits": bits})
-
-
-@pytest.mark.full
-@on_device
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than a network orders is left to a library's sort."""
-    monkeypatch.setattr(survivors, "LARGEST_NETWORK", 16)
-    values = make("zeros", 3, 90, dtype)
-    for largest in (False, True):
-        check_kernels(device, "radix", values, 40, options={}, largest=largest, lengths=np.array([90, 39, 0]))
-
-
-@on_device
-@pytest.mark.parametrize("method", ["threshold", "radix"])
-def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scratch for some of the rows at a time, and NaN in a row of the second block."""
-    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
-    values = make("random", 67, 60, "float32")
-    check_kernels(device, method, values[:35], 7, options={})
-    values[[41, 66], 3] = np.nan
-    assert select_by_kernels(device, method, values, 7)[1] == 41
-
-
-@on_device
 @pytest.mark.usefixtures("always_stream")
 def test_nan_in_streamed_rows(device: str) -> None:
     for dtype in ("float32", "float16", "float64"):
@@ -258,113 +190,6 @@ def test_nan_in_streamed_rows(device: str) -> None:
             assert select_by_kernels(device, "threshold", values, 7, samples=512, largest=largest)[1] == 1
             arguments: dict[str, Any] = {"largest": largest, "nan": "last"}
             check_kernels(device, "threshold", values[1:], 7, options={"samples": 512}, **arguments)
-
-
-@on_device
-@pytest.mark.usefixtures("shared_rows")
-@pytest.mark.parametrize("maker", MAKERS)
-def test_rows_that_many_programs_share(device: str, maker: str) -> None:
-    """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
-    at = list(MAKERS).index(maker)
-    n = 3 * radix.TILE + at - 5  # a last part that is short, or just is none
-    values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
-    arguments: dict[str, Any] = {"largest": at % 2 == 1, "sorted": at % 3 > 0}
-    check_kernels(device, "radix", values, n // 3, options={"bits": 8 - at % 3}, **arguments)
-    lengths = np.array([n - at, radix.TILE + at - 5])
-    check_kernels(device, "radix", values, n // 3, options={}, lengths=lengths, **arguments)
-
-
-@on_device
-@pytest.mark.usefixtures("shared_rows")
-@pytest.mark.parametrize(
-    ("dtype", "ordered"), [("float32", True), ("float32", False), ("float64", False), ("uint8", True)]
-)
-def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
-    """No value, one, and as many as end a program's tile, with k from one to all; ties on both sides of its border."""
-    tile = radix.TILE
-    n = 3 * tile
-    lengths = np.array([0, 1, tile, tile + 1, n])
-    values = make("equal", len(lengths), n, dtype)
-    for k in (1, tile, n):
-        check_kernels(device, "radix", values, k, options={}, lengths=lengths, sorted=ordered)
-    values = make("zeros", 1, n, dtype)
-    check_kernels(device, "radix", values, tile + 1, options={}, sorted=ordered, largest=True)
-
-
-@on_device
-@pytest.mark.usefixtures("shared_rows")
-def test_nan_in_shared_rows(device: str) -> None:
-    n = 3 * radix.TILE + 5
-    for dtype, ordered in (("float32", True), ("bfloat16", False), ("float64", False)):
-        values = make("random", 3, n, dtype)
-        values[1, n - 1], values[1, 7] = np.nan, -np.nan
-        values[2, radix.TILE :] = -np.nan
-        assert select_by_kernels(device, "radix", values, 20, sorted=ordered)[1] == 1
-        lengths = np.array([n, 7, radix.TILE + 1])
-        assert select_by_kernels(device, "radix", values, 20, sorted=ordered, lengths=lengths)[1] == 2
-        beyond = radix.TILE + 5  # the numbers of the last row
-        arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
-        check_kernels(device, "radix", values, beyond, options={}, **arguments)
-
-
-@on_device
-@pytest.mark.usefixtures("shared_rows")
-@pytest.mark.parametrize("dtype", ["float16", "float64"])
-def test_runs_that_are_merged(device: str, dtype: str) -> None:
-    """One run, two whole ones, and one more pair that has no partner at first; rows that end in any of them."""
-    run = survivors.RUN
-    for n in (run - 1, 2 * run, 2 * run + 1):
-        values = make("leading_bits", 3, n, dtype, n)
-        check_kernels(device, "bitonic", values, n, options={}, largest=n % 2 == 0)
-        lengths = np.array([0, n - 2, max(17, run)]).clip(max=n)
-        check_kernels(device, "bitonic", values, n - 1, options={}, lengths=lengths)
-
-
-@on_device
-def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network for all of them would take longer; not where it has few to order among many."""
-    if device == "cpu":
-        monkeypatch.setattr(survivors, "RUN", RUN)
-        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
-    k = survivors.RUN + 8
-    values = make("two_valued", 2, 3 * k, "float32")
-    with monkeypatch.context() as only:
-        only.setattr(survivors, "_finish_by_network", lambda *_: pytest.fail("one network"))
-        check_kernels(device, "radix", values, k, options={}, lengths=np.array([2 * k, k - 9]))
-    monkeypatch.setattr(survivors, "_finish_by_merging", lambda *_: pytest.fail("runs"))
-    check_kernels(device, "radix", values, survivors.RUN, options={})
-    check_kernels(device, "hierarchical", values, k, options={})
-
-
-@needs_torch
-def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long ones, and few enough of them."""
-    asked: list[int] = []
-    monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
-    monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))
-    shortest = radix.SHARED_TILES * radix.TILE
-    for rows, n in ((1, shortest - 1), (1, shortest), (radix.PROGRAMS // 2, shortest), (radix.PROGRAMS, shortest)):
-        values = torch.zeros((1, n)).expand(rows, n)
-        options = make_options("radix", {}, "cuda")
-        radix.select_on_gpu(Request(values, "float32", 5, options, sorted=False, check_nan=False))
-    assert asked == [1, radix.SHARED_TILES // radix.PART_TILES, 2, 1]
-
-
-@on_device
-@pytest.mark.parametrize("exact", [True, False])
-def test_comparisons_that_let_no_other_zero_or_nan_pass(device: str, exact: bool) -> None:
-    """Values at or below (0.0, 300), -0.0 beyond it and NaN of either sign among them."""
-    row = make("zeros", 1, 700, "float32")
-    row[0, 350], row[0, 400] = -np.nan, np.nan
-    values = torch.from_numpy(row).to(device)
-    request = Request(values, "float32", 5, make_options("radix", {}, "cuda"), check_nan=False)
-    key, last, counts = (torch.tensor([number], dtype=torch.int32, device=device) for number in (0, 300, 0))
-    bits, ids = (torch.empty((1, 700), dtype=torch.int32, device=device) for _ in range(2))
-    compact(request, keys.as_bits(values, "float32"), None, key, last, bits, ids, counts, None, 0, exact=exact)
-    wanted = np.flatnonzero((row[0] < 0) | ((row[0] == 0) & (np.arange(700) <= 300)))
-    found = ids[0, : counts.item()].sort().values.cpu().numpy()
-    assert np.isin(wanted, found).all()
-    assert exact == (len(found) == len(wanted))
 
 
 def test_rows_of_any_length_are_sampled() -> None:
@@ -479,21 +304,6 @@ def test_shapes_that_were_slow(rows: int, n: int, k: int, ties: bool) -> None:
         loose = method_module(method).select_on_gpu(replace(request, sorted=False))
         assert torch.equal(answer.indices.sort(dim=1).values, loose.indices.sort(dim=1).values)
         assert torch.equal(values.gather(1, loose.indices.long()), loose.values)
-
-
-@needs_torch
-@pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_keys_order_as_values_do(dtype: str, largest: bool) -> None:
-    tensor = torch.cat([torch.as_tensor(make(maker, 1, 200, dtype)) for maker in ("random", "infinities", "zeros")], 1)
-    missing = keys.FORMATS[dtype].missing(largest)
-    assert (keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest) <= missing).all()
-    if dtype in FLOATS:  # of either sign, and last in both orders
-        tensor[0, 3], tensor[0, 400] = float("nan"), -float("nan")
-    found = keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest).numpy()[0]
-    numbers = tensor.double().numpy()[0]
-    order = np.argsort(-numbers if largest else numbers, kind="stable")
-    np.testing.assert_array_equal(np.argsort(found, kind="stable"), order)
 
 
 def test_samples_follow_their_rule() -> None:

@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 
@@ -148,6 +149,12 @@ class Graphs:
             given_up = [self._kept.pop(one, None) for one in keys]
         return any(graph is not None for graph in given_up)
 
+    def clear(self) -> None:
+        """Drop all graphs, and what is remembered of searches without one."""
+        with self._lock:
+            self.forget()
+            self._seen.clear()
+
     @property
     def nbytes(self) -> int:
         """Memory of all graphs, in bytes."""
@@ -156,6 +163,7 @@ class Graphs:
 
 GRAPHS = Graphs()
 atexit.register(GRAPHS.forget)  # before CUDA is shut down
+emptied_by(GRAPHS.clear)
 
 
 def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:

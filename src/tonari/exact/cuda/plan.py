@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from dataclasses import dataclass
 from typing import Any
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
@@ -232,7 +232,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
     return long and _may_contract(dataclasses.replace(problem, m=problem.m + searched), {})
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
     """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
     try:
@@ -242,13 +242,13 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
     """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
     return _plan_within(problem, free, {}, usual=True)
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
     """Return the plan of a search of contracted points that overrides nothing else, kept for the next like it."""
     return _plan_route(problem, free, dict(overrides), usual=True)

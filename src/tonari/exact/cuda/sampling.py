@@ -15,11 +15,11 @@ A row that fails is not proved and is searched again with all its minima: failur
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tonari.core.caches import cached
 from tonari.exact.cuda.groups import group_count
 
 ODDS = 1e-4
@@ -71,7 +71,7 @@ class FirstAttempt(NamedTuple):
     slots: int
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def sample_for(n: int, wanted: int, group: int, slot_cost: float = SLOT_COST) -> Sample | None:
     """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
 
@@ -93,7 +93,7 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float = SLOT_COST) ->
     return None if best is None else best[1]
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
     """Return a sample of n of all points for which no other kernels are compiled than for the first attempt at all.
 
@@ -141,7 +141,7 @@ def _fits(sample: Sample, n: int, group: int) -> bool:
     return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _rank(mean: float) -> int:
     """Return the smallest r with P(Poisson(mean) >= r) <= ODDS."""
     rank, term, tail = 0, math.exp(-mean), 1.0
@@ -152,7 +152,7 @@ def _rank(mean: float) -> int:
     return max(1, rank)
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _upper(rank: int) -> float:
     """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
     mean = float(rank)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.core.caches import cached
 from tonari.cuda.rehearsal import rehearsed_card
 from tonari.exact.cuda.groups import LISTED, POINT_TILE, group_count
 
@@ -145,7 +145,7 @@ def is_hopper(device: Any) -> bool:
     return rehearsed_card().is_hopper if device.type == "meta" else _is_hopper(device)
 
 
-@functools.lru_cache(maxsize=64)
+@cached(maxsize=64)
 def _is_hopper(device: Any) -> bool:
     import torch
 
@@ -159,7 +159,7 @@ def multiprocessors(device: Any) -> int:
     return rehearsed_card().multiprocessors if device.type == "meta" else _multiprocessors(device)
 
 
-@functools.lru_cache(maxsize=64)
+@cached(maxsize=64)
 def _multiprocessors(device: Any) -> int:
     import torch
 

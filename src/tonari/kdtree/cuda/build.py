@@ -10,7 +10,6 @@ extends down to leaves of 64 points, and the device sorts two million keys in ha
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
+from tonari.core.caches import cached
 from tonari.cuda.devices import to_device
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import numbers_from, order_of
@@ -94,7 +94,7 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
     return order
 
 
-@functools.lru_cache(maxsize=4)
+@cached(maxsize=4)
 def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
     """Return the bounds of the segments, in leaves, before each round of splits, until none has more than `whole`.
 

@@ -18,11 +18,11 @@ for every input and nothing waits for the host.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.core.caches import cached
 from tonari.cuda.launch import launch
 from tonari.select.cuda import radix
 from tonari.select.cuda.compaction import compact
@@ -104,7 +104,7 @@ def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
     return Shape(samples // parts, parts, rank, most, capacity)
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def shape_for(rows: int, n: int, k: int) -> Shape | None:
     """Choose the sample; None if half of a row or more could survive with every sample size.
 

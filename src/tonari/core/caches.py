@@ -1,0 +1,61 @@
+"""Caches of the process: whatever one call leaves for later calls, such as plans, is emptied here, all at once.
+
+A function whose results are kept is decorated with :func:`cached`; any other cache names what empties it, by
+:func:`emptied_by`. Code that lasts as long as the process, such as compiled kernels, is not a cache in this sense.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
+T = TypeVar("T")
+Empty = TypeVar("Empty", bound=Callable[[], object])
+
+_emptied: list[Callable[[], object]] = []
+
+
+def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
+    """Return a decorator that keeps a function's results, at most `maxsize` of them, as functools.lru_cache does.
+
+    >>> @cached()
+    ... def square(x):
+    ...     print("computed")
+    ...     return x * x
+    >>> square(3), square(3)
+    computed
+    (9, 9)
+    >>> square.cache_info().currsize
+    1
+    """
+
+    def decorate(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
+        made = functools.lru_cache(maxsize)(function)
+        emptied_by(made.cache_clear)
+        return made
+
+    return decorate
+
+
+def emptied_by(empty: Empty) -> Empty:
+    """Register the function that empties a cache, and return it; it takes no arguments and must be cheap."""
+    _emptied.append(empty)
+    return empty
+
+
+def empty_caches() -> None:
+    """Empty all caches of the process; each later call is then planned and decided like a first one.
+
+    >>> import numpy as np, tonari
+    >>> x = np.eye(3, dtype=np.float32)
+    >>> before = tonari.search(x, x, 1).indices.tolist()
+    >>> empty_caches()
+    >>> tonari.search(x, x, 1).indices.tolist() == before
+    True
+    """
+    for empty in _emptied:
+        empty()

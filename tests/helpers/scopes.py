@@ -1,0 +1,24 @@
+"""Scopes of points, as calls with rules search them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.filters.scope import Scope
+from tonari.methods.call import Call
+from tonari.methods.place import CpuPlace
+from tonari.methods.points import Points
+from tonari.metrics import get_metric
+
+
+class Prepared(Points):
+    """Points that are said to be prepared."""
+
+    prepared = True
+
+
+def scope_of(
+    rows: Any, metric: str = "euclidean", *, place: Any = None, kind: type[Points] = Points, **given: Any
+) -> Scope:
+    """Return the scope of checked rows; `given` are fields of the call."""
+    return Scope(points=kind(rows, Call(metric=get_metric(metric), place=place or CpuPlace(), **given)))

@@ -1,0 +1,43 @@
+"""Keys that order as values do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.select_checks import (
+    DTYPES,
+    FLOATS,
+    make,
+)
+from tonari.select.cuda import keys
+
+if HAS_TORCH:
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def copy_kernel(values_ptr, out_ptr, SIZE: tl.constexpr):
+        at = tl.arange(0, SIZE)
+        tl.store(out_ptr + at, tl.load(values_ptr + at))
+
+    @triton.jit
+    def clear_kernel(out_ptr):
+        tl.store(out_ptr + tl.program_id(0), 0)
+
+
+@needs_torch
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_keys_order_as_values_do(dtype: str, largest: bool) -> None:
+    tensor = torch.cat([torch.as_tensor(make(maker, 1, 200, dtype)) for maker in ("random", "infinities", "zeros")], 1)
+    missing = keys.FORMATS[dtype].missing(largest)
+    assert (keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest) <= missing).all()
+    if dtype in FLOATS:  # of either sign, and last in both orders
+        tensor[0, 3], tensor[0, 400] = float("nan"), -float("nan")
+    found = keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest).numpy()[0]
+    numbers = tensor.double().numpy()[0]
+    order = np.argsort(-numbers if largest else numbers, kind="stable")
+    np.testing.assert_array_equal(np.argsort(found, kind="stable"), order)

@@ -1,0 +1,52 @@
+"""Selection by digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tests.helpers.select_checks import (
+    check_kernels,
+    make,
+)
+from tonari.select.cuda import radix
+from tonari.select.registry import make_options
+from tonari.select.request import Request
+
+if HAS_TORCH:
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def copy_kernel(values_ptr, out_ptr, SIZE: tl.constexpr):
+        at = tl.arange(0, SIZE)
+        tl.store(out_ptr + at, tl.load(values_ptr + at))
+
+    @triton.jit
+    def clear_kernel(out_ptr):
+        tl.store(out_ptr + tl.program_id(0), 0)
+
+
+@on_device
+@pytest.mark.parametrize("bits", [1, 5, 8, 11])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_digits_of_any_width(device: str, dtype: str, bits: int) -> None:
+    """Keys of both signs; equal ones, which only the digits of the index tell apart."""
+    values = np.concatenate([make(maker, 1, 700, dtype) for maker in ("random", "two_valued")])
+    check_kernels(device, "radix", values, 300, options={"bits": bits})
+
+
+@needs_torch
+def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long ones, and few enough of them."""
+    asked: list[int] = []
+    monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
+    monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))
+    shortest = radix.SHARED_TILES * radix.TILE
+    for rows, n in ((1, shortest - 1), (1, shortest), (radix.PROGRAMS // 2, shortest), (radix.PROGRAMS, shortest)):
+        values = torch.zeros((1, n)).expand(rows, n)
+        options = make_options("radix", {}, "cuda")
+        radix.select_on_gpu(Request(values, "float32", 5, options, sorted=False, check_nan=False))
+    assert asked == [1, radix.SHARED_TILES // radix.PART_TILES, 2, 1]
