@@ -47,12 +47,31 @@ def public_names(module: str) -> list[str]:
     return [f"{module}.{name}" for name in getattr(held, "__all__", own)]
 
 
+def without_blocks(page: Path) -> str:
+    """The text of a Markdown page without blocks of code."""
+    return re.sub(r"^(```|~~~).*?^\1", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and the site make them."""
+    titles = re.findall(r"^#{1,3} (.+)$", without_blocks(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower().strip()).replace(" ", "-") for title in titles}
+
+
 def dead_links(page: Path) -> list[str]:
-    """Relative links of a Markdown page to files that there are not."""
-    text = re.sub(r"^(```|~~~).*?^\1", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"`[^`\n]*`", "", text)
-    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"[a-z]+:|#", target)]
-    return [target for target in targets if not (page.parent / target.partition("#")[0]).exists()]
+    """Relative links of a Markdown page to files, or to sections of pages, that do not exist."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", without_blocks(page)))
+    found = []
+    for target in targets:
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        if re.match(r"[a-z]+:", target):
+            continue
+        # Changes name sections of their time.
+        sections = anchors(path) if anchor and path.suffix == ".md" and page.name != "CHANGELOG.md" else {anchor}
+        if not path.exists() or anchor not in sections:
+            found.append(target)
+    return found
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -84,12 +103,12 @@ def test_relative_links_lead_to_files(page: Path) -> None:
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    (tmp_path / "there.md").write_text("")
+    (tmp_path / "there.md").write_text("## A *part*, or -1?\n```\n# code\n```\n")
     page.write_text(
-        "[a](there.md) [b](there.md#part) [c](https://host/x) [d](#part) `[e](no.md)` [f](gone.md)\n"
-        "```\n[g](no.md)\n```\n![h](images/gone.svg)\n"
+        "# Here\n[a](there.md) [b](there.md#a-part-or--1) [c](https://host/x#y) [d](#here) `[e](no.md)` [f](gone.md)\n"
+        "```\n[g](no.md)\n```\n![h](images/gone.svg) [i](there.md#code) [j](#there)\n"
     )
-    assert dead_links(page) == ["gone.md", "images/gone.svg"]
+    assert dead_links(page) == ["gone.md", "images/gone.svg", "there.md#code", "#there"]
 
 
 ELSEWHERE = ("recipes.md", "recipes-learning.md", "CHANGELOG.md")
