@@ -8,6 +8,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INTEROP := $(VENV)-interop/bin/python -m
 WHEELS := build/wheels
+PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs src benchmarks native examples
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp')
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -name '*.py' -o -name '*.pyi')
 # Tests to run, and how: make test K=screen, make quick TESTS=tests/kdtree PYTEST='-x -n 0'
@@ -51,12 +52,14 @@ kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and res
 mutants: $(VENV)/.tests $(VENV)/.native ## put the faults of tests/mutants in, one at a time, and see which of them the tests find: about an hour
 	$(BIN)/python -m tests.mutants
 
-lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of native/
+lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of native/, spelling and phrases
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src:. $(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+	$(BIN)/codespell $(PROSE)
+	$(BIN)/python .ci/words
 
 # A build folder by one of CMakePresets.json, with the virtual environment's tools.
 CONFIGURE = cmake -DPython_EXECUTABLE="$(abspath $(BIN))/python" --preset

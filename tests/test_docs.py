@@ -7,11 +7,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tonari
 from tests.helpers.consumers import consumer
 from tonari.core.plan import Plan
 from tonari.methods.registry import NAMES, method_for
+from tonari.metrics import BIT_METRICS, CHANGED, METRICS, get_metric
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.rst"))
@@ -44,12 +47,31 @@ def public_names(module: str) -> list[str]:
     return [f"{module}.{name}" for name in getattr(held, "__all__", own)]
 
 
+def without_blocks(page: Path) -> str:
+    """The text of a Markdown page without blocks of code."""
+    return re.sub(r"^(```|~~~).*?^\1", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and the site make them."""
+    titles = re.findall(r"^#{1,3} (.+)$", without_blocks(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower().strip()).replace(" ", "-") for title in titles}
+
+
 def dead_links(page: Path) -> list[str]:
-    """Relative links of a Markdown page to files that there are not."""
-    text = re.sub(r"^(```|~~~).*?^\1", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"`[^`\n]*`", "", text)
-    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"[a-z]+:|#", target)]
-    return [target for target in targets if not (page.parent / target.partition("#")[0]).exists()]
+    """Relative links of a Markdown page to files, or to sections of pages, that do not exist."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", without_blocks(page)))
+    found = []
+    for target in targets:
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        if re.match(r"[a-z]+:", target):
+            continue
+        # Changes name sections of their time.
+        sections = anchors(path) if anchor and path.suffix == ".md" and page.name != "CHANGELOG.md" else {anchor}
+        if not path.exists() or anchor not in sections:
+            found.append(target)
+    return found
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -81,23 +103,24 @@ def test_relative_links_lead_to_files(page: Path) -> None:
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    (tmp_path / "there.md").write_text("")
+    (tmp_path / "there.md").write_text("## A *part*, or -1?\n```\n# code\n```\n")
     page.write_text(
-        "[a](there.md) [b](there.md#part) [c](https://host/x) [d](#part) `[e](no.md)` [f](gone.md)\n"
-        "```\n[g](no.md)\n```\n![h](images/gone.svg)\n"
+        "# Here\n[a](there.md) [b](there.md#a-part-or--1) [c](https://host/x#y) [d](#here) `[e](no.md)` [f](gone.md)\n"
+        "```\n[g](no.md)\n```\n![h](images/gone.svg) [i](there.md#code) [j](#there)\n"
     )
-    assert dead_links(page) == ["gone.md", "images/gone.svg"]
+    assert dead_links(page) == ["gone.md", "images/gone.svg", "there.md#code", "#there"]
 
 
+ELSEWHERE = ("recipes.md", "recipes-learning.md", "CHANGELOG.md")
 # A block of Python, and the comment before it: `needs: library` (make interop has it), or `not run: why`.
 BLOCK = re.compile(r"^(?:<!-- (needs|not run): (.*?) -->\n\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks() -> list[Any]:
-    """The blocks of Python of all pages but recipes.md, which has a test of its own."""
+    """The blocks of Python of all pages but the recipes, which have a test of their own."""
     found = []
     for page in PAGES:
-        if page.name in ("recipes.md", "CHANGELOG.md"):
+        if page.name in ELSEWHERE:
             continue
         for number, (mark, about, code) in enumerate(BLOCK.findall(page.read_text()), 1):
             marks: list[Any] = []
@@ -121,12 +144,120 @@ def test_python_runs_as_copied(code: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_every_block_is_found() -> None:
-    fences = [page for page in PAGES if page.name not in ("recipes.md", "CHANGELOG.md")]
+    fences = [page for page in PAGES if page.name not in ELSEWHERE]
     assert len(blocks()) == sum(page.read_text().count("```python\n") for page in fences)
 
 
+# --- the guide ---------------------------------------------------------------------------------------------------
+
+INDEX = (ROOT / "docs" / "index.md").read_text()
+# A file of the sources, or a commit: seven hexadecimal digits, of which one is a letter and one is none.
+INSIDES = re.compile(r"\b(?:src|native|kernels)/\S*|\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7}\b")
+
+
+def guide() -> list[Path]:
+    """The pages of the guide, in order."""
+    names = re.search(r":caption: Guide\n\n(.*?)\n```", INDEX, re.DOTALL)
+    assert names is not None
+    return [ROOT / "docs" / f"{name}.md" for name in names[1].split()]
+
+
 def test_every_guide_is_on_the_start_page() -> None:
-    text = (ROOT / "docs" / "index.md").read_text()
-    guides = re.search(r":caption: Guide\n\n(.*?)\n```", text, re.DOTALL)
-    assert guides is not None
-    assert [guide for guide in guides[1].split() if f"({guide}.md)" not in text] == []
+    assert [page.name for page in guide() if f"({page.name})" not in INDEX] == []
+
+
+def test_every_page_is_in_the_sidebar() -> None:
+    listed = re.findall(r"^([\w-]+)$", "".join(re.findall(r"```{toctree}.*?```", INDEX, re.DOTALL)), re.MULTILINE)
+    assert sorted(listed) == sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("page", guide(), ids=lambda page: page.stem)
+def test_a_guide_is_short_and_does_not_look_inside(page: Path) -> None:
+    text = page.read_text()
+    assert len(text.splitlines()) <= 150
+    assert INSIDES.findall(text) == []
+
+
+def test_a_look_inside_is_found() -> None:
+    assert INSIDES.findall("`src/tonari/io` at 94ff49e, 1000000 of 1,797") == ["src/tonari/io`", "94ff49e"]
+
+
+def test_every_extra_for_users_is_on_the_page_of_installation() -> None:
+    project = (ROOT / "pyproject.toml").read_text().split("[project.optional-dependencies]")[1]
+    extras = re.findall(r"^([\w-]+) = \[", project.split("\n[")[0], re.MULTILINE)
+    developers = {"test-core", "test", "interop", "native", "lint", "docs", "bench"}
+    table = (ROOT / "docs" / "install.md").read_text().split("## Extras")[1].split("\n## ")[0]
+    listed = re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)
+    assert set(listed) == set(extras) - developers
+
+
+# --- the table of metrics ----------------------------------------------------------------------------------------
+
+HEADS = ["metric", "value", "from", "to", "order", "equal rows", "returned", "k-d tree", "NN-Descent"]
+
+
+def metric_lines() -> dict[str, dict[str, str]]:
+    """The lines of the table in which-metric.md, by the name of the metric."""
+    table = (ROOT / "docs" / "which-metric.md").read_text().split("<!-- metrics -->\n\n")[1].split("\n\n")[0]
+    head, _, *rows = (re.split(r" (?<!\\)\| ", line.strip("| ")) for line in table.splitlines())
+    assert head == HEADS
+    cells = ([cell.strip("`").replace(r"\|", "|") for cell in row] for row in rows)
+    return {name: dict(zip(HEADS[1:], rest, strict=True)) for name, *rest in cells}
+
+
+def some_rows(metric: str) -> tuple[Any, Any]:
+    """Rows for a metric, the first two of them equal; and what its formula is about."""
+    rng = np.random.default_rng(0)
+    if get_metric(metric).bits:
+        rows = rng.integers(0, 256, (40, 4), dtype=np.uint8)
+        rows[1] = rows[0]
+        return rows, np.unpackbits(rows, axis=1).astype(bool)
+    rows = rng.random((40, 6), dtype=np.float32) if metric != "haversine" else rng.uniform(-1.5, 1.5, (40, 2))
+    rows[1] = rows[0]
+    return rows, rows.astype(np.float64)
+
+
+def test_every_metric_has_a_line() -> None:
+    assert set(metric_lines()) == {*METRICS, *CHANGED, *BIT_METRICS}
+
+
+@pytest.mark.parametrize("metric", metric_lines())
+def test_the_line_of_a_metric_says_what_a_search_returns(metric: str) -> None:
+    line = metric_lines()[metric]
+    rows, formal = some_rows(metric)
+    names = {name: getattr(np, name) for name in ("sqrt", "sum", "abs", "corrcoef", "arccos", "sin", "cos", "max")}
+    names |= {"norm": np.linalg.norm, "inf": np.inf, "pi": np.pi, "d": formal.shape[1]}
+    found = tonari.search(rows[:1], rows, k=len(rows), metric=metric)
+    values = [eval(line["value"], {**names, "q": formal[0], "x": formal[i]}) for i in found.indices[0]]
+    np.testing.assert_allclose(found.distances[0], values, rtol=1e-5, atol=1e-6)
+    low, high = (eval(line[end], dict(names)) for end in ("from", "to"))
+    assert low <= found.distances.min()
+    assert found.distances.max() <= high
+    assert line["order"] == ("descending" if get_metric(metric).descending else "ascending")
+    equal = tonari.search(rows[:1], rows[1:2], k=1, metric=metric).distances[0, 0]
+    assert equal == pytest.approx(
+        eval(line["equal rows"], {"q": formal[0]}), abs=0 if line["equal rows"] == "0" else 1e-5
+    )
+
+
+@pytest.mark.parametrize("metric", metric_lines())
+def test_the_line_of_a_metric_says_what_supports_it(metric: str) -> None:
+    line = metric_lines()[metric]
+    rows, _ = some_rows(metric)
+    double = rows if rows.dtype == np.uint8 else rows.astype(np.float64)
+    returned = [str(tonari.search(one[:1], one, k=1, metric=metric).distances.dtype) for one in (rows, double)]
+    as_rows = ["float32" if rows.dtype == np.float32 else str(rows.dtype), "float64"]
+    assert returned == (as_rows if line["returned"] == "as the rows" else [line["returned"]] * 2)
+    for method, column in (("kdtree", "k-d tree"), ("nn-descent", "NN-Descent")):
+        supported = refusal(metric, method) is None
+        assert line[column] == ("yes" if supported else "no"), method
+
+
+def refusal(metric: str, method: str) -> str | None:
+    """Why a method does not build the graph of a few rows by a metric."""
+    rows, _ = some_rows(metric)
+    try:
+        tonari.knn_graph(rows, 3, metric=metric, method=method)
+    except tonari.core.errors.Unsupported as error:
+        return str(error)
+    return None

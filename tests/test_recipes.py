@@ -9,9 +9,9 @@ import pytest
 
 from tests.helpers.consumers import consumer
 
-PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("recipes*.md"))
 RECIPE = re.compile(r"^## (.+?)\n(.*?)^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FOUND = RECIPE.findall(PAGE.read_text())
+FOUND = [recipe for page in PAGES for recipe in RECIPE.findall(page.read_text())]
 
 
 def _cases() -> list[object]:
@@ -24,12 +24,14 @@ def _cases() -> list[object]:
 
 
 def test_every_heading_is_a_recipe() -> None:
-    assert [title for title, *_ in FOUND] == re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
+    titles = [title for page in PAGES for title in re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)]
+    assert [title for title, *_ in FOUND] == titles
+    assert len(titles) > 10
 
 
 @pytest.mark.parametrize(("code", "printed"), _cases())
 def test_it_prints_what_it_says(code: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     for library in re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE):
         consumer(library)
-    exec(compile(code, str(PAGE), "exec"), {})
+    exec(compile(code, "<recipe>", "exec"), {})
     assert capsys.readouterr().out == printed

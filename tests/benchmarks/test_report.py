@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,25 @@ import pytest
 
 from benchmarks.__main__ import build_parser, load
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.report import cells, files, report
+from benchmarks.harness.report import AGE, cells, files, report
 from benchmarks.harness.report.cells import Kind
 from benchmarks.harness.report.documents import names, written
 from benchmarks.harness.report.history import History
 from benchmarks.harness.report.results import Ambiguous, Missing, Results, ratio
-from benchmarks.harness.report.table import Column, Line, Table, command, render, wrapped
+from benchmarks.harness.report.table import (
+    ALL_FRESH,
+    ALL_STALE,
+    LEGEND,
+    SLICED,
+    Column,
+    Line,
+    Table,
+    age,
+    command,
+    fill,
+    render,
+    wrapped,
+)
 from benchmarks.harness.rows import RESULTS, Row
 from benchmarks.suites.exact_cuda import figures
 from benchmarks.suites.tables import CODE, TABLES
@@ -197,7 +211,7 @@ def test_a_table_and_what_stands_below_it() -> None:
         r"| tiny | 2.00 s | 8.00 s\* (4.0×) |",
         "| small | 0.250 s | |",
         "",
-        "Medians of 3 to 5 rounds on a machine, 2 threads, avx2, 2026-01-01, commit abcdef0:",
+        "Medians of 3 to 5 rounds on a machine, 2 threads, avx2, 2026-01-01:",
         r"`python -m benchmarks run exact_cpu --isa avx2 --case tiny --case small`. "
         r"\* Timed on a part of the queries, and scaled to",
         "all.",
@@ -218,16 +232,30 @@ def test_a_line_has_cells_of_its_own_kind() -> None:
     assert "| tiny | words | 8.00 s" in render(table, Results.of(ROWS), Judge())
 
 
-def test_figures_older_than_the_code_are_marked() -> None:
-    rows = [*ROWS, earlier(seconds=3.0, case="small", date="2026-01-02T00:00Z")]
-    some = render(TABLE, Results.of(rows), Judge("0fedcba"))
+def test_figures_older_than_the_code_are_marked_or_the_page_says_so() -> None:
+    filled = fill(TABLE, Results.of([*ROWS, earlier(seconds=3.0, case="small", date="2026-01-02T00:00Z")]))
+    some = filled.text(Judge("0fedcba"))
     assert "| small | 3.00 s † | |" in some
     assert "2.00 s |" in some
-    assert "† Measured before the latest changes to `src/tonari/exact/cpu` or to code that it uses." in unwrapped(some)
-    everything = render(TABLE, Results.of(rows), Judge("0fedcba", "abcdef0"))
-    assert "†" not in everything
-    assert "All of it was measured before the latest changes to `src/tonari/exact/cpu`" in unwrapped(everything)
-    assert "2026-01-01 and 2026-01-02, commits abcdef0 and 0fedcba:" in unwrapped(everything)
+    assert age(filled.rows, Judge("0fedcba")) == LEGEND
+    everything = Judge("0fedcba", "abcdef0")
+    assert "3.00 s † | |" in filled.text(everything)  # of a page on which other tables are newer
+    assert "†" not in filled.text(everything, page_is_old=True)
+    assert age(filled.rows, everything) == ALL_STALE
+    assert age(filled.rows, Judge()) == ALL_FRESH
+    assert "2026-01-01 and 2026-01-02:" in unwrapped(some)
+    assert "abcdef0" not in some
+
+
+def test_a_table_with_a_caption_has_one_sentence_and_its_age() -> None:
+    rows = [*ROWS, earlier(seconds=3.0, case="small", date="2026-01-02T00:00Z")]
+    filled = fill(replace(TABLE, caption="; words."), Results.of(rows))
+    said = "Medians of 3 rounds on a machine, 2026-01-01 to 2026-01-02; words."
+    assert unwrapped(filled.text(Judge())).endswith(rf"{said} \* {SLICED[3:]}")
+    assert f"{said} {LEGEND}" in unwrapped(filled.text(Judge("0fedcba")))
+    old = unwrapped(filled.text(Judge("0fedcba", "abcdef0")))
+    assert f"{said} Measured before the latest changes to the code." in old
+    assert "†" not in old
 
 
 def unwrapped(text: str) -> str:
@@ -322,13 +350,19 @@ def test_every_suite_has_code_that_is_there(results: Results) -> None:
 
 def test_every_table_is_in_a_document_and_every_block_is_a_table() -> None:
     used = [name for path in files(ROOT) for name in names(path.read_text())]
-    assert set(used) == set(TABLES)
+    assert set(used) == {*TABLES, AGE}
+
+
+def test_every_page_with_tables_says_once_how_old_they_are() -> None:
+    for path in files(ROOT):
+        found = names(path.read_text())
+        assert found.count(AGE) == any(not TABLES[name].caption for name in found if name != AGE), path
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_commands_below_tables_name_cases_that_there_are(name: str, results: Results) -> None:
     found = re.findall(r"`python -m benchmarks (run [^`]*)`", render(TABLES[name], results, Judge()))
-    assert found
+    assert bool(found) is not bool(TABLES[name].caption)
     for words in found:
         options = build_parser().parse_args(shlex.split(words))
         suite = load(options.suite)
@@ -348,7 +382,8 @@ def test_a_figure_typed_by_hand_is_found(
     monkeypatch.setattr("benchmarks.harness.report.History", lambda root, code: Judge())
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()
-    page.write_text("words\n<!-- report: overview -->\n<!-- end report -->\n")
+    block = "<!-- report: {} -->\n<!-- end report -->\n"
+    page.write_text("words\n" + block.format("overview") + block.format("age"))
     (tmp_path / "README.md").write_text("words\n")
     assert report(TABLES, CODE, check=True, root=tmp_path) == 1
     assert report(TABLES, CODE, check=False, root=tmp_path) == 0
@@ -358,7 +393,7 @@ def test_a_figure_typed_by_hand_is_found(
     page.write_text(right.replace("| **", "| **1", 1))
     assert report(TABLES, CODE, check=True, root=tmp_path) == 1
     shown = capsys.readouterr().err
-    assert "-| Graph of 100,000 × 128, Xeon with AMX, 2 threads | **1" in shown
+    assert "-| graph of 1,000,000 × 128, one H100 | **1" in shown
     assert "1 documents differ from their rows; python -m benchmarks report writes them" in shown
     assert report(TABLES, CODE, check=False, root=tmp_path) == 0
     assert page.read_text() == right

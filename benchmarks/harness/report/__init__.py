@@ -1,28 +1,33 @@
 """The tables of README.md and docs, written from rows: ``python -m benchmarks report``.
 
 In a document the lines between ``<!-- report: NAME -->`` and ``<!-- end report -->`` are what the table NAME
-(benchmarks/suites/tables) makes of the rows in benchmarks/results. Four rules hold in every table:
+(benchmarks/suites/tables) makes of the rows in benchmarks/results. The block "age", once on each page, says which of
+its figures are older than their code. Four rules hold in every table:
 
 - A cell shows the newest run that has all that the cell needs.
 - A ratio is of two rows of one run: same case, machine, commit and date. Where several runs have both, the ratio is
   given from the smallest to the largest.
-- Below the table stand machine, dates, commits, repeats and the command that measures it again, all from the rows.
-- Where the code has changed since a row was measured, the table says so.
+- Below the table stand machine, dates, repeats and the command that measures it again, all from the rows, which also
+  have the commits.
+- Where the code has changed since a row was measured, its cells are marked, or the page says so of all its figures.
 """
 
 from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 from ..machine import ROOT
 from ..rows import RESULTS
-from .documents import written
+from .documents import names, written
 from .history import Code, History
 from .results import Results
-from .table import Table, render
+from .table import Filled, Table, age, fill
+
+AGE = "age"
 
 
 def files(root: Path) -> list[Path]:
@@ -39,10 +44,14 @@ def report(tables: Mapping[str, Table], code: Code, *, check: bool, root: Path =
             "their code. Run this in a full clone (git fetch --unshallow)."
         )
     results = Results.read(RESULTS)
-    texts = {name: lambda table=table: render(table, results, history) for name, table in tables.items()}
+    filled = cache(lambda name: fill(tables[name], results))
     differing = 0
     for path in files(root):
         before = path.read_text()
+        rows = [row for name in names(before) if name in tables for row in filled(name).rows]
+        is_old = bool(rows) and all(map(history.old, rows))
+        texts: dict[str, Callable[[], str]] = {AGE: partial(age, rows, history)}
+        texts |= {name: partial(_text, filled, name, history, is_old) for name in tables}
         after = written(before, texts, where=str(path.relative_to(root)))
         if after == before:
             continue
@@ -56,3 +65,7 @@ def report(tables: Mapping[str, Table], code: Code, *, check: bool, root: Path =
     if check and differing:
         print(f"{differing} documents differ from their rows; python -m benchmarks report writes them", file=sys.stderr)
     return 1 if check and differing else 0
+
+
+def _text(filled: Callable[[str], Filled], name: str, history: History, page_is_old: bool) -> str:
+    return filled(name).text(history, page_is_old=page_is_old)

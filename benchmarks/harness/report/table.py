@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 
 from ..rows import Row
@@ -16,6 +17,9 @@ from .results import PLACE, Missing, Results, Where
 WIDTH = 125
 HELD = "\0"  # a space at which no line ends
 STALE = "†"
+LEGEND = f"{STALE} Measured before the latest changes to the code that it measures."
+ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
+ALL_FRESH = "All figures on this page were measured with the code as it is."
 SLICED = "\\* Timed on a part of the queries, and scaled to all."
 # Where the names of cases take more than this a command has what they begin with, or no case.
 CASES_LENGTH = 60
@@ -51,16 +55,56 @@ class Table:
     ----------
     where : what all cells ask; columns go before lines, lines before the table
     head : heading of the first column
+    caption : what ends the one sentence below a table that has no commands there; "": the commands are there
     """
 
     columns: Sequence[Column]
     lines: Sequence[Line]
     where: Where = field(default_factory=dict)
     head: str = ""
+    caption: str = ""
 
 
-def render(table: Table, results: Results, history: History) -> str:
-    """The table in Markdown, and below it where, when and how it was measured.
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """A table with its cells."""
+
+    table: Table
+    grid: Sequence[Sequence[Cell]]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows that its cells show, each once."""
+        return list({id(row): row for cells in self.grid for cell in cells for row in cell.rows}.values())
+
+    def text(self, history: History, *, page_is_old: bool = False) -> str:
+        """The table in Markdown, and below it where, when and how it was measured.
+
+        Cells that are older than their code are marked, unless all are: then the page says so (`page_is_old`), or the
+        sentence below a table that has a caption.
+        """
+        table = self.table
+        old = {id(row) for row in self.rows if history.old(row)}
+        all_old = len(old) == len(self.rows)
+        old = set() if page_is_old or (table.caption and all_old) else old
+        texts = [[_marked(cell, any(id(row) in old for row in cell.rows)) for cell in cells] for cells in self.grid]
+        lines = [
+            _line([table.head, *(column.heading for column in table.columns)]),
+            _line(["---"] * (1 + len(table.columns))),
+            *(_line([line.label, *cells]) for line, cells in zip(table.lines, texts, strict=True)),
+        ]
+        notes = [f"{_briefly(self.rows)}{table.caption}"] if table.caption else measured(self.rows)
+        if table.caption and all_old:
+            notes.append("Measured before the latest changes to the code.")
+        elif table.caption and old:
+            notes.append(LEGEND)
+        if any("\\*" in cell for cells in texts for cell in cells):
+            notes.append(SLICED)
+        return "\n".join([*lines, "", wrapped(" ".join(notes))])
+
+
+def fill(table: Table, results: Results) -> Filled:
+    """Make the cells of a table.
 
     Raises
     ------
@@ -71,21 +115,18 @@ def render(table: Table, results: Results, history: History) -> str:
     for line, cells in zip(table.lines, grid, strict=True):
         if not line.rowless and not any(cell.rows for cell in cells):
             raise Missing(f"the line {line.label!r} has no rows: {dict(table.where) | dict(line.where)}")
-    used = list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
-    old = {id(row) for row in used if history.old(row)}
-    everything = len(old) == len(used)
-    texts = [
-        [_marked(cell, not everything and any(id(row) in old for row in cell.rows)) for cell in cells] for cells in grid
-    ]
-    lines = [
-        _line([table.head, *(column.heading for column in table.columns)]),
-        _line(["---"] * (1 + len(table.columns))),
-        *(_line([line.label, *cells]) for line, cells in zip(table.lines, texts, strict=True)),
-    ]
-    notes = [*measured(used), *_staleness([history.paths(row)[0] for row in used if id(row) in old], everything)]
-    if any("\\*" in cell for cells in texts for cell in cells):
-        notes.append(SLICED)
-    return "\n".join([*lines, "", wrapped(" ".join(notes))])
+    return Filled(table, grid)
+
+
+def age(rows: Sequence[Row], history: History) -> str:
+    """The line of a page about rows that are older than the code that they measure."""
+    old = sum(history.old(row) for row in rows)
+    return ALL_FRESH if not old else ALL_STALE if old == len(rows) else LEGEND
+
+
+def render(table: Table, results: Results, history: History) -> str:
+    """Fill a table and return its text."""
+    return fill(table, results).text(history)
 
 
 def wrapped(words: str) -> str:
@@ -116,7 +157,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def measured(rows: Sequence[Row]) -> list[str]:
-    """A sentence for each machine: repeats, dates, commits, and the commands that measure again."""
+    """A sentence for each machine: repeats, dates, and the commands that measure again."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(str(row[name]) for name in PLACE), []).append(row)
@@ -129,11 +170,16 @@ def _measured(rows: Sequence[Row]) -> str:
     if first["device"] == "cpu":
         place += f", {first['threads']} threads, {first['isa']}"
     days = sorted({row["date"][:10] for row in rows})
-    commits = list(dict.fromkeys(row["commit"] for row in sorted(rows, key=lambda row: row["date"])))
-    word = "commit" if len(commits) == 1 else "commits"
     suites = dict.fromkeys(row["suite"] for row in rows)
     commands = listed([f"`{command([row for row in rows if row['suite'] == suite])}`" for suite in suites])
-    return f"{_repeats(rows)} on {place}, {listed(days)}, {word} {listed(commits)}: {commands}."
+    return f"{_repeats(rows)} on {place}, {listed(days)}: {commands}."
+
+
+def _briefly(rows: Sequence[Row]) -> str:
+    """Repeats, machines and dates in one sentence, whose end is the caller's."""
+    days = sorted({row["date"][:10] for row in rows})
+    machines = listed(list(dict.fromkeys(row["machine"] for row in rows)))
+    return f"{_repeats(rows)} on {machines}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"
 
 
 def _repeats(rows: Sequence[Row]) -> str:
@@ -168,12 +214,3 @@ def command(rows: Sequence[Row]) -> str:
 def listed(words: Sequence[str]) -> str:
     """Words as a list in English."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _staleness(old: Sequence[str], everything: bool) -> list[str]:
-    """What is said of rows that are older than the code, by that code's names."""
-    if not old:
-        return []
-    rooms = listed([f"`{path}`" for path in sorted(set(old))])
-    said = f"measured before the latest changes to {rooms} or to code that it uses"
-    return [f"All of it was {said}."] if everything else [f"{STALE} {said[0].upper()}{said[1:]}."]

@@ -26,6 +26,8 @@ AXES = {
     "5": ("k", "k"),
     "6": ("n", "points"),
 }
+# Contestant of figure 6 -> what the figure of README.md calls it.
+AGAINST_N = {"pykdtree": "pykdtree", "tonari exact": "tonari, brute force", "tonari kdtree": "tonari"}
 PHASES = {"find": "finding leaves", "process": "comparing queries with leaves", "sort": "sorting by leaf"}
 
 
@@ -38,6 +40,21 @@ def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
             target = folder / f"kdtree-{NAME}-fig{figure}-{device}.svg"
             if own and draw(target, panels(figure, own), f"{title}; {where(own[-1])}, {own[-1]['commit']}"):
                 yield target
+    own = [row for row in found if row["device"] == "cpu" and row["case"] == "fig6-d10"]
+    curves = against_n(own)
+    target = folder / "time-against-n.svg"
+    heading = f"100,000 queries, 10 columns, k = 10; {where(own[-1])}" if own else ""
+    if own and draw(target, [Panel("time of a search", "points", "microseconds per query", curves)], heading):
+        yield target
+
+
+def against_n(rows: Sequence[Row]) -> Curves:
+    """Microseconds per query of figure 6 against n."""
+    timed = [row for row in rows if row["seconds_median"]]
+    return {
+        name: [(row["n"], 1e6 * row["seconds_median"] / row["m"]) for row in timed if row["who"] == who]
+        for who, name in AGAINST_N.items()
+    }
 
 
 def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:
