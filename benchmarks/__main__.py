@@ -14,6 +14,7 @@
     python -m benchmarks plot                                   all figures in docs/images, from the results
     python -m benchmarks report                                 the tables of README.md and docs, from the results
     python -m benchmarks report --check                         status 1 where a document differs from its rows
+    python -m benchmarks prune                                  drop the rows that no table, figure or page needs
     python -m benchmarks learn                                  the table of select_k's auto, from the results
     python -m benchmarks machine                                processor, versions, measured ceilings
 
@@ -69,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     plot.add_argument("--to", type=Path, help="folder (default docs/images)")
     report = verbs.add_parser("report", help="write the tables of README.md and docs from the results")
     report.add_argument("--check", action="store_true", help="write nothing; status 1 where a document differs")
+    verbs.add_parser("prune", help="drop the rows of benchmarks/results that no table, figure or page needs")
     learn = verbs.add_parser("learn", help="write the table of select_k's auto from the results")
     learn.add_argument("--csv", type=Path, help="results file (default benchmarks/results/select.csv)")
     ceilings = verbs.add_parser("machine", help="measure what this machine can do at most")
@@ -145,9 +147,10 @@ def plot(options: argparse.Namespace) -> int:
 
     for name in [options.suite] if options.suite else NAMES:
         suite = load(name)
-        if suite.draw is not None:
-            for drawn in suite.draw(read(options.csv or suite.path), options.to or IMAGES):
-                print(drawn)
+        if suite.figures is not None:
+            for figure in suite.figures(read(options.csv or suite.path)):
+                if drawn := figure.write(options.to or IMAGES):
+                    print(drawn)
     return 0
 
 
@@ -157,6 +160,20 @@ def report(options: argparse.Namespace) -> int:
     from .suites.tables import CODE, TABLES
 
     return report(TABLES, CODE, check=options.check)
+
+
+def prune(options: argparse.Namespace) -> int:
+    """Drop the rows that nothing is made from."""
+    from .harness.pruning import prune
+    from .harness.report.history import History
+    from .suites.select import learn
+    from .suites.tables import CODE, TABLES
+    from .suites.tables.prose import QUOTED
+
+    history = History(machine.ROOT, CODE)
+    history.require()
+    prune(TABLES, history, [load(name) for name in NAMES], quoted=QUOTED, learners={"select": learn.decisive})
+    return 0
 
 
 def learn(options: argparse.Namespace) -> int:
@@ -209,6 +226,7 @@ def main(arguments: list[str]) -> int:
         "compare": compare,
         "plot": plot,
         "report": report,
+        "prune": prune,
         "learn": learn,
         "machine": describe_machine,
         "warm-case": warm_case,

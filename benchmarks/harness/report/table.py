@@ -67,11 +67,8 @@ def render(table: Table, results: Results, history: History) -> str:
     Missing
         A cell that may not stay empty has no row, or a line has none at all.
     """
-    grid = [[_cell(table, line, column, results) for column in table.columns] for line in table.lines]
-    for line, cells in zip(table.lines, grid, strict=True):
-        if not line.rowless and not any(cell.rows for cell in cells):
-            raise Missing(f"the line {line.label!r} has no rows: {dict(table.where) | dict(line.where)}")
-    used = list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
+    grid = _cells(table, results)
+    used = _rows(grid)
     old = {id(row) for row in used if history.old(row)}
     everything = len(old) == len(used)
     texts = [
@@ -88,10 +85,27 @@ def render(table: Table, results: Results, history: History) -> str:
     return "\n".join([*lines, "", wrapped(" ".join(notes))])
 
 
+def shown(table: Table, results: Results) -> list[Row]:
+    """The rows that the cells of a table are made from; Missing as `render` raises it."""
+    return _rows(_cells(table, results))
+
+
 def wrapped(words: str) -> str:
     """A paragraph in lines of a document, none of which ends within a command."""
     held = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", HELD), words)
     return textwrap.fill(held, WIDTH, break_long_words=False, break_on_hyphens=False).replace(HELD, " ")
+
+
+def _cells(table: Table, results: Results) -> list[list[Cell]]:
+    grid = [[_cell(table, line, column, results) for column in table.columns] for line in table.lines]
+    for line, cells in zip(table.lines, grid, strict=True):
+        if not line.rowless and not any(cell.rows for cell in cells):
+            raise Missing(f"the line {line.label!r} has no rows: {dict(table.where) | dict(line.where)}")
+    return grid
+
+
+def _rows(grid: Sequence[Sequence[Cell]]) -> list[Row]:
+    return list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
 
 
 def _cell(table: Table, line: Line, column: Column, results: Results) -> Cell:

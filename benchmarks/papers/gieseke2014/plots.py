@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from ...harness.plots import Curves, Panel, draw, where
+from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 from ...suites.kdtree.search import TREE
 
@@ -29,15 +28,15 @@ AXES = {
 PHASES = {"find": "finding leaves", "process": "comparing queries with leaves", "sort": "sorting by leaf"}
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-    """Draw the figures on each device that has rows."""
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """The figures on each device that has rows."""
     found = newest([row for row in rows if row["suite"] == NAME], "device", "case")
     for device in ("cpu", "cuda"):
         for figure, title in TITLES.items():
             own = [row for row in found if row["device"] == device and row["figure"] == figure]
-            target = folder / f"kdtree-{NAME}-fig{figure}-{device}.svg"
-            if own and draw(target, panels(figure, own), f"{title}; {where(own[-1])}, {own[-1]['commit']}"):
-                yield target
+            if own:
+                heading = f"{title}; {where(own[-1])}, {own[-1]['commit']}"
+                yield Figure(f"kdtree-{NAME}-fig{figure}-{device}", heading, own, panels(figure, own))
 
 
 def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:
