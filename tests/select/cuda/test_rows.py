@@ -23,7 +23,7 @@ from tests.helpers.select_checks import (
     select_by_kernels,
     some_lengths,
 )
-from tonari.select import Counters
+from tonari.select import Counters, tuning
 from tonari.select.cuda import bitonic, hierarchical, survivors
 from tonari.select.cuda.hierarchical import list_sizes
 from tonari.select.papers import quick
@@ -81,10 +81,10 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
     if "gpu" in request.keywords:
         return
-    monkeypatch.setattr(bitonic, "TILE", 64)
+    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
-    monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
-    monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
+    monkeypatch.setattr(tuning, "BUILD_TILE", 256)
+    monkeypatch.setattr(tuning, "BUILD_WIDTH", 64)
 
 
 def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending: bool) -> tuple[Any, Any]:
@@ -167,8 +167,8 @@ def test_slots_that_fill_up(device: str, group: int, maker: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bitonic_in_parts(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is cut up, and a part that is beyond a row's length."""
-    monkeypatch.setattr(bitonic, "PROGRAMS", 8)
-    monkeypatch.setattr(bitonic, "TILE", 64)  # eight tiles: four parts of a row
+    monkeypatch.setattr(tuning, "BITONIC_PROGRAMS", 8)
+    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)  # eight tiles: four parts of a row
     values = make("leading_bits", 2, 450, dtype)
     check_kernels(device, "bitonic", values, 40, options={})
     check_kernels(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)
@@ -222,7 +222,7 @@ def test_rows_at_any_distance(device: str, method: str, options: dict[str, Any])
 @pytest.mark.parametrize("method", ["hierarchical", "quick"])
 def test_rows_in_several_launches(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Launches tell of the first NaN of all."""
-    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
+    monkeypatch.setattr(tuning, "SCRATCH_BYTES", 1)
     monkeypatch.setattr(quick, "SCRATCH_BYTES", 1)
     values = make("random", 3, 150, "float32")
     check_kernels(device, method, values, 4, options={}, lengths=np.array([0, 150, 99]))

@@ -25,7 +25,7 @@ from tests.helpers.select_checks import (
     some_lengths,
 )
 from tonari.cuda.launch import _bound, launch
-from tonari.select import Counters, Selection
+from tonari.select import Counters, Selection, tuning
 from tonari.select.auto import choose
 from tonari.select.cuda import bitonic, keys, radix, survivors, threshold
 from tonari.select.cuda.compaction import compact
@@ -61,21 +61,21 @@ def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
     On a GPU tiles and runs stay what they are.
     """
-    monkeypatch.setattr(radix, "PART_TILES", 1)
-    monkeypatch.setattr(radix, "SHARED_TILES", 1)
+    monkeypatch.setattr(tuning, "RADIX_PART_TILES", 1)
+    monkeypatch.setattr(tuning, "RADIX_SHARED_TILES", 1)
     for module in (survivors, radix, bitonic):
         monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
     if "gpu" not in request.keywords:
-        monkeypatch.setattr(radix, "TILE", TILE)
-        monkeypatch.setattr(radix, "PROGRAMS", 15)
-        monkeypatch.setattr(survivors, "RUN", RUN)
-        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
+        monkeypatch.setattr(tuning, "RADIX_TILE", TILE)
+        monkeypatch.setattr(tuning, "RADIX_PROGRAMS", 15)
+        monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
+        monkeypatch.setattr(tuning, "MERGE_TILE", RUN // 2)
 
 
 @pytest.fixture
 def always_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """No row is short enough to be held in registers."""
-    monkeypatch.setattr(threshold, "LARGEST_RESIDENT", 0)
+    monkeypatch.setattr(tuning, "LARGEST_RESIDENT", 0)
 
 
 @on_device
@@ -115,7 +115,7 @@ def test_streamed_rows(device: str, maker: str) -> None:
 @pytest.mark.usefixtures("always_stream")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_that_many_programs_sample(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    monkeypatch.setattr(tuning, "LARGEST_SAMPLE", 512)
     shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
     assert shape is not None
     assert shape.parts == 2
@@ -241,7 +241,7 @@ def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("method", ["threshold", "radix"])
 def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scratch for some of the rows at a time, and NaN in a row of the second block."""
-    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
+    monkeypatch.setattr(tuning, "SCRATCH_BYTES", 1)
     values = make("random", 67, 60, "float32")
     check_kernels(device, method, values[:35], 7, options={})
     values[[41, 66], 3] = np.nan
@@ -266,11 +266,11 @@ def test_nan_in_streamed_rows(device: str) -> None:
 def test_rows_that_many_programs_share(device: str, maker: str) -> None:
     """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
     at = list(MAKERS).index(maker)
-    n = 3 * radix.TILE + at - 5  # a last part that is short, or just is none
+    n = 3 * tuning.RADIX_TILE + at - 5  # a last part that is short, or just is none
     values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
     arguments: dict[str, Any] = {"largest": at % 2 == 1, "sorted": at % 3 > 0}
     check_kernels(device, "radix", values, n // 3, options={"bits": 8 - at % 3}, **arguments)
-    lengths = np.array([n - at, radix.TILE + at - 5])
+    lengths = np.array([n - at, tuning.RADIX_TILE + at - 5])
     check_kernels(device, "radix", values, n // 3, options={}, lengths=lengths, **arguments)
 
 
@@ -281,7 +281,7 @@ def test_rows_that_many_programs_share(device: str, maker: str) -> None:
 )
 def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
     """No value, one, and as many as end a program's tile, with k from one to all; ties on both sides of its border."""
-    tile = radix.TILE
+    tile = tuning.RADIX_TILE
     n = 3 * tile
     lengths = np.array([0, 1, tile, tile + 1, n])
     values = make("equal", len(lengths), n, dtype)
@@ -294,15 +294,15 @@ def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
 @on_device
 @pytest.mark.usefixtures("shared_rows")
 def test_nan_in_shared_rows(device: str) -> None:
-    n = 3 * radix.TILE + 5
+    n = 3 * tuning.RADIX_TILE + 5
     for dtype, ordered in (("float32", True), ("bfloat16", False), ("float64", False)):
         values = make("random", 3, n, dtype)
         values[1, n - 1], values[1, 7] = np.nan, -np.nan
-        values[2, radix.TILE :] = -np.nan
+        values[2, tuning.RADIX_TILE :] = -np.nan
         assert select_by_kernels(device, "radix", values, 20, sorted=ordered)[1] == 1
-        lengths = np.array([n, 7, radix.TILE + 1])
+        lengths = np.array([n, 7, tuning.RADIX_TILE + 1])
         assert select_by_kernels(device, "radix", values, 20, sorted=ordered, lengths=lengths)[1] == 2
-        beyond = radix.TILE + 5  # the numbers of the last row
+        beyond = tuning.RADIX_TILE + 5  # the numbers of the last row
         arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
         check_kernels(device, "radix", values, beyond, options={}, **arguments)
 
@@ -312,7 +312,7 @@ def test_nan_in_shared_rows(device: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_runs_that_are_merged(device: str, dtype: str) -> None:
     """One run, two whole ones, and one more pair that has no partner at first; rows that end in any of them."""
-    run = survivors.RUN
+    run = tuning.SORTED_RUN
     for n in (run - 1, 2 * run, 2 * run + 1):
         values = make("leading_bits", 3, n, dtype, n)
         check_kernels(device, "bitonic", values, n, options={}, largest=n % 2 == 0)
@@ -324,15 +324,15 @@ def test_runs_that_are_merged(device: str, dtype: str) -> None:
 def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network for all of them would take longer; not where it has few to order among many."""
     if device == "cpu":
-        monkeypatch.setattr(survivors, "RUN", RUN)
-        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
-    k = survivors.RUN + 8
+        monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
+        monkeypatch.setattr(tuning, "MERGE_TILE", RUN // 2)
+    k = tuning.SORTED_RUN + 8
     values = make("two_valued", 2, 3 * k, "float32")
     with monkeypatch.context() as only:
         only.setattr(survivors, "_finish_by_network", lambda *_: pytest.fail("one network"))
         check_kernels(device, "radix", values, k, options={}, lengths=np.array([2 * k, k - 9]))
     monkeypatch.setattr(survivors, "_finish_by_merging", lambda *_: pytest.fail("runs"))
-    check_kernels(device, "radix", values, survivors.RUN, options={})
+    check_kernels(device, "radix", values, tuning.SORTED_RUN, options={})
     check_kernels(device, "hierarchical", values, k, options={})
 
 
@@ -342,12 +342,17 @@ def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
     monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))
-    shortest = radix.SHARED_TILES * radix.TILE
-    for rows, n in ((1, shortest - 1), (1, shortest), (radix.PROGRAMS // 2, shortest), (radix.PROGRAMS, shortest)):
+    shortest = tuning.RADIX_SHARED_TILES * tuning.RADIX_TILE
+    for rows, n in (
+        (1, shortest - 1),
+        (1, shortest),
+        (tuning.RADIX_PROGRAMS // 2, shortest),
+        (tuning.RADIX_PROGRAMS, shortest),
+    ):
         values = torch.zeros((1, n)).expand(rows, n)
         options = make_options("radix", {}, "cuda")
         radix.select_on_gpu(Request(values, "float32", 5, options, sorted=False, check_nan=False))
-    assert asked == [1, radix.SHARED_TILES // radix.PART_TILES, 2, 1]
+    assert asked == [1, tuning.RADIX_SHARED_TILES // tuning.RADIX_PART_TILES, 2, 1]
 
 
 @on_device
@@ -394,7 +399,7 @@ def _smaller_sample(n: int, k: int) -> threshold.Shape | None:
 @pytest.mark.usefixtures("always_stream")
 def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that come eight in a row, as many as a run of a sample has: as many are left as of others."""
-    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    monkeypatch.setattr(tuning, "LARGEST_SAMPLE", 512)
     shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
     assert shape is not None
     assert shape.parts == 2
@@ -411,7 +416,7 @@ def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.
 @pytest.mark.usefixtures("always_stream")
 def test_few_rows_of_other_lengths_are_not_sampled(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is made for rows of n values: of shorter ones too few would be left."""
-    monkeypatch.setattr(threshold, "LONG_ROW", LONG)
+    monkeypatch.setattr(tuning, "LONG_ROW", LONG)
     monkeypatch.setattr(threshold, "_select_streamed", lambda *_: pytest.fail("a row was sampled"))
     values = make("random", 2, LONG, "float32")
     check_kernels(device, "threshold", values, 12, options={"samples": 512}, lengths=np.array([LONG // 2, 0]))
@@ -501,7 +506,7 @@ def test_samples_follow_their_rule() -> None:
     for n, k, samples in ((2**15, 64, 1024), (2**20, 10, 4096), (2**17, 1000, 4096)):
         shape = threshold.shape_for_sample(n, k, samples)
         assert shape is not None
-        spread = threshold.DEVIATIONS * np.sqrt([shape.rank, shape.most])
+        spread = tuning.DEVIATIONS * np.sqrt([shape.rank, shape.most])
         assert shape.rank - spread[0] >= k * samples / n
         assert shape.capacity >= max(k, (shape.most + spread[1]) * n / samples)
         assert shape.samples * shape.parts == samples
