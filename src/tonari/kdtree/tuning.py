@@ -7,7 +7,7 @@ LEAF = 64  # target number of points of a leaf [32, 64, 128]
 
 # Case: kdtree uniform-d3, sift-d5 on cpu. Chosen on: not recorded.
 # The same up to some dimensions: boxes prune less as the dimension grows, so leaves become larger.
-LEAF_UP_TO = {3: 16, 5: 32}  # [{3: 16, 5: 32}, {3: 32, 5: 32}, {3: 16, 5: 16}, {3: 32, 5: 64}]
+LEAF_UP_TO = {3: 16, 5: 32}  # by dimensions [{3: 16, 5: 32}, {3: 32, 5: 32}, {3: 16, 5: 16}, {3: 32, 5: 64}]
 
 # Case: kdtree magnitudes-d10, uniform-d3 on cpu. Chosen on: not recorded.
 QUERY_BLOCK = 512  # queries of a task: a few ms of work on data that suit a tree [128, 512, 2048]
@@ -47,7 +47,7 @@ MOST_HALVED_COLUMNS = 20  # [12, 20, 28]
 SPREAD_SEGMENTS = 16  # per program
 KEY_BLOCK = 1024  # points of a program [512, 1024, 2048]
 
-# Case: radius_cuda cloud on cuda. Chosen on: not recorded.
+# Case: radius_cuda within-tree-d3 on cuda. Chosen on: not recorded.
 PILOT_QUERIES = 4096  # that are counted first; fewer than twice as many are all counted
 ROOM_BYTES = 1 << 30  # most memory for room that may not be used
 

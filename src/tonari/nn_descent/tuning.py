@@ -5,7 +5,7 @@ Unlike in other rooms, lists may differ: each run measures its recall, and ends 
 
 from tonari.core.units import MIB
 
-# Case: nn_descent sift-100k on cpu. Chosen on: two cores of an EPYC of family 26.
+# Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: two cores of an EPYC of family 26.
 CLUSTER = 128  # mean points per cluster [64, 128, 256]
 MOST_CLUSTERS = 8192  # every point is compared with all centres
 MEMBERS_MET = 8192  # cluster members that a point is compared with [4096, 8192, 16384]
@@ -20,7 +20,7 @@ REVERSE = 16  # reverse neighbours whose lists it reads [8, 16, 24]
 NEIGHBORS_PER_HUB = 31  # entries that it reads from each [15, 31, 47]
 WIDTH = 384  # new points that it is compared with [192, 384, 768]
 
-# Case: nn_descent sift-100k on cpu. Chosen on: not recorded.
+# Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
 NEAR_CLUSTERS = 8  # found for each point [4, 8, 16]
 POINT_BLOCK = 32  # points compared together [16, 32, 64]
 LARGEST_CLUSTER = 4  # times the mean: larger clusters are cut
