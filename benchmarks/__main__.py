@@ -14,6 +14,8 @@
     python -m benchmarks plot                                   all figures in docs/images, from the results
     python -m benchmarks report                                 the tables of README.md and docs, from the results
     python -m benchmarks report --check                         status 1 where a document differs from its rows
+    python -m benchmarks prune                                  drop the rows that no table, figure or page needs
+    python -m benchmarks tune kdtree --quick                    what other values of a room's tuning.py would take
     python -m benchmarks learn                                  the table of select_k's auto, from the results
     python -m benchmarks machine                                processor, versions, measured ceilings
 
@@ -33,6 +35,7 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import papers, suites
 from .harness import command, machine
@@ -41,6 +44,7 @@ from .harness.case import Suite
 # NumPy, torch and tonari are imported when a run begins: processors are pinned and TONARI_ISA is set first.
 
 NAMES = (*suites.NAMES, *papers.NAMES)
+ROOMS = tuple(sorted(path.parent.name for path in machine.ROOT.glob("src/tonari/*/tuning.py")))
 MACHINE_LIBRARIES = ("tonari", "numpy", "torch", "triton", "faiss-cpu", "scikit-learn")
 
 
@@ -69,6 +73,16 @@ def build_parser() -> argparse.ArgumentParser:
     plot.add_argument("--to", type=Path, help="folder (default docs/images)")
     report = verbs.add_parser("report", help="write the tables of README.md and docs from the results")
     report.add_argument("--check", action="store_true", help="write nothing; status 1 where a document differs")
+    verbs.add_parser("prune", help="drop the rows of benchmarks/results that no table, figure or page needs")
+    tune = verbs.add_parser("tune", help="time other values of the constants in a room's tuning.py")
+    tune.add_argument("room", choices=ROOMS, metavar="ROOM", help=", ".join(ROOMS))
+    tune.add_argument("--name", action="append", metavar="PATTERN", help="constants to try, repeatable (default all)")
+    tune.add_argument("--quick", action="store_true", help="small cases and few rounds: does it run")
+    tune.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where (default cpu)")
+    tune.add_argument("--scale", type=float, help="shrink points and queries by this factor (default 1)")
+    tune.add_argument("--repeats", type=int, help="timed rounds (default 7)")
+    tune.add_argument("--threads", type=int, default=2, help="threads on the CPU (default 2)")
+    tune.add_argument("--isa", action="append", help="force an instruction set: generic avx2 avx512 amx")
     learn = verbs.add_parser("learn", help="write the table of select_k's auto from the results")
     learn.add_argument("--csv", type=Path, help="results file (default benchmarks/results/select.csv)")
     ceilings = verbs.add_parser("machine", help="measure what this machine can do at most")
@@ -145,9 +159,10 @@ def plot(options: argparse.Namespace) -> int:
 
     for name in [options.suite] if options.suite else NAMES:
         suite = load(name)
-        if suite.draw is not None:
-            for drawn in suite.draw(read(options.csv or suite.path), options.to or IMAGES):
-                print(drawn)
+        if suite.figures is not None:
+            for figure in suite.figures(read(options.csv or suite.path)):
+                if drawn := figure.write(options.to or IMAGES):
+                    print(drawn)
     return 0
 
 
@@ -157,6 +172,34 @@ def report(options: argparse.Namespace) -> int:
     from .suites.tables import CODE, TABLES
 
     return report(TABLES, CODE, check=options.check)
+
+
+def prune(options: argparse.Namespace) -> int:
+    """Drop the rows that nothing is made from."""
+    from .harness.pruning import prune
+    from .harness.report.history import History
+    from .suites.select import learn
+    from .suites.tables import CODE, TABLES
+    from .suites.tables.prose import QUOTED
+
+    history = History(machine.ROOT, CODE)
+    history.require()
+    prune(TABLES, history, [load(name) for name in NAMES], quoted=QUOTED, learners={"select": learn.decisive})
+    return 0
+
+
+def tune(options: argparse.Namespace) -> int:
+    """Time other values of a room's constants; the exit status."""
+    options.scale = options.scale or (0.02 if options.quick else 1.0)
+    options.repeats = options.repeats or (3 if options.quick else 7)
+    options.csv, options.no_csv = None, True
+    command.settle(options)
+    from .harness import tuning
+
+    def opened(suite: Suite) -> Any:
+        return command.open_run(suite, command.checked(argparse.Namespace(**vars(options)), suite))
+
+    return tuning.tune(options, load, opened)
 
 
 def learn(options: argparse.Namespace) -> int:
@@ -209,6 +252,8 @@ def main(arguments: list[str]) -> int:
         "compare": compare,
         "plot": plot,
         "report": report,
+        "prune": prune,
+        "tune": tune,
         "learn": learn,
         "machine": describe_machine,
         "warm-case": warm_case,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .plots import Figure
 from .rows import RESULTS
 
 
@@ -153,7 +154,7 @@ class Suite:
     torch : whether cases work on torch's tensors; such a run proves its own proof first
     repeats, peer_seconds : defaults of the command line
     workload : one call of tonari's public verbs on a case, for comparing versions; None where there is none
-    draw : figures of rows into a folder
+    figures : what is drawn of rows
     """
 
     name: str
@@ -164,7 +165,7 @@ class Suite:
     repeats: int = 5
     peer_seconds: float = 5.0
     workload: Callable[[Any, Case], Callable[[], Any]] | None = None
-    draw: Callable[[Sequence[dict[str, Any]], Path], Iterator[Path]] | None = None
+    figures: Callable[[Sequence[dict[str, Any]]], Iterator[Figure]] | None = None
 
     @property
     def path(self) -> Path:

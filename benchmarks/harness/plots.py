@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .machine import ROOT
+from .rows import Row
 
 IMAGES = ROOT / "docs" / "images"
 MARKERS = "osD^vPX*<>"
@@ -28,6 +29,30 @@ class Panel:
     curves: Curves
     log_x: bool = True
     log_y: bool = True
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as data: the name of its file, what is in it, and the rows that it shows.
+
+    Attributes
+    ----------
+    table : text that is printed instead, of a paper's table
+    """
+
+    name: str
+    heading: str
+    rows: Sequence[Row]
+    panels: Sequence[Panel] = ()
+    table: str = ""
+
+    def write(self, folder: Path) -> Path | None:
+        """Write the file, or print the table; the file's path, None where there is none."""
+        if self.table:
+            print(f"{self.heading}\n{self.table}")
+            return None
+        path = folder / f"{self.name}.svg"
+        return path if draw(path, self.panels, self.heading) else None
 
 
 def where(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Rows of results: one schema for every suite and paper, in CSV files that only grow.
+"""Rows of results: one schema for every suite and paper, in CSV files that runs only append to.
 
 A row is one contestant on one case; a peer has rows of its own. Where a contestant is held to several bars it has a row
 for each. Columns (empty where they do not apply):
@@ -144,6 +144,18 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         if new:
             writer.writerow(COLUMNS)
         writer.writerows(lines)
+
+
+def keep(path: Path, kept: Sequence[bool]) -> None:
+    """Drop rows of a results file: of each row in its order, whether it stays. Those that stay are not written anew.
+
+    Raises
+    ------
+    ValueError
+        There are more or fewer rows; nothing is written then.
+    """
+    header, *lines = path.read_text().splitlines(keepends=True)  # no row has a line break inside
+    path.write_text("".join([header, *(line for line, stays in zip(lines, kept, strict=True) if stays)]))
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:

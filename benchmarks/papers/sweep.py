@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..harness.case import Case, Suite
 from ..harness.datasets import selections
-from ..harness.plots import Curves, Panel, draw, where
+from ..harness.plots import Curves, Figure, Panel, where
 from ..harness.proof.selection import PROOF, Proof
 from ..harness.rows import Row
 from ..harness.run import Run, say
@@ -74,8 +73,8 @@ class Paper:
             for figure in self.figures
             if device in self.devices.get(figure, ("cpu", "cuda"))
         ]
-        draw_figures = self.draw
-        return Suite(self.name, "select", (*cases, *others), libraries=libraries, draw=draw_figures)
+        drawn = self.drawn
+        return Suite(self.name, "select", (*cases, *others), libraries=libraries, figures=drawn)
 
     def _case(self, figure: str, device: str) -> Case:
         name = f"fig{figure}" if figure[0].isdigit() else figure.replace(" ", "-")
@@ -90,18 +89,21 @@ class Paper:
         """Whether a figure is measured there only when its name is asked for."""
         return device in self.rare.get(figure, ())
 
-    def draw(self, rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-        """Draw the figures, and print the tables, of every device that has rows."""
+    def drawn(self, rows: Sequence[Row]) -> Iterator[Figure]:
+        """The figures and tables of every device that has rows."""
         for figure in self.figures:
             for device in ("cpu", "cuda"):
-                found = newest_of(rows, self.name, figure, device)
-                target = folder / f"select-{self.name}-fig{figure}-{device}.svg"
-                if found and figure in self.tables:
-                    print(f"{self.name}, {figure}: {where(found[0])}\n{self.tables[figure](found)}")
-                elif found and draw(
-                    target, self.panels(figure, found), f"{self.name}, figure {figure}\n{where(found[0])}"
-                ):
-                    yield target
+                own = newest_of(rows, self.name, figure, device)
+                if not own:
+                    continue
+                found = [ready(row) for row in own]
+                name = f"select-{self.name}-fig{figure}-{device}"
+                if figure in self.tables:
+                    heading = f"{self.name}, {figure}: {where(found[0])}"
+                    yield Figure(name, heading, own, table=self.tables[figure](found))
+                else:
+                    heading = f"{self.name}, figure {figure}\n{where(found[0])}"
+                    yield Figure(name, heading, own, self.panels(figure, found))
 
 
 def sweep(run: Run, paper: Paper, case: Case) -> None:
@@ -176,26 +178,21 @@ def _measured(run: Run, paper: Paper, point: Point, source: _Source) -> Row:
 
 
 def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list[Row]:
-    """The rows of one figure from the newest run that measured any of it on that kind of device, ready to be drawn.
-
-    They have the columns ``series``, ``counters`` and ``options`` beside their own.
-    """
+    """The rows of one figure from the newest run that measured any of it on that kind of device."""
     found = [row for row in rows if (row["suite"], row["figure"], row["device"]) == (suite, figure, device)]
     measured = [row for row in found if row["seconds_median"] is not None or row["extras"].get("counters")]
     if not measured:
         return []
     # Runs of one minute on two machines are told apart by the machine.
     last = max(measured, key=lambda row: row["date"])
-    return [
-        row
-        | {
-            "series": row["extras"]["series"],
-            "counters": row["extras"].get("counters", {}),
-            "options": {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")},
-        }
-        for row in found
-        if (row["date"], row["machine"]) == (last["date"], last["machine"])
-    ]
+    return [row for row in found if (row["date"], row["machine"]) == (last["date"], last["machine"])]
+
+
+def ready(row: Row) -> Row:
+    """A row with the columns ``series``, ``counters`` and ``options`` in addition to its own, as panels take it."""
+    options = {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")}
+    extras = row["extras"]
+    return row | {"series": extras["series"], "counters": extras.get("counters", {}), "options": options}
 
 
 def curves(rows: Iterable[Row], x: str, y: Callable[[Row], float | None]) -> Curves:

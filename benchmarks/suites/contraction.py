@@ -8,13 +8,12 @@ exact, so this is what a search comes down to when its thresholds are as low as 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from ..harness.case import Case, Suite
 from ..harness.datasets import gist, hard, made_up
-from ..harness.plots import Panel, draw, where
+from ..harness.plots import Figure, Panel, where
 from ..harness.proof import WrongAnswer
 from ..harness.rows import Row, newest
 from ..harness.run import Run
@@ -60,17 +59,18 @@ def survivors(run: Run, case: Case) -> None:
     run.write(case, [{"who": "tonari", "proof": proof, "proved": len(pilots), "extras": extras}])
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-    """Draw survivors against columns by the newest run of each kind of data."""
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """Survivors against columns by the newest run of each kind of data."""
     found = newest([row for row in rows if row["extras"] and row["scale"] == 1], "case")
+    if not found:
+        return
     curves = {
         f"{row['data']} x {row['d']}": [(int(columns), 100 * share) for columns, share in row["extras"][LEFT].items()]
         for row in found
     }
-    target = folder / "contraction-survivors.svg"
     panel = Panel("points left to be compared exactly", "columns p", "% of all", curves)
-    if draw(target, [panel], f"contracted rows, k = {K}; {where(found[-1])}, {found[-1]['commit']}" if found else ""):
-        yield target
+    heading = f"contracted rows, k = {K}; {where(found[-1])}, {found[-1]['commit']}"
+    yield Figure("contraction-survivors", heading, found, [panel])
 
 
 def _case(data: str, d: int) -> Case:
@@ -90,5 +90,5 @@ SUITE = Suite(
     ),
     libraries=("tonari", "numpy"),
     torch=False,
-    draw=draw_all,
+    figures=figures,
 )

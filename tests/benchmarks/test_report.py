@@ -407,8 +407,9 @@ def test_the_figure_of_exact_search_shows_the_newest_run(tmp_path: Path) -> None
         for who, seconds in (("tonari", 0.005 * k), ("cuvs", 0.2), ("torch tf32", 0.1))
         for run in ({}, {"date": "2025-12-31T00:00Z"})
     ]
-    (drawn,) = figures.draw_all(found, tmp_path)
-    assert drawn.name == "exact_cuda-search.svg"
+    (figure,) = figures.figures(found)
+    drawn = figure.write(tmp_path)
+    assert drawn == tmp_path / "exact_cuda-search.svg"
     assert "cuVS" in drawn.read_text()
     newest = [one for one in found if one["date"].startswith("2026") and one["case"].startswith("search")]
     assert figures.curves(newest, "k") == {
@@ -417,4 +418,4 @@ def test_the_figure_of_exact_search_shows_the_newest_run(tmp_path: Path) -> None
         "flash, float16": [],
         "tonari": [(10, 50.0), (64, 320.0)],
     }
-    assert list(figures.draw_all([], tmp_path)) == []
+    assert list(figures.figures([])) == []

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tonari.core import tuning
 from tonari.core import workers as module
 from tonari.core.workers import Stopped, Workers, _cgroup_processors, default_threads
 
@@ -321,7 +322,7 @@ def test_nothing_of_a_map_stays() -> None:
 
 def test_idle_threads_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C may fall into what would end them."""
-    monkeypatch.setattr(module, "_IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(tuning, "IDLE_SECONDS", 0.01)
     workers = Workers(3)
     workers.__enter__()
     assert ended(who(workers, 3))

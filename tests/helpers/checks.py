@@ -298,7 +298,9 @@ def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
 
 def look_for_copies_always(monkeypatch: Any) -> None:
     """Make searches on the CPU of any size leave copies out, whatever it costs and saves."""
+    from tonari.exact import tuning
     from tonari.exact.cpu import copies
 
-    for name in ("_PAIRS", "_LEAST", "_ROW_BYTES", "_ROW_SECONDS"):
-        monkeypatch.setattr(copies, name, 0)
+    monkeypatch.setattr(copies, "_ROW_BYTES", 0)
+    for name in ("COPIES_PAIRS", "LEAST_COPIES", "COPIES_ROW_SECONDS"):
+        monkeypatch.setattr(tuning, name, 0)

@@ -20,7 +20,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.exact.cpu import across
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, get_metric
-from tonari.shards import build, plan
+from tonari.shards import build, plan, tuning
 from tonari.shards.plan import ShardPlan, Sizes
 from tonari.shards.routes import run_task, step_of
 from tonari.shards.source import as_source
@@ -48,7 +48,7 @@ def plans_of(
             made = dataclasses.replace(made, route=route)
         shards = -(-n // rows)
         if made.route == "clusters" and shards > 1:
-            shards = math.ceil(plan.COPIES * n / (0.9 * rows))
+            shards = math.ceil(tuning.COPIES * n / (0.9 * rows))
             centres = max(2, min(4 * shards, n // 4)) if clusters is None else clusters
             return dataclasses.replace(made, rows=rows, shards=shards, block=block or rows, clusters=centres)
         return dataclasses.replace(made, rows=min(rows, n), shards=shards, block=block or rows, group=group)

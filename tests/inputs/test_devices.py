@@ -17,7 +17,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari import inputs
-from tonari.inputs import Side, check_flags, devices_for, hand_back, place_of, side_of, to_host
+from tonari.inputs import Side, check_flags, devices_for, hand_back, place_of, side_of, to_host, tuning
 from tonari.inputs.values import NO_ROW
 
 if HAS_TORCH:
@@ -352,7 +352,7 @@ def test_flags_say_what_the_host_says(dtype: str, tensors: bool) -> None:
 
 @pytest.mark.parametrize("row", [0, 99, 100, 101, 249])
 def test_the_first_row_is_found_part_by_part(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs.values, "_LOOKED_AT", 300)
+    monkeypatch.setattr(tuning, "CHECKED_VALUES", 300)
     x = np.ones((250, 3))
     x[row:, 2] = np.inf
     with pytest.raises(ValueError, match=rf"points: row {row} has .*\(inf in column 2\)"):

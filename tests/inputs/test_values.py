@@ -12,7 +12,7 @@ import pytest
 
 import tonari
 from tonari.core import _native
-from tonari.inputs import as_rows, values
+from tonari.inputs import as_rows, tuning, values
 from tonari.inputs.values import check_finite, check_nonnegative
 
 N, D = 40, 3
@@ -22,7 +22,7 @@ BYTES = 4 * 4 * D  # of a part: four rows of float32
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
     """Parts of four rows; the parts that are looked at, each with the thread that does."""
-    monkeypatch.setattr(values, "_A_PART", BYTES)
+    monkeypatch.setattr(tuning, "CHECKED_BYTES", BYTES)
     seen: list[tuple[int, int, int]] = []
 
     def noted(find: Callable[..., int]) -> Callable[[Any, int, int], int]:

@@ -937,8 +937,8 @@ _SHARDS = (
     Fault(
         "descent-light-for-ever",
         "src/tonari/nn_descent/driver.py",
-        "(0 < done == plan.light_rounds and",
-        "(0 < done and",
+        "(0 < done == plan.light_rounds and near)",
+        "(0 < done and near)",
         "rounds stay light while little of the recall is missing",
         ("tests/nn_descent/test_driver.py::test_a_light_round_is_added_where_little_is_missing",),
     ),

@@ -89,8 +89,8 @@ def test_lanes(dtype: str) -> None:
 def test_counting_changes_no_answer_and_no_count_depends_on_threads(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tonari.select.cpu._FIRST_VALUES", 1)
-    monkeypatch.setattr("tonari.select.cpu._LEAST_PART", 10)  # rows in parts would count otherwise
+    monkeypatch.setattr("tonari.select.tuning.FIRST_VALUES", 1)
+    monkeypatch.setattr("tonari.select.tuning.LEAST_PART", 10)  # rows in parts would count otherwise
     for rows in (3, 300):
         values = make("random", rows, 200, "float32")
         plain = tonari.select_k(values, 10, method=method)

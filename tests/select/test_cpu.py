@@ -20,13 +20,13 @@ from tests.helpers.select_checks import (
     make,
     some_lengths,
 )
-from tonari.select import cpu
+from tonari.select import cpu, tuning
 from tonari.select.registry import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_change_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_FIRST_VALUES", 1)  # chunks of one group of rows at first
+    monkeypatch.setattr(tuning, "FIRST_VALUES", 1)  # chunks of one group of rows at first
     values = make("two_valued", 700, 90, "float32")
     lengths = some_lengths(700, 90)
     first = tonari.select_k(values, 12, method=method, lengths=lengths, threads=1)
@@ -41,7 +41,7 @@ def test_threads_change_nothing(method: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_in_parts(method: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows on many threads are cut into parts; ties between the parts go to the smaller index still."""
-    monkeypatch.setattr(cpu, "_LEAST_PART", 50)
+    monkeypatch.setattr(tuning, "LEAST_PART", 50)
     calls: list[int] = []
     original = cpu._Job.by_parts
     monkeypatch.setattr(
@@ -58,7 +58,7 @@ def test_rows_in_parts(method: str, maker: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_parts_find_nan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_LEAST_PART", 50)
+    monkeypatch.setattr(tuning, "LEAST_PART", 50)
     values = make("random", 3, 1000, "float32")
     values[2, 10] = values[1, 990] = np.nan
     with pytest.raises(ValueError, match="row 1 has NaN in column 990"):

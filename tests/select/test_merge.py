@@ -46,7 +46,7 @@ def test_small_parts_fill_a_wider_list() -> None:
 def test_row_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     points = checks.duplicates(40, 3)
     parts = [brute(points, points[:20], 5), brute(points, points[20:], 5)]
-    monkeypatch.setattr("tonari.select.merge._MERGE_BLOCK", 30)
+    monkeypatch.setattr("tonari.select.tuning.MERGE_BLOCK", 30)
     checks.assert_same_neighbors(merge_neighbors(parts, [0, 20]), brute(points, points, 5))
     repeated = Neighbors(parts[1].distances, parts[1].indices.copy())
     repeated.indices[32, 1] = repeated.indices[32, 0]

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
-from tonari.shards import common
+from tonari.shards import common, tuning
 from tonari.shards.workspace import Done, Workspace
 
 if HAS_TORCH:
@@ -28,7 +28,7 @@ if HAS_TORCH:
 def test_numbers_of_two_ranges(
     first: int, size: int, second: int, dtype: Any, there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(common, "_RENUMBERED_AT_ONCE", 2)
+    monkeypatch.setattr(tuning, "RENUMBERED_AT_ONCE", 2)
     rng = np.random.default_rng(0)
     places = rng.integers(-1, 10, (5, 4)).astype(np.int32)
     distances = rng.random((5, 4), np.float32)

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.checks import Array, gaussian
 from tonari.core.draws import Purpose, generator
 from tonari.metrics.reference import brute
-from tonari.shards import dealing
+from tonari.shards import dealing, tuning
 
 
 def nearest(rows: Array, centres: Array, k: int) -> tuple[Any, Any]:
@@ -23,7 +23,7 @@ def test_k_means_is_lloyds_iteration() -> None:
     centres = dealing.train(rows, 7, nearest, seed=3)
     drawn = np.sort(generator(3, Purpose.SHARD_CENTRES).choice(300, 7, replace=False))
     expected = rows[drawn].copy()
-    for _ in range(dealing._ROUNDS):
+    for _ in range(tuning.KMEANS_ROUNDS):
         of = ((rows[:, None].astype(np.float64) - expected[None]) ** 2).sum(axis=2).argmin(axis=1)
         for centre in range(7):
             expected[centre] = rows[of == centre].astype(np.float64).mean(axis=0)
@@ -151,7 +151,7 @@ def test_where_no_margin_is_enough_the_largest_is_taken() -> None:
     rows = gaussian(200, 30)
     centres = rows[:64]
     dealt = dealing.choose(centres, seen_of(rows, centres, 2, k=20), shards=16, most=1.0, wanted=1.0)
-    assert (dealt.shards.margin, dealt.shards.total) == (dealing.MOST_MARGIN, 2)
+    assert (dealt.shards.margin, dealt.shards.total) == (tuning.MOST_MARGIN, 2)
     assert dealt.covered < 1
 
 
@@ -207,7 +207,7 @@ def test_shards_are_equal_with_their_copies() -> None:
     weights = np.bincount(seen.many.centres[:, 0], minlength=80) + 1e-3
     dealt = dealing.choose(centres, seen, shards=24, most=0.35, wanted=0.95)
     of = dealing.deal(centres, weights, dealt.shards.total)
-    unequal = dealing._with_margin(of, np.ones(80, np.int64), seen, 0.95, dealing.MOST_MARGIN)
+    unequal = dealing._with_margin(of, np.ones(80, np.int64), seen, 0.95, tuning.MOST_MARGIN)
     assert dealt.largest <= 0.35 < dealing._shares(unequal, seen.many).max()
 
 

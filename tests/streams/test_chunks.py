@@ -21,7 +21,7 @@ from tests.helpers.checks import Array, assert_same_neighbors, check_interrupt
 from tests.helpers.devices import HAS_TORCH
 from tests.helpers.streaming import UNEVEN, D, K, M, N, Watched, cut, index_of, joined, points, queries, soon
 from tonari import io
-from tonari.core import progress
+from tonari.core import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.streams.chunks import LEAST_ROWS, Pace, planned_rows
 
@@ -415,7 +415,7 @@ def test_a_bar_appears_by_itself_when_the_work_takes_long(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     list(index_of().search_chunks(queries(), K, chunk_rows=9))
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(progress, "SHOW_FROM_SECONDS", 0.05)
+    monkeypatch.setattr(tuning, "SHOW_FROM_SECONDS", 0.05)
 
     def source() -> Iterator[Array]:
         for part in cut(queries(), 20, 20):

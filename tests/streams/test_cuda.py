@@ -15,7 +15,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.streaming import joined
 from tonari import io
 from tonari.metrics.reference import brute
-from tonari.streams import output
+from tonari.streams import output, tuning
 
 pytestmark = [needs_torch, pytest.mark.usefixtures("cpu_for_cuda")]
 if HAS_TORCH:
@@ -53,7 +53,7 @@ def test_chunks_on_the_device_stay_there() -> None:
 
 @pytest.mark.parametrize("on_device", [False, True])
 def test_files(tmp_path: Path, on_device: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_SYNC_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
     points, queries = rows(N), rows(M, seed=1)
     bad = queries.copy()
     bad[5, 2] = np.nan

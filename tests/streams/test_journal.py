@@ -13,7 +13,7 @@ import pytest
 import tonari
 from tests.helpers.checks import Array
 from tests.helpers.streaming import K, M, cut, index_of, queries
-from tonari.streams import output
+from tonari.streams import tuning
 from tonari.streams.journal import SAMPLED_ROWS, Journal, Sample
 
 KEPT = ["t.ibin.part", "t.ibin.part.json"]
@@ -23,7 +23,7 @@ KEPT = ["t.ibin.part", "t.ibin.part.json"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory; every chunk reaches the disk by itself."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(output, "_SYNC_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
     return tmp_path
 
 

@@ -23,7 +23,7 @@ from tests.helpers.streaming import UNEVEN, D, K, M, N, Watched, cut, index_of, 
 from tonari import io
 from tonari.core.neighbors import Neighbors
 from tonari.io.ground_truth_part import GroundTruthPart
-from tonari.streams import output
+from tonari.streams import output, tuning
 from tonari.streams.journal import Journal
 
 KEPT = ["t.ibin.part", "t.ibin.part.json"]
@@ -33,7 +33,7 @@ KEPT = ["t.ibin.part", "t.ibin.part.json"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory; every chunk reaches the disk by itself."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(output, "_SYNC_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
     return tmp_path
 
 
@@ -223,7 +223,7 @@ def test_a_run_that_ended_just_before_the_file_had_its_name(monkeypatch: pytest.
 
 
 def test_small_chunks_reach_the_disk_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_SYNC_SECONDS", 60.0)
+    monkeypatch.setattr(tuning, "SYNC_SECONDS", 60.0)
     synced: list[int] = []
     real = GroundTruthPart.sync
     monkeypatch.setattr(GroundTruthPart, "sync", lambda part: (synced.append(1), real(part))[1])

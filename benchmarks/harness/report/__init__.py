@@ -38,11 +38,7 @@ def files(root: Path) -> list[Path]:
 def report(tables: Mapping[str, Table], code: Code, *, check: bool, root: Path = ROOT) -> int:
     """Write all tables, or with `check` only compare; the exit status: 1 when a compared document differs."""
     history = History(root, code)
-    if not history.complete:
-        raise SystemExit(
-            f"{root} has no git history, or a part of it only: without it nobody can tell which figures are older than "
-            "their code. Run this in a full clone (git fetch --unshallow)."
-        )
+    history.require()
     results = Results.read(RESULTS)
     filled = cache(lambda name: fill(tables[name], results))
     differing = 0

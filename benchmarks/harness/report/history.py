@@ -38,6 +38,14 @@ class History:
             return False
         return answer.returncode == 0 and answer.stdout.strip() == "false"
 
+    def require(self) -> None:
+        """Raise SystemExit where the history is not complete."""
+        if not self.complete:
+            raise SystemExit(
+                f"{self.root} has no git history, or a part of it only: without it nobody can tell which figures are "
+                "older than their code. Run this in a full clone (git fetch --unshallow)."
+            )
+
     def paths(self, row: Row) -> tuple[str, ...]:
         """The code that a row measures."""
         return self.code[row["suite"], row["device"]]

@@ -129,6 +129,11 @@ def render(table: Table, results: Results, history: History) -> str:
     return fill(table, results).text(history)
 
 
+def shown(table: Table, results: Results) -> list[Row]:
+    """The rows that the cells of a table are made from; Missing as :func:`fill` raises it."""
+    return fill(table, results).rows
+
+
 def wrapped(words: str) -> str:
     """A paragraph in lines of a document, none of which ends within a command."""
     held = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", HELD), words)

@@ -38,4 +38,4 @@ def _cases() -> list[Case]:
     return found
 
 
-SUITE = Suite("gieseke2014", "kdtree", tuple(_cases()), libraries=KDTREE.libraries, draw=plots.draw_all)
+SUITE = Suite("gieseke2014", "kdtree", tuple(_cases()), libraries=KDTREE.libraries, figures=plots.figures)

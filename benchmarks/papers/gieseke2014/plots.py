@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from ...harness.plots import Curves, Panel, draw, where
+from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 from ...suites.kdtree.search import TREE
 
@@ -31,21 +30,19 @@ AGAINST_N = {"pykdtree": "pykdtree", "tonari exact": "tonari, brute force", "ton
 PHASES = {"find": "finding leaves", "process": "comparing queries with leaves", "sort": "sorting by leaf"}
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-    """Draw the figures on each device that has rows."""
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """The figures on each device that has rows."""
     found = newest([row for row in rows if row["suite"] == NAME], "device", "case")
     for device in ("cpu", "cuda"):
         for figure, title in TITLES.items():
             own = [row for row in found if row["device"] == device and row["figure"] == figure]
-            target = folder / f"kdtree-{NAME}-fig{figure}-{device}.svg"
-            if own and draw(target, panels(figure, own), f"{title}; {where(own[-1])}, {own[-1]['commit']}"):
-                yield target
+            if own:
+                heading = f"{title}; {where(own[-1])}, {own[-1]['commit']}"
+                yield Figure(f"kdtree-{NAME}-fig{figure}-{device}", heading, own, panels(figure, own))
     own = [row for row in found if row["device"] == "cpu" and row["case"] == "fig6-d10"]
-    curves = against_n(own)
-    target = folder / "time-against-n.svg"
-    heading = f"100,000 queries, 10 columns, k = 10; {where(own[-1])}" if own else ""
-    if own and draw(target, [Panel("time of a search", "points", "microseconds per query", curves)], heading):
-        yield target
+    if own:
+        panel = Panel("time of a search", "points", "microseconds per query", against_n(own))
+        yield Figure("time-against-n", f"100,000 queries, 10 columns, k = 10; {where(own[-1])}", own, [panel])
 
 
 def against_n(rows: Sequence[Row]) -> Curves:

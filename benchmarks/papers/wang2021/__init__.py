@@ -38,5 +38,5 @@ SUITE = Suite(
     NN_DESCENT.results,
     tuple(_cases()),
     libraries=NN_DESCENT.libraries,
-    draw=plots.draw_all,
+    figures=plots.figures,
 )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from ...harness.plots import Curves, Panel, draw, where
+from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 
 NAME = "wang2021"
@@ -18,14 +17,14 @@ FIGURES = {
 }
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-    """Draw each figure that has rows."""
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """Each figure that has rows."""
     found = newest([row for row in rows if row["suite"] == NAME and row["scale"] == 1], "device", "case", "who")
     for kind, (figure, title) in FIGURES.items():
         own = [row for row in found if row["case"].partition("-")[0] == kind and not row["note"]]
-        target = folder / f"nn_descent-{NAME}-fig{figure}-cuda.svg"
-        if own and draw(target, panels(kind, own), f"{title} (figure {figure}); {where(own[-1])}, {own[-1]['commit']}"):
-            yield target
+        if own:
+            heading = f"{title} (figure {figure}); {where(own[-1])}, {own[-1]['commit']}"
+            yield Figure(f"nn_descent-{NAME}-fig{figure}-cuda", heading, own, panels(kind, own))
 
 
 def panels(kind: str, rows: Sequence[Row]) -> list[Panel]:

@@ -227,5 +227,5 @@ SUITE = Suite(
     repeats=7,
     peer_seconds=1.0,
     workload=search.workload,
-    draw=figures.draw_all,
+    figures=figures.figures,
 )

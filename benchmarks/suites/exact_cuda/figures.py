@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from ...harness.plots import Curves, Panel, draw, where
+from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 
 # Contestant -> what the figure calls it.
@@ -18,8 +17,8 @@ NAMES = {
 BY_K, BY_D = "search-k", "search-d"
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-    """Draw searches among a million points by the newest run of each case."""
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """Searches among a million points by the newest run of each case."""
     timed = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["who"] in NAMES]
     found = newest([row for row in timed if row["case"].startswith((BY_K, BY_D))], "case")
     if not found:
@@ -30,9 +29,7 @@ def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
         Panel("10,000 x 1,000,000 x 128", "k", "ms", curves(by_k, "k")),
         Panel("10,000 x 1,000,000 x d, k = 10", "d", "ms", curves(by_d, "d")),
     ]
-    target = folder / "exact_cuda-search.svg"
-    if draw(target, panels, f"exact search; {where(found[-1])}, {found[-1]['commit']}"):
-        yield target
+    yield Figure("exact_cuda-search", f"exact search; {where(found[-1])}, {found[-1]['commit']}", found, panels)
 
 
 def curves(rows: Sequence[Row], axis: str) -> Curves:

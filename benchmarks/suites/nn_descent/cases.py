@@ -124,5 +124,5 @@ SUITE = Suite(
     (*_cuda(), *_cpu()),
     libraries=("tonari", "numpy", "pynndescent", "numba", "torch", "triton", "cuvs-cu13"),
     workload=build.workload,
-    draw=figures.draw_all,
+    figures=figures.figures,
 )

@@ -6,23 +6,22 @@ Of each case, device and contestant the newest run counts, since contestants may
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from ...harness.plots import Curves, Panel, draw, where
+from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 
 CURVE = "curve-"
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
-    """Draw the curves of each device that has rows."""
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """The curves of each device that has rows."""
     whole = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["case"].startswith(CURVE)]
     found = newest(whole, "device", "case", "who")
     for device in ("cpu", "cuda"):
         own = [row for row in found if row["device"] == device]
-        target = folder / f"nn_descent-recall-{device}.svg"
-        if own and draw(target, panels(own), f"recall against time; {where(own[-1])}, {own[-1]['commit']}"):
-            yield target
+        if own:
+            heading = f"recall against time; {where(own[-1])}, {own[-1]['commit']}"
+            yield Figure(f"nn_descent-recall-{device}", heading, own, panels(own))
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:

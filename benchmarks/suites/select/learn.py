@@ -7,7 +7,7 @@ rows may take half as long again, no more. Cells measured since replace those in
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,21 @@ CELL = ("device", "rows", "n", "k", "bytes")
 
 
 def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Entries {device, rows, n, k, bytes, method, options} from rows of the results file, the newest run of a cell.
+    """Entries {device, rows, n, k, bytes, method, options} from rows of the results file, the newest run of a cell."""
+    entries = []
+    for cell, name, _ in _winners(rows):
+        method, options = json.loads(name)
+        entries.append(dict(zip(CELL, cell, strict=True)) | {"method": method, "options": options})
+    return entries
+
+
+def decisive(rows: Iterable[Row]) -> list[Row]:
+    """The rows that entries are made from: those of the method of least cost, of each cell."""
+    return [row for _, _, found in _winners(rows) for row in found]
+
+
+def _winners(rows: Iterable[Row]) -> Iterator[tuple[tuple[Any, ...], str, list[Row]]]:
+    """Of each cell's newest run the method of least cost, with its rows.
 
     Methods that were not timed on descending rows were too slow on random ones to be considered.
     """
@@ -33,7 +47,6 @@ def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
         if row["case"].startswith(GRID) and named and row["seconds_median"] is not None:
             cell = row["device"], row["m"], row["n"], row["k"], BYTES[row["dtype"]]
             cells.setdefault(cell, []).append(row)
-    entries = []
     for cell, measured in sorted(cells.items()):
         last = max(measured, key=lambda row: row["date"])
         seconds: dict[str, dict[str, Row]] = {}
@@ -44,9 +57,8 @@ def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
                 seconds.setdefault(name, {})[row["data"]] = row
         costs = {name: _cost(found) for name, found in seconds.items() if {"random", "descending"} <= set(found)}
         if costs:
-            method, options = json.loads(min(costs, key=costs.__getitem__))
-            entries.append(dict(zip(CELL, cell, strict=True)) | {"method": method, "options": options})
-    return entries
+            best = min(costs, key=costs.__getitem__)
+            yield cell, best, list(seconds[best].values())
 
 
 def _cost(found: dict[str, Row]) -> float:

@@ -19,11 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from tonari.core import _native
-
-_PATIENCE_SECONDS = 1.0  # wait for our threads; they stop as fast as after Ctrl-C, unless they run the caller's code
-_HOLD_SECONDS = 10.0  # bounded, because at exit another thread may wait for a lock that the held thread owns
-_LOOK_SECONDS = 0.001
+from tonari.core import _native, tuning
 
 _begun = False
 
@@ -75,7 +71,7 @@ def start(*helpers: Helper) -> None:
 def hold() -> None:
     """During exit, block a daemon thread of the caller whose work was stopped, so that it does not see an error."""
     if was_stopped_at_exit() and threading.current_thread().daemon:
-        threading.Event().wait(_HOLD_SECONDS)
+        threading.Event().wait(tuning.HOLD_SECONDS)
 
 
 def was_stopped_at_exit() -> bool:
@@ -92,11 +88,11 @@ def _leave() -> None:
     """Stop our daemon threads. By now only daemon threads and this one are left."""
     global _begun
     _begun = True
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + tuning.EXIT_SECONDS
     while time.monotonic() < until and (helpers := _daemon_helpers()):
         for helper in helpers:
             helper.stop()
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(tuning.LOOK_SECONDS)
     if len(sys._current_frames()) > 1:
         # By design, CPython never releases what the frames of a cut-off thread refer to: not a leak worth reporting.
         _native.set_leak_warnings(False)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import tuning
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers, default_threads
-
-_BLOCK_SECONDS = 0.01  # of one native call, so that Ctrl-C takes effect soon
 
 
 def in_blocks(
@@ -38,7 +37,7 @@ def in_blocks(
     pairs = np.concatenate([[0], np.cumsum(lengths)])
     workers = Workers(threads or default_threads(seconds))
     cost = np.arange(m + 1) * (seconds / max(m, 1)) if not pairs[-1] else pairs * (seconds / pairs[-1])
-    cuts = np.unique([0, *np.searchsorted(cost, np.arange(_BLOCK_SECONDS, seconds, _BLOCK_SECONDS)), m])
+    cuts = np.unique([0, *np.searchsorted(cost, np.arange(tuning.LISTED_SECONDS, seconds, tuning.LISTED_SECONDS)), m])
     blocks = [slice(a, b) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
     with Progress(progress, total=m, seconds=seconds / workers.threads, label="neighbours") as bar:
 

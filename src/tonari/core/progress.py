@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
-ProgressLike: TypeAlias = bool | Callable[[int, int], object] | None
+from tonari.core import tuning
 
-SHOW_FROM_SECONDS = 2.0
+ProgressLike: TypeAlias = bool | Callable[[int, int], object] | None
 
 
 class Counter(Protocol):
@@ -41,7 +41,7 @@ def counting(wanted: ProgressLike, *, total: int, seconds: float, label: str, un
     >>> isinstance(counting(None, total=1, seconds=0.1, label="neighbours"), Silent)
     True
     """
-    if wanted is False or (wanted is None and seconds <= SHOW_FROM_SECONDS):
+    if wanted is False or (wanted is None and seconds <= tuning.SHOW_FROM_SECONDS):
         return _SILENT
     return Progress(wanted, total=total, seconds=seconds, label=label, unit=unit)
 
@@ -78,9 +78,9 @@ class Progress:
         self._lock = threading.Lock()
         self._callback = wanted if callable(wanted) else None
         self._bar: Any = None
-        delay = SHOW_FROM_SECONDS if wanted is None and seconds is None else 0.0
+        delay = tuning.SHOW_FROM_SECONDS if wanted is None and seconds is None else 0.0
         if wanted is None:
-            wanted = (seconds is None or seconds > SHOW_FROM_SECONDS) and sys.stderr.isatty()
+            wanted = (seconds is None or seconds > tuning.SHOW_FROM_SECONDS) and sys.stderr.isatty()
         if wanted is True:
             from tqdm import tqdm  # the import takes a tenth of a second, so only when a bar is shown
 

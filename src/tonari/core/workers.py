@@ -15,6 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
+from tonari.core import tuning
 from tonari.core.caches import cached
 from tonari.core.leaving import Helper, hold, start
 
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_WAKE_SECONDS = 0.1  # how often the waiting thread checks for Ctrl-C
-_LEAVE_SECONDS = 2e-4  # how often the caller's thread checks whether the others have ended
-_BEGIN_SECONDS = 0.5  # how long it waits for a thread that may never start
-_IDLE_SECONDS = 0.2  # how long a kept thread waits for the next map
-_WORTH_SHARING = 2e-3  # seconds of work; less than this is finished before other threads have started and taken over
-_WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting
-
 
 class Stopped(Exception):
     """Raised inside a task after another task has failed or the user has pressed Ctrl-C."""
@@ -38,7 +32,7 @@ class Stopped(Exception):
 
 def worth_sharing(seconds: float) -> bool:
     """Return whether so much work, in seconds of one thread, takes longer than other threads take to start."""
-    return seconds >= _WORTH_SHARING
+    return seconds >= tuning.WORTH_SHARING
 
 
 def default_threads(seconds: float = math.inf) -> int:
@@ -66,7 +60,7 @@ def default_threads(seconds: float = math.inf) -> int:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_processors()
     most = max(1, min(allowed, quota) if quota is not None else allowed)
-    return int(min(most, seconds / _WORTH_STARTING))
+    return int(min(most, seconds / tuning.WORTH_STARTING))
 
 
 @cached()
@@ -163,7 +157,7 @@ class Workers:
                     at += 1
                 else:
                     threads.pop(at).join()  # it has left
-            new = [_Thread(self.stop, _IDLE_SECONDS if keep else 0.0) for _ in range(at, count)]
+            new = [_Thread(self.stop, tuning.IDLE_SECONDS if keep else 0.0) for _ in range(at, count)]
             threads += new
             for thread in new:
                 thread.give(work, ended)
@@ -231,7 +225,7 @@ def _take(ended: SimpleQueue[None]) -> None:
     """Wait for one thread to end, but wake up regularly: another thread may have received the signal."""
     while True:
         try:
-            return ended.get(timeout=_WAKE_SECONDS)
+            return ended.get(timeout=tuning.WAKE_SECONDS)
         except Empty:
             continue
 
@@ -244,11 +238,11 @@ def _end(threads: list[_Thread]) -> None:
     """
     for thread in threads:
         thread.end()
-    patience = time.monotonic() + _BEGIN_SECONDS
+    patience = time.monotonic() + tuning.BEGIN_SECONDS
     while left := set(threads).intersection(threading.enumerate()):
         if time.monotonic() > patience and all(thread.ident is None for thread in left):
             return
-        time.sleep(_LEAVE_SECONDS)
+        time.sleep(tuning.LEAVE_SECONDS)
 
 
 def _shared(source: Iterator[tuple[int, T]], lock: threading.Lock) -> Iterator[tuple[int, T]]:

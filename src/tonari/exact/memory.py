@@ -11,12 +11,11 @@ import numpy as np
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
+from tonari.exact import tuning
 
 SURVIVOR_BYTES = 16
 METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its group's data
-STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
-JOIN_GROWTH = 32 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
 TILE = 32  # queries in the widest tile of any kernel
 SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
 CLUSTER_COLUMNS = 17  # of contracted rows by which clusters are found: 16 directions and the rest
@@ -119,7 +118,7 @@ class Needs:
             held = max(held, rows // choice.query_block * self.splits * block + copies + slices)
         if choice.active_rows:
             active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
-            held = max(held, active + JOIN_GROWTH * SURVIVOR_BYTES)
+            held = max(held, active + tuning.JOIN_GROWTH * SURVIVOR_BYTES)
         columns = self.look_dim if self.form_dim == self.d and self.look_dim else self.form_dim
         if columns < self.d:
             held = max(held, contracting_bytes(self.d, columns))

@@ -17,7 +17,6 @@ from tonari.core.errors import Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
-from tonari.core.units import MIB
 from tonari.core.workers import default_threads, worth_sharing
 from tonari.costs.model import (
     arrival_seconds,
@@ -28,11 +27,11 @@ from tonari.costs.model import (
     screening_seconds,
 )
 from tonari.costs.rates import PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
+from tonari.exact import tuning
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
     JOIN_BLOCK,
-    STREAM_BLOCKS,
     SURVIVOR_BYTES,
     TILE,
     BlockSizes,
@@ -51,24 +50,9 @@ from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_metric
 
-# Packed values per kernel call: 256 queries x 2**21 values take 10 ms at 100 GFLOP/s, which keeps progress smooth and
-# Ctrl-C responsive.
-_CHUNK_VALUES = 1 << 21
-# Threads pack slices of points, each of several if these take longer than it takes to hand them out.
-_SLICES_PER_THREAD, _LEAST_CHUNK = 2, 8192
-_QUERY_BLOCK = 256  # queries that share one pass over the points: enough to be bound by arithmetic, not by memory
-_BLOCK_BYTES = 16 * MIB  # most memory for the survivors of one block of queries
-# First buffers for the survivors of all active rows of a self-join; more if the points themselves take more.
-_JOIN_BYTES = 112 * MIB
-# Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
-# than keeping survivors for both sides.
-_JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
-_JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
 # Columns that a pilot chooses from: of contracted forms, and of looks before all columns and before contracted ones.
 LOOKED, LOOKED_FIRST = 64, 32
 _CONTRACTED = (LOOKED, 96)
-_CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
-_SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +154,7 @@ class ExactPlan(Plan):
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
             *(self.capacity, self.point_splits, self.form_dim, self.look_dim),
         )
-        wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
+        wish = BlockSizes(block, self.n, 0, tuning.STREAM_BLOCKS, chunk)
         return min(map(needs.total_bytes, resident_choices(needs, wish, ())))
 
     @property
@@ -347,7 +331,7 @@ def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]
 
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
     """Return the parallel work of a search, in seconds of one thread."""
-    passes = -(-problem.m // _QUERY_BLOCK)
+    passes = -(-problem.m // tuning.QUERY_BLOCK)
     read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
     return brute_work(problem, isa, read_bytes=read, prepared=prepared)
 
@@ -381,11 +365,11 @@ def _wish(
         )
     resident = given.get("resident", True)
     joins = problem.self_join and resident and can_join(problem.metric, form_dim, isa) and not sample[0]
-    joins = joins and n * form_dim >= _JOIN_FROM[isa][0]
+    joins = joins and n * form_dim >= tuning.JOIN_FROM[isa][0]
     active = _checked_active(given.get("active_rows", _active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
     needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, *columns)
-    return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
+    return needs, BlockSizes(block, n if resident else 0, active, tuning.STREAM_BLOCKS, chunk), sample
 
 
 def _form_dim(problem: Problem, given: dict[str, Any]) -> int:
@@ -414,7 +398,7 @@ def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
 
 def contracted_widths(d: int) -> list[int]:
     """Return the columns that rows of d columns may be contracted to by a pilot's choice, ascending."""
-    return [columns for columns in _CONTRACTED if _CONTRACT_FROM * columns <= d]
+    return [columns for columns in _CONTRACTED if tuning.CONTRACT_FROM * columns <= d]
 
 
 def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
@@ -422,7 +406,7 @@ def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
     # packed within a budget was computed for all columns.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise
-    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM * LOOKED
+    return not given and problem.memory is None and floats and products and problem.d >= tuning.CONTRACT_FROM * LOOKED
 
 
 def _precisions_held(
@@ -446,9 +430,9 @@ def _precisions_held(
 
 
 def _query_block(m: int, k: int, threads: int) -> int:
-    room = _BLOCK_BYTES // (max(2048, 4 * k) * SURVIVOR_BYTES)
+    room = tuning.BLOCK_BYTES // (max(2048, 4 * k) * SURVIVOR_BYTES)
     fair = -(-m // (2 * threads))  # two blocks per thread keep all threads busy until the end
-    block = min(_QUERY_BLOCK, max(TILE, fair), max(1, room))
+    block = min(tuning.QUERY_BLOCK, max(TILE, fair), max(1, room))
     return min(m, -(-block // TILE) * TILE if block > TILE else block)
 
 
@@ -466,7 +450,7 @@ def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
 
 def can_join(metric: str, d: int, isa: str) -> bool:
     """Return whether products of two points can serve both, and are not faster made twice."""
-    return get_metric(metric).form == "gemm" and d >= _JOIN_FROM[isa][1]
+    return get_metric(metric).form == "gemm" and d >= tuning.JOIN_FROM[isa][1]
 
 
 def _checked_active(active: Any, self_join: bool) -> int:
@@ -478,14 +462,14 @@ def _checked_active(active: Any, self_join: bool) -> int:
 def _active_rows(problem: Problem) -> int:
     """Return how many active rows memory allows, in whole blocks; 0 if too few products would be shared to pay off."""
     n = problem.n
-    room = max(_JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
+    room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
     active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK
     return active if shares_enough(active, n) else 0
 
 
 def _point_chunk(n: int, d: int, threads: int) -> int:
-    most = max(GROUPS_FIT, _CHUNK_VALUES // d // GROUPS_FIT * GROUPS_FIT)
-    shared = max(_LEAST_CHUNK, n // (_SLICES_PER_THREAD * threads)) if threads > 1 else n
+    most = max(GROUPS_FIT, tuning.CHUNK_VALUES // d // GROUPS_FIT * GROUPS_FIT)
+    shared = max(tuning.LEAST_CHUNK, n // (tuning.SLICES_PER_THREAD * threads)) if threads > 1 else n
     return min(most, -(-shared // GROUPS_FIT) * GROUPS_FIT, -(-n // GROUPS_FIT) * GROUPS_FIT)
 
 
@@ -496,7 +480,7 @@ def _sample(n: int, k: int) -> tuple[int, int]:
     so that the threshold is too low for about one row in a thousand, which is then searched again.
     """
     stride = n // (8 * k)
-    if k < _SAMPLE_FROM_K or stride < 4:
+    if k < tuning.SAMPLE_FROM_K or stride < 4:
         return 0, 0
     expected = k / stride
     return stride, int(expected + 3.0 * expected**0.5 + 3.0)

@@ -12,11 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.inputs import tuning
 from tonari.inputs.kinds import kind_of
-
-_LEAST, _MOST = 3, 32  # rows that are compared: 0.2 µs for the least
-_ONE_OF = 64  # rows is compared, at most: the more there are, the longer a search takes
-_FEW_VALUES = 1024  # of the queries: a search of fewer may take a few microseconds
 
 
 class Unchanged:
@@ -36,10 +33,11 @@ class Unchanged:
         self._rows: npt.NDArray[np.uint8] = np.empty((0, 0), np.uint8)
         tensor = rows if kind_of(rows) == "torch" else None
         if tensor is None:
-            step = max(1, (len(rows) - 1) // (min(_MOST, max(_LEAST, len(rows) // _ONE_OF)) - 1))
-            self._step, self._rows = step, rows.view(np.uint8)[::step][:_MOST]
-            apart = max(1, (len(self._rows) - 1) // (_LEAST - 1))
-            self._few = [row.data for row in self._rows[::apart][:_LEAST]]
+            least, most = tuning.LEAST_COMPARED, tuning.MOST_COMPARED
+            step = max(1, (len(rows) - 1) // (min(most, max(least, len(rows) // tuning.COMPARED_ONE_OF)) - 1))
+            self._step, self._rows = step, rows.view(np.uint8)[::step][:most]
+            apart = max(1, (len(self._rows) - 1) // (least - 1))
+            self._few = [row.data for row in self._rows[::apart][:least]]
             if kind_of(source) == "torch" and source.device.type == "cpu" and source.data_ptr() == rows.ctypes.data:
                 tensor = source
         self._few_before, self._before = b"".join(self._few), self._rows.tobytes()
@@ -54,7 +52,7 @@ class Unchanged:
         queries : array, optional
             Of the search that comes next: fewer rows are compared if it takes a few microseconds.
         """
-        few = (queries.size if type(queries) is np.ndarray else _size(queries)) < _FEW_VALUES
+        few = (queries.size if type(queries) is np.ndarray else _size(queries)) < tuning.FEW_VALUES
         same = b"".join(self._few) == self._few_before if few else self._rows.tobytes() == self._before
         if not same or (self._tensor is not None and self._tensor._version != self._version):
             raise RuntimeError(f"points: the array {self._what()} after it was prepared for searches, {_FIX}")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.slices import cut
 from tonari.core.workers import Workers, default_threads
+from tonari.inputs import tuning
 from tonari.inputs.bfloat16 import as_floats, held
 from tonari.inputs.kinds import kind_of
 
@@ -24,16 +25,13 @@ from tonari.inputs.kinds import kind_of
 LARGEST_FLOAT64 = 1e150
 
 NO_ROW = 1 << 62  # a flag that is not set
-_LOOKED_AT = 1 << 24  # values checked at once
-_A_PART = 1 << 25  # bytes that a thread checks at once: between them Ctrl-C takes effect
-_READ = 1e-10  # seconds for a byte
 
 T = TypeVar("T")
 
 
 def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
     """Refuse NaN, infinity and float64 values beyond 1e150; default threads: as many as that is worth."""
-    few = rows.nbytes <= _A_PART
+    few = rows.nbytes <= tuning.CHECKED_BYTES
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
@@ -58,10 +56,10 @@ def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDAr
 
 def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int | None) -> list[T]:
     """Return what a look at each part of the rows gives, by several threads where they are many."""
-    if rows.nbytes <= _A_PART:
+    if rows.nbytes <= tuning.CHECKED_BYTES:
         return [look(slice(0, len(rows)))]
-    parts = cut(len(rows), max(1, _A_PART * len(rows) // rows.nbytes))
-    return Workers(threads or default_threads(_READ * rows.nbytes)).map(look, parts)
+    parts = cut(len(rows), max(1, tuning.CHECKED_BYTES * len(rows) // rows.nbytes))
+    return Workers(threads or default_threads(tuning.BYTE_SECONDS * rows.nbytes)).map(look, parts)
 
 
 def check_nonnegative(x: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
@@ -154,7 +152,7 @@ class _Refused:
         return ValueError(f"{name}: row {row} has {self.what} ({values[column]} in column {column}); {self.fix}")
 
     def first_error(self, rows: Any, name: str, first: int) -> ValueError | None:
-        step = max(1, _LOOKED_AT // rows.shape[1])
+        step = max(1, tuning.CHECKED_VALUES // rows.shape[1])
         for begin in range(0, len(rows), step):
             part = rows[begin : begin + step]
             values = as_floats(held(part.cpu() if kind_of(part) == "torch" else part))

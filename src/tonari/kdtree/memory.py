@@ -6,17 +6,11 @@ from typing import NamedTuple
 
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes
 from tonari.kdtree.cuda.tree import device_tree_bytes, leaf_of
 
-QUERY_BLOCK = 512  # a few milliseconds of work on data that suit a tree
-BUFFERED_BLOCK_BYTES = 2 * MIB  # of the state of a thread's queries between rounds: the second-level cache
-BLOCKS_PER_THREAD = 4  # minimum, so that all threads stay busy to the end
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
-LEAST_SLAB = 1 << 16
-# Queries from host memory come in blocks: one is searched while the next comes and the lists of the last one go back.
-# Four blocks hide most of that, and smaller ones are searched more slowly: they share less in the caches.
-MOST_HOST_BLOCK, LEAST_HOST_BLOCK, HOST_BLOCKS = 1 << 20, 1 << 17, 4
 # Of a query between rounds: its stack and limit (20 bytes), a place in both queues and its leaf (20), and what sorting
 # the waiting queries by their leaves and cutting them into tiles takes (at most 120, if no two share a leaf).
 BUFFERED_ROW_ON_CUDA = 160
@@ -76,11 +70,11 @@ def tree_bytes(n: int, d: int, height: int, itemsize: int) -> int:
 def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
     """Return the memory for a tree of all points and its search."""
     n, m, d, held, row_out, asked, buffered = needs
-    fair = -(-m // (BLOCKS_PER_THREAD * threads))
-    most, row_work, buffers = QUERY_BLOCK, d * held + 16 * k, 0
+    fair = -(-m // (tuning.BLOCKS_PER_THREAD * threads))
+    most, row_work, buffers = tuning.QUERY_BLOCK, d * held + 16 * k, 0
     if buffered:
         row_work += len(level_nodes(1 << height)) * held + 104  # keys; a list's padding, a record, places in two queues
-        most, buffers = max(most, BUFFERED_BLOCK_BYTES // row_work), 8 << height
+        most, buffers = max(most, tuning.BUFFERED_BLOCK_BYTES // row_work), 8 << height
     block = min(m, min(most, fair) if asked is None else asked)
     building = 4 * n  # the node of each point, then the sorted points of the nodes in work
     return TreeMemory(
@@ -98,7 +92,7 @@ def host_block(m: int) -> int:
     >>> [host_block(m) for m in (1000, 200_000, 10**6, 10**7)]
     [1000, 200000, 250000, 1000000]
     """
-    return -(-m // max(1, -(-m // MOST_HOST_BLOCK), min(HOST_BLOCKS, m // LEAST_HOST_BLOCK)))
+    return -(-m // max(1, -(-m // tuning.MOST_HOST_BLOCK), min(tuning.HOST_BLOCKS, m // tuning.LEAST_HOST_BLOCK)))
 
 
 class OnCuda(NamedTuple):
@@ -129,8 +123,8 @@ class OnCuda(NamedTuple):
         """
         points, n, rest = most, self.needs.n, budget
         if not prepared:
-            rest -= min(budget // 8, LEAST_HOST_BLOCK * sum(self._of_query(merging=True, staged=True)))
-        while points > LEAST_SLAB:
+            rest -= min(budget // 8, tuning.LEAST_HOST_BLOCK * sum(self._of_query(merging=True, staged=True)))
+        while points > tuning.LEAST_SLAB:
             limit = budget if points == n else rest
             if self.fit(points, limit, kept=kept).total <= limit:
                 break
@@ -164,7 +158,7 @@ class OnCuda(NamedTuple):
             block = wanted
             if asked is None:
                 fitting = min(room // (into + work + out), (room - building) // max(1, into + out))
-                block = min(wanted, max(QUERY_BLOCK, fitting))
+                block = min(wanted, max(tuning.QUERY_BLOCK, fitting))
             if lists or (block < m) == staged:
                 break
         return TreeMemory(

@@ -25,6 +25,7 @@ from tonari.core.workers import default_threads
 from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, tree_seconds, tree_work
 from tonari.cuda.memory import RESERVE, SPARE, available
 from tonari.inputs.overrides import check_overrides
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
 from tonari.kdtree.traversal import buffer_of, choose
@@ -35,11 +36,6 @@ from tonari.metrics.problem import refuse_metric
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
 TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets that have tree kernels
 
-# Target leaf size up to the given dimension; boxes prune less as the dimension grows, so leaves become larger.
-_LEAF_UP_TO = {3: 16, 5: 32}
-_LEAF = 64
-_LEAF_ON_CUDA = 64
-_BUFFERED_TIMES = 2  # on the CPU: queries that share a leaf make its points cheaper, and waiting for it is not
 
 OVERRIDES = {
     "height": Override("the tree has 2**height leaves", least=0),
@@ -323,9 +319,9 @@ def _shape(n: int, d: int, overrides: dict[str, Any], traversal: str, *, on_cuda
         height = int(overrides["height"])
         check_height(n, height)
         return height, -(-n // (1 << height))
-    usual = next((size for most, size in _LEAF_UP_TO.items() if d <= most), _LEAF)
-    usual *= _BUFFERED_TIMES if traversal == "buffered" else 1
-    leaf = overrides.get("leaf", _LEAF_ON_CUDA if on_cuda else usual)
+    usual = next((size for most, size in tuning.LEAF_UP_TO.items() if d <= most), tuning.LEAF)
+    usual *= tuning.BUFFERED_TIMES if traversal == "buffered" else 1
+    leaf = overrides.get("leaf", tuning.LEAF_ON_CUDA if on_cuda else usual)
     return plan_height(n, int(leaf)), int(leaf)
 
 

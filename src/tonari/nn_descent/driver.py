@@ -18,6 +18,7 @@ from tonari.core.draws import Purpose, generator
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.metrics.recall import Recall, neighbors_recall
+from tonari.nn_descent import tuning
 from tonari.nn_descent.report import DescentReport, RoundReport
 from tonari.nn_descent.work import expected_work, round_work, start_work
 
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("tonari")
 
 Measuring: TypeAlias = Callable[[Neighbors], Recall]
-
-# The run has stalled if each of the last _STILL_ROUNDS rounds changed less than this share of all neighbours (or, in a
-# merge, of the neighbours of the smaller side).
-_STILL = 1e-3
-_STILL_ROUNDS = 2
-
-# A light round finds a quarter of the missing neighbours, or more; that is enough if it may leave this share of them.
-_NEAR = 0.8
 
 
 def build(
@@ -89,7 +82,7 @@ def build(
     measure = measure or Measure(steps, plan, boundary)
     recalls: list[float] = []
     lowest = 0.0
-    least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
+    least = tuning.STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
     done: list[RoundReport] = []
     work, most = start_work(plan), math.inf if patience is None else patience * expected_work(plan)
     starts = begin is None
@@ -185,12 +178,13 @@ def report_of(
 def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
     """Whether the next round is light: the first ones of a plan, and one more where little is missing after them."""
     done = len(recalls)
-    return done < plan.light_rounds or (0 < done == plan.light_rounds and 1 - plan.recall >= _NEAR * (1 - lowest))
+    near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
+    return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:
-    last = done[-_STILL_ROUNDS:]
-    return len(last) == _STILL_ROUNDS and all(made.changed < least for made in last)
+    last = done[-tuning.STILL_ROUNDS :]
+    return len(last) == tuning.STILL_ROUNDS and all(made.changed < least for made in last)
 
 
 def _limit(recalls: list[float]) -> float:

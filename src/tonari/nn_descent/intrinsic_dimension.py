@@ -12,12 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.metrics import get_metric
+from tonari.nn_descent import tuning
 
 ROWS, NEIGHBOURS = 256, 20  # size of the sample
-
-# The number of rounds, and with it the time, doubles with every _DOUBLING dimensions above _EASY: 100,000 Gaussian
-# points of 8 to 32 dimensions took 1, 2, 4 and 8 rounds where their intrinsic dimension was about 8, 12, 15 and 17.5.
-_EASY, _DOUBLING = 12.0, 2.7
 
 
 def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
@@ -61,4 +58,4 @@ def hardness(distances: npt.NDArray[Any], metric: str) -> float:
         return 1.0
     near = np.maximum(distances, 0)
     dimension = intrinsic_dimension(record.lengths(near))
-    return float(2.0 ** (max(0.0, dimension - _EASY) / _DOUBLING))
+    return float(2.0 ** (max(0.0, dimension - tuning.EASY_DIMENSIONS) / tuning.DOUBLING_DIMENSIONS))

@@ -10,20 +10,12 @@ from tonari.exact.cuda.plan import least_bytes
 from tonari.exact.memory import packed_row_bytes
 from tonari.metrics import get_metric, is_own
 from tonari.metrics.problem import make_problem
+from tonari.nn_descent import tuning
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
-LEAST_SLAB = 1 << 15  # points of a search for true neighbours; with smaller slabs the overhead per slab dominates
-SCORES_OF_A_PAIR = 16  # on CUDA, minimum number of members kept per (point, cluster) pair
-USUAL_PROBES = 16  # near clusters of a point on CUDA for which a block's rows are meant
-# Numbers sorted at once on CUDA: two per point between these, or one per point if that is more.
-LEAST_SORTED_ON_CUDA, MOST_SORTED_ON_CUDA = 1 << 20, 1 << 22
-_RANGES, _RANGE_ROWS = 1 << 8, 32  # parts of the rows on CUDA of which the range of each column is found
-MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
-
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
 _TASK_ROW_BYTES = 24  # temporary memory per id that a row meets
-_LEAST_TRUTH = 256 * MIB  # the search would be very slow with less
 _SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
 
 
@@ -67,7 +59,7 @@ def candidate_slots(plan: DescentPlan) -> int:
 
 def truth_bytes(plan: DescentPlan) -> int:
     """Return the part of the plan's memory that the search for the sample's true neighbours may use."""
-    return packed_bytes(plan) + min(working_bytes(plan), max(_LEAST_TRUTH, 3 * plan.output_bytes))
+    return packed_bytes(plan) + min(working_bytes(plan), max(tuning.LEAST_TRUTH_BYTES, 3 * plan.output_bytes))
 
 
 def _on_cpu(plan: DescentPlan) -> int:
@@ -94,7 +86,7 @@ def _least_truth(plan: DescentPlan) -> int:
     asked: dict[str, Any] = {"dtype": plan.dtype, "metric": plan.metric, "devices": plan.devices[:1]}
     k, n = min(plan.k + 1, plan.n), plan.n
     problem = make_problem(n, plan.sample, plan.d, k, **asked, host_points=False, host_queries=False)
-    slabs: dict[str, Any] = {"route": "streamed", "point_slab": min(n, LEAST_SLAB), "query_slab": plan.sample}
+    slabs: dict[str, Any] = {"route": "streamed", "point_slab": min(n, tuning.LEAST_SLAB), "query_slab": plan.sample}
     ways: tuple[dict[str, Any], ...] = ({"route": "resident"}, slabs)
     return min(least_bytes(problem, group=GROUP_SIZES[-1], **way) for way in ways)
 
@@ -126,7 +118,7 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 def scanned_rows(plan: DescentPlan) -> int:
     """Return the points whose near clusters are scanned at once on CUDA: as many pairs whatever a point's clusters."""
-    return plan.block * max(1, USUAL_PROBES // plan.n_probe)
+    return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 
 def _start_on_cuda(plan: DescentPlan) -> int:
@@ -135,8 +127,8 @@ def _start_on_cuda(plan: DescentPlan) -> int:
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
     near = n * (12 + plan.n_probe * cluster_bytes(plan.n_clusters))
-    trained = plan.n_clusters * (plan.train_per_cluster * (_SORT_BYTES + 6 * MEANS_COLUMNS) + 8 * wide)
-    pairs = rows * plan.n_probe * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.n_probe) + _SORT_BYTES)
+    trained = plan.n_clusters * (plan.train_per_cluster * (_SORT_BYTES + 6 * tuning.MEANS_COLUMNS) + 8 * wide)
+    pairs = rows * plan.n_probe * (2 * 8 * max(tuning.SCORES_OF_A_PAIR, plan.list_size // plan.n_probe) + _SORT_BYTES)
     return max(_forming(plan), n * _SORT_BYTES + trained, near + _sorting(plan), near + entries + pairs)
 
 
@@ -147,7 +139,7 @@ def _sorting(plan: DescentPlan) -> int:
 
 def columns_sorted(n: int, hubs: int) -> int:
     """Return the columns of the lists, of so many, whose entries are sorted at once on CUDA."""
-    room = min(max(LEAST_SORTED_ON_CUDA, 2 * n), MOST_SORTED_ON_CUDA)
+    room = min(max(tuning.LEAST_SORTED_ON_CUDA, 2 * n), tuning.MOST_SORTED_ON_CUDA)
     return max(1, min(hubs, room // n))
 
 
@@ -158,7 +150,7 @@ def _forming(plan: DescentPlan) -> int:
 
 def ranges_of(n: int) -> int:
     """Return the parts of the rows on CUDA of which the range of each column is found."""
-    return min(_RANGES, -(-n // _RANGE_ROWS))
+    return min(tuning.RANGES, -(-n // tuning.RANGE_ROWS))
 
 
 def _met(plan: DescentPlan) -> int:

@@ -19,6 +19,7 @@ from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import is_own
 from tonari.metrics.problem import refuse_metric
+from tonari.nn_descent import tuning
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.nn_descent.memory import packed_bytes, working_bytes
 from tonari.nn_descent.plan import OVERRIDES, OVERRIDES_ON_CUDA, DescentPlan, check_recall, check_seed
@@ -27,14 +28,6 @@ from tonari.nn_descent.updates import GNND, check_update, gnnd_list_size, gnnd_s
 RECALL, SEED = 0.99, 0  # defaults
 MOST_NEAR_ON_CUDA = 256  # clusters per point
 STARTS = ("clusters", "random", "graph")
-
-_CLUSTER, _CLUSTER_ON_CPU = 256, 128  # mean points per cluster
-_MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with all centres
-_MET_ON_CPU = 8192  # cluster members that a point is compared with
-_SAMPLE = 10.0  # misses per neighbour rank expected in the sample at the target recall; below three it means nothing
-_ROW_SECONDS = 4e-5  # per row on one thread, in graphs of a few hundred rows; limits the default number of threads
-_LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows per task on CUDA: fewer leave the device idle, more are no faster
-_BLOCKS = 80  # tasks aimed at between these limits, so that their memory is small compared with the lists
 
 
 def plan_descent(
@@ -84,7 +77,7 @@ def plan_descent(
     target = check_recall(RECALL if recall is None else recall)
     drawn = check_seed(SEED if seed is None else seed)
     n, d, k = problem.n, problem.d, problem.k
-    threads = 0 if on_cuda else problem.threads or default_threads(_ROW_SECONDS * n)
+    threads = 0 if on_cuda else problem.threads or default_threads(tuning.ROW_SECONDS * n)
     isa = "" if on_cuda else overrides.get("isa") or chosen_isa()
     if isa:
         check_isa(isa)
@@ -156,7 +149,8 @@ def _numbers(
     """Return all integer fields of a plan: the given ones, checked, and defaults for the rest."""
     gnnd, asked = update == GNND, given.get("list_size")
     size = gnnd_list_size(k, asked) if gnnd else _list_size(n, k, asked)
-    usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
+    usual_clusters = max(1, n // (tuning.CLUSTER_ON_CUDA if on_cuda else tuning.CLUSTER))
+    usual_clusters = usual_clusters if on_cuda else min(usual_clusters, tuning.MOST_CLUSTERS)
     clusters = int(given.get("n_clusters", usual_clusters))
     joined = on_cuda and start == "graph"  # the given lists are good: a few correct seeds let a round find the rest
     if joined:
@@ -164,27 +158,29 @@ def _numbers(
     elif on_cuda:  # every point has its own near clusters
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
     else:  # the points of a block share their clusters, and are compared with about _MET_ON_CPU members
-        usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.9 else 1) * clusters // n))
+        usual_probes = max(4, -(-tuning.MEMBERS_MET // (2 if recall <= 0.9 else 1) * clusters // n))
     few = on_cuda and k <= 10  # fewer candidates are enough
+    trained = on_cuda and not joined
+    sample = (tuning.SAMPLE_OF_JOIN if joined else tuning.SAMPLE_ON_CUDA) if on_cuda else tuning.SAMPLE
+    block = min(tuning.MOST_BLOCK_ON_CUDA, max(tuning.LEAST_BLOCK_ON_CUDA, n // tuning.BLOCKS_ON_CUDA // 1024 * 1024))
     usual = {
         "list_size": size,
         "n_clusters": clusters,
         "n_probe": min(clusters, usual_probes),
-        "train_per_cluster": 48 if on_cuda and not joined else 16,
-        "kmeans_iters": 4 if on_cuda and not joined else 1,
-        "n_hubs": min(size, 16),
-        "reverse": 16,
-        # With 16 + 16 hubs this gives just under 512 or 1024 candidates, which a device sorts at once.
-        "neighbors_per_hub": min(size, 15 if few else 31),
-        "width": 192 if few else 384,
+        "train_per_cluster": tuning.TRAINED_ON_CUDA if trained else tuning.TRAINED,
+        "kmeans_iters": tuning.KMEANS_ITERS_ON_CUDA if trained else tuning.KMEANS_ITERS,
+        "n_hubs": min(size, tuning.HUBS),
+        "reverse": tuning.REVERSE,
+        "neighbors_per_hub": min(size, tuning.NEIGHBORS_PER_HUB_FEW if few else tuning.NEIGHBORS_PER_HUB),
+        "width": tuning.WIDTH_FEW if few else tuning.WIDTH,
         "samples": gnnd_samples(size, given.get("samples")) if gnnd else 0,
         "light_rounds": 0 if on_cuda else 1,
         "rounds": 24 if start == "random" else 12,
-        "sample": min(n, max((2000 if joined else 4000) if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
-        "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, n // _BLOCKS // 1024 * 1024)) if on_cuda else 256,
+        "sample": min(n, max(sample, round(tuning.SAMPLED_MISSES / (1 - recall)))),
+        "block": block if on_cuda else tuning.BLOCK,
     }
     if gnnd:  # its tasks are short: many rows at once
-        usual |= {"n_hubs": 0, "reverse": 0, "neighbors_per_hub": 0, "width": 0, "block": _MOST_BLOCK}
+        usual |= {"n_hubs": 0, "reverse": 0, "neighbors_per_hub": 0, "width": 0, "block": tuning.MOST_BLOCK_ON_CUDA}
     chosen = usual | {name: int(value) for name, value in given.items() if name in usual}
     for name, most, why in (
         ("n_clusters", n, "there are no more points"),

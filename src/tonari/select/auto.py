@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import Any
 
 from tonari.core.caches import cached
+from tonari.select import tuning
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
 # On a GPU: the largest k that was timed; and the size of an input that can be read several times in one launch time.
 LARGEST_TIMED = 2048
-FEW_VALUES = 1 << 21
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
 # For a device without timings: reads every row little more than once, and is fast for any order of the values.
@@ -48,7 +48,7 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     mapping
         Its options.
     """
-    if device == "cuda" and k > (LARGEST_TIMED if rows * n <= FEW_VALUES else LARGEST_NETWORK):
+    if device == "cuda" and k > (LARGEST_TIMED if rows * n <= tuning.FEW_VALUES else LARGEST_NETWORK):
         return "radix", MappingProxyType({})
     timed = [entry for entry in load_table() if entry["device"] == device]
     if not timed:

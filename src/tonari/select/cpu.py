@@ -25,17 +25,10 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.isa import chosen_isa
 from tonari.core.workers import Workers, default_threads
+from tonari.select import tuning
 from tonari.select.request import Counters, Request, Selection
 
 _GROUP = 16  # rows in the lanes of a vector
-# Seconds on one thread with AVX-512 per row, per value and per selected value; and the factor by which queues are
-# slower.
-_ROW, _VALUE, _SELECTED, _QUEUES = 1e-6, 5e-10, 7e-9, 4.0
-_SLICE_SECONDS = 0.02
-_FIRST_VALUES = 1 << 17  # values in a thread's first chunk: tens of microseconds at best, milliseconds at worst
-_MOST_VALUES = 1 << 28  # values in one call: a quarter of a second at memory bandwidth
-_LEAST_PART = 1 << 16  # columns: with shorter parts the second selection does not pay off
-_PART_OVER_K = 8  # minimum columns of a part, as a multiple of k, so that few candidates reach the second selection
 
 _QUEUE = {"updates", "flushes", "examined", "lanes"}
 _COUNTED: dict[str, set[str]] = {
@@ -91,15 +84,15 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
 
 def _seconds(method: str, rows: int, n: int, k: int) -> float:
     """Return the expected time on one thread."""
-    slower = _QUEUES if method in ("insertion", "heap", "merge_queue") else 1.0
-    return slower * rows * (_ROW + _VALUE * n + _SELECTED * k)
+    slower = tuning.QUEUE_TIMES if method in ("insertion", "heap", "merge_queue") else 1.0
+    return slower * rows * (tuning.ROW_SECONDS + tuning.VALUE_SECONDS * n + tuning.SELECTED_SECONDS * k)
 
 
 def _parts(rows: int, n: int, k: int, threads: int) -> int:
     """Return the number of parts into which the columns are cut."""
     groups = -(-rows // _GROUP)
-    wanted = max(-(-threads // groups), -(-min(rows, _GROUP) * n // _MOST_VALUES))
-    return max(1, min(wanted, n // max(_LEAST_PART, _PART_OVER_K * k)))
+    wanted = max(-(-threads // groups), -(-min(rows, _GROUP) * n // tuning.MOST_VALUES))
+    return max(1, min(wanted, n // max(tuning.LEAST_PART, tuning.PART_OVER_K * k)))
 
 
 def _even(rows: int, quantum: int, threads: int) -> int:
@@ -131,12 +124,12 @@ class _Job:
 
         def work(_: int) -> None:
             counters = None if request.counters is None else _native.SelectCounters()
-            size = _FIRST_VALUES // n
+            size = tuning.FIRST_VALUES // n
             while (chunk := queue.draw(size)) is not None:
                 workers.check()
                 started = time.perf_counter()
                 queue.stop_at(self._call(request.values, request.lengths, chunk, found, counters))
-                faster = _SLICE_SECONDS / max(time.perf_counter() - started, 1e-9)
+                faster = tuning.SLICE_SECONDS / max(time.perf_counter() - started, 1e-9)
                 size = int((chunk[1] - chunk[0]) * min(4.0, faster))
             if counters is not None:
                 counted.append(counters)

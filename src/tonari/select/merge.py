@@ -11,9 +11,7 @@ from tonari import inputs
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, first_repeated_row, index_dtype
 from tonari.metrics import get_metric
-
-# Rows are merged a block at a time: about 2**20 candidates, so that temporaries stay near 50 MB.
-_MERGE_BLOCK = 1 << 20
+from tonari.select import tuning
 
 
 @in_default_floats
@@ -88,7 +86,7 @@ def merge_neighbors(
     rows = len(parts[0].indices)
     distances = np.empty((rows, columns), parts[0].distances.dtype)
     indices = np.empty((rows, columns), _merged_dtype(parts, shifts))
-    block = max(1, _MERGE_BLOCK // width)
+    block = max(1, tuning.MERGE_BLOCK // width)
     for start in range(0, rows, block):
         here = slice(start, start + block)
         ids = np.concatenate(

@@ -27,7 +27,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.metrics import get_metric
-from tonari.shards import dealing
+from tonari.shards import dealing, tuning
 from tonari.shards.common import (
     RECALL,
     TRUTH,
@@ -44,23 +44,13 @@ from tonari.shards.common import (
     truth_stage,
 )
 from tonari.shards.loading import Arriving
-from tonari.shards.plan import COPIES, ShardPlan
+from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
-_DEALT_AT_ONCE = 1 << 14  # rows that a thread deals at a time
-_GRAPH_WORK = 2  # of a row of a shard, beside that of assigning one
-_TRAINED = 32  # rows per centre that k-means sees
-_JUDGED = 1 << 15  # rows, at least, by which the sizes of shards are judged
-_PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
 _CENTRES = ("centres", "gaps", "shards")  # parts by which rows are dealt
-_MOST_SHARDS = 2 * COPIES  # rows in all shards per row of the source, before shards are cut instead
-_SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
-# Of the neighbours that may be missed: the share that may be missed because no shard has both ends, and the share that
-# the graph of a shard may miss.
-_LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
 
 
 def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
@@ -80,23 +70,23 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: 
 def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Floats, dealing.Dealt]:
     job = worker.job
     source, plan = job.source, job.plan
-    trained = _TRAINED * plan.clusters
+    trained = tuning.TRAINED * plan.clusters
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
     centres = dealing.train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
     gaps = dealing.gaps_of(centres, nearest)
-    many = _near_of_others(worker, centres, gaps, max(_JUDGED, trained))
+    many = _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained))
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
     of_rows, of_others = (_near_of(worker, ids, centres, gaps) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
         dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
-        shards=min(plan.clusters, max(2, math.ceil(_MOST_SHARDS * source.n / plan.rows))),
-        most=plan.rows / source.n / _SPREAD,
-        wanted=1 - _LOST_TO_CUTS * (1 - job.target),
+        shards=min(plan.clusters, max(2, math.ceil(tuning.MOST_SHARDS * source.n / plan.rows))),
+        most=plan.rows / source.n / tuning.SPREAD,
+        wanted=1 - tuning.LOST_TO_CUTS * (1 - job.target),
     )
     logger.info(
         "%d shards, margin %g: %.4f of the neighbours share one, %.2f shards a row, the largest has %.3f of all rows",
@@ -111,16 +101,16 @@ def _piece_rows(worker: Worker, count: int) -> int:
     if worker.device == "cpu":  # instead of a shard, and of a part of what builds their graphs
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
-    return -(-count // _PIECES)
+    return -(-count // tuning.PIECES)
 
 
 def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:
     """Return evenly spaced ranges of so many rows in host memory, and their numbers; with a shift, others."""
     source = worker.job.source
-    if size * _PIECES >= source.n:
+    if size * tuning.PIECES >= source.n:
         begins, size = np.zeros(1, np.int64), source.n
     else:
-        begins = ((np.arange(_PIECES) + shift) * (source.n - size) / _PIECES).astype(np.int64)
+        begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
     rows = np.empty((len(numbers), source.d), np.float64 if source.dtype == "float64" else np.float32)
     for at, begin in enumerate(begins.tolist()):
@@ -131,14 +121,14 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
 def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Floats, count: int) -> dealing.Near:
     """Return the nearest centres of about so many rows, others than those of the centres."""
     rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
-    near = min(dealing.NEAR, len(centres))
+    near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
     return _reached(worker, *found, gaps, ids)
 
 
 def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats) -> dealing.Near:
     """Return the nearest centres of rows of the source, of which a shard's worth is held at a time."""
-    near = min(dealing.NEAR, len(centres))
+    near = min(tuning.NEAR, len(centres))
     found = [
         _near_in_host_memory(worker, worker.load.at(ids[part]), centres, near)
         for part in cut(len(ids), worker.job.plan.rows)
@@ -173,7 +163,7 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, Any]:
     files, there = worker.job.files, worker.place.there
     centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
-    distances, numbers = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
+    distances, numbers = _near(worker, rows, centres, min(tuning.NEAR, len(centres)))
     shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
     ids, gaps = there(np.arange(*args[1:])), there(gaps)
 
@@ -184,7 +174,7 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
         return in_host_memory(of), in_host_memory(numbered)
-    parts = cut(len(ids), _DEALT_AT_ONCE)
+    parts = cut(len(ids), tuning.DEALT_AT_ONCE)
     found = Workers(worker.threads).map(of_part, parts)
     of = np.concatenate([of for of, _ in found])
     order = np.argsort(of, kind="stable")
@@ -224,7 +214,7 @@ def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving])
     if len(ids) < 2:
         return empty_lists(worker, len(ids))
     seed = derived_seed(worker.job.seed, Purpose.SHARD, args[0])
-    found = worker.graph(waiting.arrive(), seed, 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
+    found = worker.graph(waiting.arrive(), seed, 1 - tuning.LOST_IN_SHARDS * (1 - worker.job.target))
     return renumbered(worker, found, ids.astype(index_dtype(worker.job.source.n)))
 
 
@@ -295,7 +285,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     sizes = np.diff(ends, axis=1).sum(axis=0)
     largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
-        [Task(f"shard-{shard:06}", "shard", (shard,), _GRAPH_WORK * int(sizes[shard])) for shard in largest_first],
+        [Task(f"shard-{at:06}", "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],
         drops=_CENTRES,
     )
     lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))

@@ -20,15 +20,11 @@ from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, neighbors_recall
+from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
-
-_RENUMBERED_AT_ONCE = 1 << 18  # rows on a device
-_MERGED_AT_ONCE = 1 << 16  # rows, at least, that a thread merges at a time: threads take turns in Python
-_KNOWN_OF_A_PAIR, _MOST_SAMPLED = 100, 1 << 14  # true neighbours across two shards; rows of the sample for that
-_TRUTH_TASKS = 4  # of which several workers take some each
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
@@ -70,7 +66,7 @@ def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.i
             indices = np.ascontiguousarray(found.indices[some], kept.indices.dtype)
             _native.merge_into(*kept, rows[some], distances, indices, descending)
 
-    size = max(_MERGED_AT_ONCE, -(-len(kept.indices) // worker.threads))
+    size = max(tuning.MERGED_AT_ONCE, -(-len(kept.indices) // worker.threads))
     Workers(worker.threads).map(merge, cut(len(kept.indices), size))
 
 
@@ -124,7 +120,7 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
     distances = empty_on_host(shape, inputs.name_of_dtype(found.distances), locked=locked)
     indices = empty_on_host(shape, dtype.name, locked=locked)
     with Collector(device) as collector:
-        for part in cut(len(indices), _RENUMBERED_AT_ONCE):
+        for part in cut(len(indices), tuning.RENUMBERED_AT_ONCE):
             for there, here in (
                 (found.distances[part], distances[part]),
                 (named(found.indices[part]).to(indices.dtype), indices[part]),
@@ -169,7 +165,7 @@ def measured_rows(job: Job) -> npt.NDArray[np.int64]:
     """Draw the rows by which the recall is measured; also that of every merge of two shards, if there are such."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
-        count = max(count, min(_MOST_SAMPLED, _KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
+        count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
     return _rows_for(job, Purpose.SHARDS_MEASURED, count)
 
 
@@ -221,7 +217,7 @@ def truth_of(
 
 
 def _truth_tasks(plan: ShardPlan) -> int:
-    return min(plan.shards, _TRUTH_TASKS)
+    return min(plan.shards, tuning.TRUTH_TASKS)
 
 
 def _truth_task(at: int) -> str:

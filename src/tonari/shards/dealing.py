@@ -23,20 +23,7 @@ import numpy.typing as npt
 
 from tonari.core.draws import Purpose, generator
 from tonari.core.slices import cut
-
-NEAR = 8  # centres per row that are looked at
-MOST_MARGIN = 1.0
-_LEAST_MARGIN = 0.01  # below which there are no copies, where shards are too large
-_ROUNDS = 4  # of k-means
-_STEPS = 16  # towards the first principal axis
-_HALVED = 4  # steps towards halves that are near their own means
-_BALANCED = 5  # tries to make shards equal, with weights by what the last one gave
-_FULL = 0.95  # of equal shards: fuller ones are not reached
-_LEAST_CHANGE = 0.25  # of a weight, in one of them
-_MORE = 1.05  # times as many shards, where some are too large
-_MOST_TURNS = 16  # times as many as equal shares would need
-_PAIRED = 1 << 13  # neighbours at once
-_SUMMED_BYTES = 4 << 20  # of rows, as float64, that are added up at a time
+from tonari.shards import tuning
 
 Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
 Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
@@ -49,10 +36,10 @@ def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
     """
     drawn = np.sort(generator(seed, Purpose.SHARD_CENTRES).choice(len(rows), count, replace=False))
     centres = rows[drawn].copy()
-    for _ in range(_ROUNDS):
+    for _ in range(tuning.KMEANS_ROUNDS):
         of = nearest(rows, centres, 1)[1][:, 0]
         sums, sizes = np.zeros(centres.shape), np.bincount(of, minlength=count)
-        for part in cut(len(rows), max(1, _SUMMED_BYTES // sums[0].nbytes)):
+        for part in cut(len(rows), max(1, tuning.SUMMED_BYTES // sums[0].nbytes)):
             order = np.argsort(of[part], kind="stable")
             present, begins = np.unique(of[part][order], return_index=True)
             sums[present] += np.add.reduceat(rows[part][order].astype(np.float64), begins, axis=0)
@@ -85,7 +72,7 @@ def _halves(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Cut rows in two parts for so many shards each: across their first principal axis, then between their means."""
     axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
-    for _ in range(_HALVED):
+    for _ in range(tuning.HALVING_STEPS):
         order = np.argsort(rows @ axis, kind="stable")
         at = int(np.abs(np.cumsum(np.append(0.0, weights[order])) - wanted).argmin())
         at = min(max(at, left), len(rows) - right)
@@ -99,7 +86,7 @@ def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
     """Return about the first principal axis of weighted rows, by the power method."""
     spread: Floats = (rows - weights @ rows / weights.sum()) * np.sqrt(weights)[:, None]
     axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
-    for _ in range(_STEPS):
+    for _ in range(tuning.AXIS_STEPS):
         length = np.linalg.norm(axis)
         if length == 0:  # all rows are the same
             break
@@ -276,16 +263,16 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
     count = min(shards, max(2, math.ceil(1 / most)))
     while True:
         balanced = weights.copy()
-        for _ in range(_BALANCED):
+        for _ in range(tuning.BALANCING_TRIES):
             of = deal(centres, balanced, count)
-            made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, MOST_MARGIN)
+            made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, tuning.MOST_MARGIN)
             sizes = _shares(made, seen.many)
-            if sizes.max() <= most or sizes.sum() > _FULL * most * count:  # small enough, or too few to become so
+            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # small enough, or too few to become so
                 break
-            balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), _LEAST_CHANGE))[of]
+            balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), tuning.LEAST_CHANGE))[of]
         if count >= shards or sizes.max() <= most:
             return _cut(made, of, centres, balanced, seen, most, wanted)
-        count = min(shards, max(count + 1, round(count * _MORE), math.ceil(sizes.sum() / most)))
+        count = min(shards, max(count + 1, round(count * tuning.MORE_SHARDS), math.ceil(sizes.sum() / most)))
 
 
 def _cut(
@@ -298,11 +285,11 @@ def _cut(
     wanted: float,
 ) -> Dealt:
     """Cut shards that are too large, or where that is impossible lower the margin, or divide rows of one centre."""
-    turns, limit = made.turns, MOST_MARGIN
+    turns, limit = made.turns, tuning.MOST_MARGIN
     while True:
         sizes = _shares(made, seen.many)
         large = np.flatnonzero(sizes > most)
-        if not len(large) or turns.max() * most > _MOST_TURNS:
+        if not len(large) or turns.max() * most > tuning.MOST_TURNS:
             return Dealt(made, _covered(made, seen), float(sizes.sum()), float(sizes.max()))
         divided = False
         for shard in np.unique(np.concatenate([of[made.holds(shard)] for shard in large.tolist()])).tolist():
@@ -311,7 +298,7 @@ def _cut(
                 of[own[deal(centres[own], weights[own], 2) == 1]] = of.max() + 1
                 divided = True
         if not divided and made.margin:
-            limit = made.margin / 2 if made.margin > _LEAST_MARGIN else 0.0
+            limit = made.margin / 2 if made.margin > tuning.LEAST_MARGIN else 0.0
         elif not divided:  # what is too large are rows of one centre: copies, or a cluster within
             excess = np.zeros(len(turns))  # of each centre's largest shard
             for shard in large.tolist():
@@ -331,7 +318,7 @@ def _with_margin(
     )
     needed = np.empty(seen.truth.size)
     width = seen.truth.shape[1]
-    for part in cut(len(needed), _PAIRED):
+    for part in cut(len(needed), tuning.PAIRED):
         rows, near = np.arange(part.start, part.stop) // width, seen.truth.reshape(-1)[part]
         same = sample[rows, :, None] == others[near, None, :]
         margins = np.maximum(sample_margins[rows, :, None], others_margins[near, None, :])

@@ -15,14 +15,13 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from tonari.core.leaving import Helper
+from tonari.shards import tuning
 from tonari.shards.routes import step_of
 from tonari.shards.tasks import Job, Task, Worker
 from tonari.streams.pipeline import Ended, Pipeline
 
 logger = logging.getLogger("tonari")
 
-_WAKE_SECONDS = 0.1  # how often the waiting thread hears of Ctrl-C
-TRIES = 3
 # What a second try cannot mend: wrong data, a full disk, a file that is gone, a budget, and all that is a defect.
 PASSING = (RuntimeError, MemoryError)
 
@@ -80,7 +79,7 @@ def _on_all(job: Job, devices: Sequence[str], todo: SimpleQueue[Task], done: Cal
         try:
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(_WAKE_SECONDS)
+                    thread.join(tuning.WAKE_SECONDS)
         finally:
             pipeline.stop()
             for thread in threads:
@@ -132,7 +131,7 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
 
 
 def _tried(work: Callable[[], Any]) -> Any:
-    for left in reversed(range(TRIES)):
+    for left in reversed(range(tuning.TRIES)):
         try:
             return work()
         except PASSING:
@@ -190,7 +189,7 @@ class _Writer:
         """Have something written; raises what went wrong with what was put before."""
         with self._changed:
             while self._thread.is_alive() and (self._waiting or not (self._ahead or self._asks)):
-                self._changed.wait(_WAKE_SECONDS)
+                self._changed.wait(tuning.WAKE_SECONDS)
             self._raise()
             self._waiting.append(made)
             self._changed.notify_all()
@@ -238,6 +237,6 @@ class _Writer:
             self._dropped = failed is not None  # tasks whose pieces have all come are still written
             self._changed.notify_all()
         while self._thread.is_alive():
-            self._thread.join(_WAKE_SECONDS)
+            self._thread.join(tuning.WAKE_SECONDS)
         if failed is None:
             self._raise()

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tonari.graph.directory import MANIFEST
-from tonari.shards.local import PASSING, TRIES
+from tonari.shards import tuning
+from tonari.shards.local import PASSING
 from tonari.shards.routes import run_task
 from tonari.shards.tasks import Job, Task, Worker
 
@@ -135,7 +136,7 @@ def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
         ) from error
     if not isinstance(error, PASSING):
         raise error
-    if failures == TRIES:
+    if failures == tuning.TRIES:
         raise RuntimeError(
             f"task {task.name} failed {failures} times on the Dask cluster, the last time with {type(error).__name__}: "
             f"{error}; everything done so far is kept"

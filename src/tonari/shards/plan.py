@@ -23,20 +23,11 @@ from tonari.methods.registry import method_for
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent.entries import MOST_POINTS
+from tonari.shards import tuning
 from tonari.shards.source import Source
 
 METHODS = ("auto", "exact", "clusters", "ggm")
-COPIES = 2.2  # shards that a row is in, expected of the route by clusters; what it is, is found while it runs
-_STAGED_BYTES = 64 << 20  # page-locked, on the way to a device
 _LOCKED = 2  # page-locked memory is of powers of two: at most so many times what is asked for
-_STAGED_SHARE = 4  # of the host's free memory, one part may be page-locked for rows
-_ROOM = 0.9  # of a shard's rows, that the expected largest shard may take
-_READ_RATE = 1.5e9  # bytes a second that come from files; a guess, for the choice of a route
-_LEAST_ROWS = 256
-_MOST_GROUP = 4  # slabs whose lists are in memory while they meet those of another group
-_MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
-_PER_SHARD = 32  # centres of a shard, about; between these numbers in all:
-_CLUSTERS = (64, 2048)
 _CENTRE_BYTES = 64  # of each dimension
 _GAP_BYTES = 64  # of two centres
 
@@ -145,7 +136,7 @@ class Sizes:
 
     def may_stage(self, rows: int) -> bool:
         """Whether the host has room for such memory, for every device."""
-        return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // _STAGED_SHARE
+        return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:
         """Bytes of the lists of some rows."""
@@ -201,10 +192,10 @@ class Needs:
             route=route,
             staged_bytes=staged,
             engine_bytes=budget - self.beside_engine,
-            host_bytes=lists + _STAGED_BYTES + staged if on_cuda else taken,
+            host_bytes=lists + tuning.STAGED_BYTES + staged if on_cuda else taken,
             device_bytes=taken if on_cuda else 0,
             disk_bytes=disk_bytes + MIB,
-            seconds=(seconds + rows_read * sizes.source.row_bytes / _READ_RATE) / max(1, len(sizes.devices)),
+            seconds=(seconds + rows_read * sizes.source.row_bytes / tuning.READ_RATE) / max(1, len(sizes.devices)),
             **{"clusters": 0} | fields,
         )
 
@@ -254,7 +245,7 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
-    n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
+    n, least = sizes.source.n, max(sizes.k + 1, tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
         block = min(rows, sizes.asked)
@@ -296,7 +287,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
 
 def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
     """Plan a graph on the CPU in which a product serves both of its rows."""
-    n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
+    n, least = sizes.source.n, max(sizes.k + 1, tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
         return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
@@ -337,7 +328,7 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
             f"metric={sizes.metric!r}: method='clusters' needs rows that are near each other's neighbours; "
             "use method='ggm' or 'exact'"
         )
-    n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
+    n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
         if not sizes.devices:  # what is written while the engine works on the next
@@ -361,8 +352,8 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
     if rows == 0:
         raise _too_little("clusters", budget, bytes_of(least), least)
-    shards = max(2, math.ceil(n * COPIES / (_ROOM * rows)))
-    clusters = min(max(_CLUSTERS[0], _PER_SHARD * shards), _CLUSTERS[1])
+    shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
+    clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
     if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = sizes.descent(rows)
@@ -370,21 +361,21 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         "clusters",
         budget,
         plan.total_bytes,
-        plan.seconds * COPIES * n / rows,
+        plan.seconds * tuning.COPIES * n / rows,
         rows=rows,
         shards=shards,
-        block=max(1, min(n, _MOST_BLOCK, rows // sizes.sets)),
+        block=max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets)),
         clusters=max(min(clusters, n // 8), min(2 * shards, n // 2)),
-        disk_bytes=math.ceil(sizes.lists_bytes(n) * (1 + COPIES) + COPIES * 8 * n),
-        rows_read=math.ceil(n * (2 + COPIES)),
+        disk_bytes=math.ceil(sizes.lists_bytes(n) * (1 + tuning.COPIES) + tuning.COPIES * 8 * n),
+        rows_read=math.ceil(n * (2 + tuning.COPIES)),
     )
 
 
 def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
-    n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
+    n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
 
-    def needs(rows: int, group: int = _MOST_GROUP) -> Needs:
+    def needs(rows: int, group: int = tuning.MOST_GROUP) -> Needs:
         if not sizes.devices:
             return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
         # Of two groups; and of two slabs each what is computed, what waits, and what is merged, in page-locked memory.
@@ -429,7 +420,7 @@ def _group(sizes: Sizes, shards: int) -> int:
     """Return the slabs of a group: the most with which all workers have as many pairs of groups in a round."""
     if not sizes.devices:  # lists are within the budget
         return 1
-    for size in range(_MOST_GROUP, 1, -1):
+    for size in range(tuning.MOST_GROUP, 1, -1):
         pairs = -(-shards // size) // 2
         if pairs and pairs % sizes.workers == 0:
             return size

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.shards import tuning
 
-_TAKEN_AT_ONCE = 1 << 15  # rows copied by a thread at a time
 _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
-BLOCK_BYTES = 256 << 20  # of rows that an object is asked for at once
 
 
 class Source(ABC):
@@ -44,7 +43,7 @@ class Source(ABC):
     @property
     def block_rows(self) -> int:
         """Rows that are read at once where nothing else decides."""
-        return max(1, min(self.n, self.most_rows, BLOCK_BYTES // self.row_bytes))
+        return max(1, min(self.n, self.most_rows, tuning.BLOCK_BYTES // self.row_bytes))
 
     @property
     def is_mapped(self) -> bool:
@@ -156,7 +155,7 @@ class FileSource(Source):
             for here, rows, numbers in self.parts_at(ids[part]):
                 np.take(rows, numbers, axis=0, out=out[part][here], mode="clip")
 
-        Workers(threads).map(copy, cut(len(ids), _TAKEN_AT_ONCE))
+        Workers(threads).map(copy, cut(len(ids), tuning.TAKEN_AT_ONCE))
         return out
 
     def facts(self) -> dict[str, Any]:

@@ -13,15 +13,10 @@ import numpy as np
 from tonari import inputs, io
 from tonari.inputs.arguments import check_whole
 from tonari.inputs.rows import check_shape
+from tonari.streams import tuning
 from tonari.streams.pipeline import Pipeline
 
-# Bytes of queries and results per chunk: enough to make the fixed cost of a search negligible, small beside any memory.
-CHUNK_BYTES = 128 << 20
 LEAST_ROWS = 256  # a kernel's block of queries
-# A killed process loses a chunk, so slow searches have small ones. The first chunk shows how slow a search is.
-CHUNK_SECONDS = 10.0
-_FIRST_ROWS = 8192
-_GROWTH = 8
 
 
 @dataclass(frozen=True)
@@ -74,14 +69,14 @@ class Pace:
 
     def __init__(self, most: int, *, fixed: bool) -> None:
         self.most = most
-        self.rows = most if fixed else min(most, _FIRST_ROWS)
+        self.rows = most if fixed else min(most, tuning.FIRST_ROWS)
         self._fixed = fixed
 
     def note(self, rows: int, seconds: float) -> None:
         """Adapt to the time that a chunk took."""
         if not self._fixed and seconds > 0:
-            fitting = int(rows / seconds * CHUNK_SECONDS)
-            self.rows = min(self.most, max(LEAST_ROWS, min(fitting, _GROWTH * rows)))
+            fitting = int(rows / seconds * tuning.CHUNK_SECONDS)
+            self.rows = min(self.most, max(LEAST_ROWS, min(fitting, tuning.GROWTH * rows)))
 
 
 class Source:
@@ -178,5 +173,5 @@ def planned_rows(query_bytes: int, k: int, memory: int | None) -> int:
     >>> planned_rows(40, 10, None)
     1118481
     """
-    budget = CHUNK_BYTES if memory is None else min(CHUNK_BYTES, memory // 8)
+    budget = tuning.CHUNK_BYTES if memory is None else min(tuning.CHUNK_BYTES, memory // 8)
     return max(LEAST_ROWS if memory is None else 1, budget // (query_bytes + 8 * k))

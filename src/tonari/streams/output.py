@@ -18,14 +18,13 @@ import numpy as np
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.io.ground_truth_part import GroundTruthPart, being_written, is_locked
+from tonari.streams import tuning
 from tonari.streams.chunks import Chunk
 from tonari.streams.journal import Journal, Sample, not_a_journal
 from tonari.streams.searching import Answer
 
 logger = logging.getLogger("tonari")
 
-# Small chunks are synchronised together: each wait for the disk takes milliseconds.
-_SYNC_SECONDS = 0.2
 _ANEW = "start over with resume=False (--force)"
 
 
@@ -205,7 +204,7 @@ class Output:
         if rows:
             self._file.write(answer.first, Neighbors(*(np.asarray(inputs.to_host(part)) for part in answer.found)))
             self._now = dataclasses.replace(self._now, rows=answer.first + rows, sample=answer.sample)
-            if time.monotonic() - self._synced >= _SYNC_SECONDS:
+            if time.monotonic() - self._synced >= tuning.SYNC_SECONDS:
                 self._sync()
         return rows
 

@@ -12,10 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from tonari.core._native import DefaultFloats
 from tonari.core.leaving import Helper, hold, was_stopped_at_exit
+from tonari.streams import tuning
 
 T = TypeVar("T")
-
-_PATIENCE_SECONDS = 0.5  # how long to wait for code of the caller; a thread that is still in it then is abandoned
 
 
 class Ended(Exception):
@@ -66,7 +65,7 @@ class Pipeline:
     def __exit__(self, *_: object) -> None:
         self.stop()
         for step in reversed(self._steps):
-            step.thread.join(_PATIENCE_SECONDS if step.foreign else None)
+            step.thread.join(tuning.PATIENCE_SECONDS if step.foreign else None)
 
 
 class PrefetchIterator(Generic[T]):

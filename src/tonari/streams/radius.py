@@ -13,12 +13,10 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.metrics import get_metric
+from tonari.streams import tuning
 from tonari.streams.chunks import Chunk, Pace, Source
 from tonari.streams.pipeline import Pipeline
 from tonari.streams.searching import Counted, progress_of
-
-_FIRST_ROWS, _MOST_ROWS = 4_096, 1 << 20
-_HELD = 1 << 23  # neighbours of a chunk of an array, about
 
 
 class Base(Protocol):
@@ -48,7 +46,7 @@ def radius_chunks(
 ) -> Iterator[RadiusNeighbors]:
     """See :meth:`tonari.Index.radius_chunks`."""
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
-    pace = Pace(chunk_rows or min(_FIRST_ROWS, max(1, source.rows or 1)), fixed=True)
+    pace = Pace(chunk_rows or min(tuning.RADIUS_FIRST_ROWS, max(1, source.rows or 1)), fixed=True)
     return _chunks(index, source, find, pace, progress)
 
 
@@ -86,8 +84,8 @@ def _next_rows(rows: int, found: int, seconds: float) -> int:
     >>> _next_rows(4096, 4096 * 100, 0.01), _next_rows(4096, 4096 * 100_000, 0.01)
     (83886, 83)
     """
-    fitting = min(_HELD * rows // max(1, found), int(10 * rows / max(seconds, 1e-3)))
-    return max(1, min(fitting, _MOST_ROWS))
+    fitting = min(tuning.RADIUS_NEIGHBORS * rows // max(1, found), int(10 * rows / max(seconds, 1e-3)))
+    return max(1, min(fitting, tuning.RADIUS_MOST_ROWS))
 
 
 def _answer(index: Base, chunk: Chunk, find: Find, pipeline: Pipeline, bar: Progress) -> RadiusNeighbors:

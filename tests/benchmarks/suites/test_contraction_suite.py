@@ -26,13 +26,14 @@ def test_more_columns_leave_fewer_points(name: str, tmp_path: Path) -> None:
     shares = np.array(list(left.values()))
     assert np.all(np.diff(shares) <= 0)
     assert 9 / row["n"] <= shares[-1] < shares[0] <= 1
-    drawn = list(contraction.draw_all([row | {"scale": 1.0, "commit": "abcdef0", "date": "2026-01-01"}], tmp_path))
-    assert [path.name for path in drawn] == ["contraction-survivors.svg"]
-    assert f"x {row['d']}" in drawn[0].read_text()
+    (figure,) = contraction.figures([row | {"scale": 1.0, "commit": "abcdef0", "date": "2026-01-01"}])
+    drawn = figure.write(tmp_path)
+    assert drawn == tmp_path / "contraction-survivors.svg"
+    assert f"x {row['d']}" in drawn.read_text()
 
 
-def test_nothing_is_drawn_of_no_rows(tmp_path: Path) -> None:
-    assert list(contraction.draw_all([], tmp_path)) == []
+def test_nothing_is_drawn_of_no_rows() -> None:
+    assert list(contraction.figures([])) == []
 
 
 def test_columns_that_lose_a_neighbour_are_found_out() -> None:

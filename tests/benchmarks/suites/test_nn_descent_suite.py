@@ -470,7 +470,9 @@ def test_rows_become_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(curves, "ROUNDS", (4,))
     path = tmp_path / "nn_descent.csv"
     done(a_run(path=path, repeats=1), a_case(name="curve-gaussian", work=curves.curve))
-    (drawn,) = figures.draw_all(rows.read(path), tmp_path)
+    (figure,) = figures.figures(rows.read(path))
+    drawn = figure.write(tmp_path)
+    assert drawn is not None
     assert drawn.name == "nn_descent-recall-cpu.svg"
     assert "tonari random start" in drawn.read_text()
 
@@ -488,11 +490,11 @@ def test_the_papers_rows_become_its_figures(tmp_path: Path, monkeypatch: pytest.
     run = a_run(path=path, repeats=1, suite="wang2021")
     for name, (figure, work) in wang2021.FIGURES.items():
         done(run, a_case(name=f"{name}-gaussian", figure=figure, work=work, split=150))
-    drawn = [each.name for each in wang2021.plots.draw_all(rows.read(path), tmp_path)]
-    assert drawn == [f"nn_descent-wang2021-fig{figure}-cuda.svg" for figure in (4, 5, 6, 7)]
-    assert "wang2021 r1" in (tmp_path / drawn[1]).read_text()
-    assert "tonari gnnd, p = 16" in (tmp_path / drawn[2]).read_text()
-    assert "tonari merge gnnd" in (tmp_path / drawn[3]).read_text()
+    drawn = [str(each.write(tmp_path)) for each in wang2021.plots.figures(rows.read(path))]
+    assert drawn == [str(tmp_path / f"nn_descent-wang2021-fig{figure}-cuda.svg") for figure in (4, 5, 6, 7)]
+    assert "wang2021 r1" in Path(drawn[1]).read_text()
+    assert "tonari gnnd, p = 16" in Path(drawn[2]).read_text()
+    assert "tonari merge gnnd" in Path(drawn[3]).read_text()
 
 
 def test_a_contestant_measured_later_stands_beside_the_others(tmp_path: Path) -> None:

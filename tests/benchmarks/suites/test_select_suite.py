@@ -443,6 +443,9 @@ def test_autos_table_is_learnt_from_random_and_descending_rows(tmp_path: Path, m
         for m in (1, 4)
         for k in (10, 32)
     ]
+    # From the rows of the methods of least cost alone the same is learnt.
+    assert learn.learn(learn.decisive(rows.read(path))) == entries
+    assert {one["parameters"]["method"] for one in learn.decisive(rows.read(path))} == {"quick"}
     # A later run speaks for its cells.
     what = {"who": "tonari", "m": 4, "n": 50, "k": 10, "dtype": "float32"}
     what |= {"parameters": {"method": "heap", "nan": "last", "group": 4}, "seconds_median": 5.0}

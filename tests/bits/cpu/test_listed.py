@@ -23,7 +23,7 @@ def test_the_bits_of_the_reference(
     isa: str, metric: str, maker: str, d: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TONARI_ISA", isa)
-    monkeypatch.setattr("tonari.core.listed._BLOCK_SECONDS", 1e-6)  # many blocks
+    monkeypatch.setattr("tonari.core.tuning.LISTED_SECONDS", 1e-6)  # many blocks
     points, queries = MAKERS[maker](N, d), MAKERS[maker](M, d, 1)
     rng, allowed = np.random.default_rng(0), np.zeros((M, N), bool)
     for row in range(M):

@@ -14,8 +14,8 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact import PreparedPoints, search_prepared
-from tonari.exact.cpu import contraction, search
+from tonari.exact import PreparedPoints, search_prepared, tuning
+from tonari.exact.cpu import contraction
 from tonari.exact.plan import LOOKED, plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
@@ -38,8 +38,8 @@ def spectrum(n: int) -> Array:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contraction, "_LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(contraction, "_BETTER", np.inf)
+    monkeypatch.setattr(tuning, "PILOT_FROM_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "CONTRACTED_SHARE", np.inf)
 
 
 USUAL = "avx2" if "avx2" in _native.supported_isas() else "neon"
@@ -207,7 +207,7 @@ def test_queries_unlike_the_points_fall_back_on_all_columns(monkeypatch: pytest.
     few = Neighbors(*(part[:1] for part in expected))
     assert_same_neighbors(index.search(queries[:1], K), few)
     assert prepared._whole is None  # exact values of few queries take less time than packing all columns
-    monkeypatch.setattr(search, "_FEW", 0)
+    monkeypatch.setattr(tuning, "FEW_LEFT", 0)
     assert_same_neighbors(index.search(queries, K), expected)
     assert prepared._whole is not None
     assert prepared._whole.form_dim == D

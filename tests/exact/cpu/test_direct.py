@@ -14,6 +14,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.costs import model
+from tonari.exact import tuning
 from tonari.exact.cpu import direct
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
@@ -152,9 +153,9 @@ def many_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         return search(metric, isa, queries, points, *given)
 
     monkeypatch.setattr(direct, "worth_sharing", lambda seconds: True)
-    monkeypatch.setattr(direct, "_CALL_SECONDS", 1e-9)
-    monkeypatch.setattr(direct, "_LEAST_POINTS", 16)
-    monkeypatch.setattr(direct, "_LEAST_TIMES", 2)
+    monkeypatch.setattr(tuning, "DIRECT_SECONDS", 1e-9)
+    monkeypatch.setattr(tuning, "DIRECT_POINTS", 16)
+    monkeypatch.setattr(tuning, "DIRECT_TIMES", 2)
     monkeypatch.setattr(direct._native, "search_directly", noted)
     return calls
 

@@ -35,7 +35,7 @@ def lists_of(allowed: Mask) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_bits_of_the_reference(metric: str, maker: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonari.core.listed._BLOCK_SECONDS", 1e-6)  # many blocks
+    monkeypatch.setattr("tonari.core.tuning.LISTED_SECONDS", 1e-6)  # many blocks
     points = checks.HOSTILE[maker](90, 19, 0)
     points = np.abs(points) if METRICS[metric].nonnegative else points
     rng = np.random.default_rng(0)

@@ -17,8 +17,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
-from tonari.exact import PreparedPoints, search_prepared
-from tonari.exact import plan as planning
+from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
@@ -53,7 +52,7 @@ def packed_slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 def test_an_index_packs_no_more_than_its_memory_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_CHUNK_VALUES", 1 << 16)
+    monkeypatch.setattr(tuning, "CHUNK_VALUES", 1 << 16)
     rows = checks.gaussian(60_000, 32)
     query, truth_of_one = rows[:1], tonari.search(rows[:1], rows, 10)
     enough = tonari.plan(len(rows), 1, 32, 10, threads=2).resident_memory
@@ -80,7 +79,7 @@ def test_an_index_packs_no_more_than_its_memory_does_not_hold(monkeypatch: pytes
 
 
 def test_an_index_makes_room_for_a_larger_search_and_packs_again_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_CHUNK_VALUES", 1 << 16)
+    monkeypatch.setattr(tuning, "CHUNK_VALUES", 1 << 16)
     rows = checks.gaussian(60_000, 32)
     index = tonari.Index(rows, threads=2, memory=tonari.plan(60_000, 1, 32, 10, threads=2).resident_memory + 2_000_000)
     packed = packed_slices(monkeypatch)

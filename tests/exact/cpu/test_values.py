@@ -15,7 +15,7 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, widest
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact.cpu import prepared
+from tonari.exact import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -206,7 +206,7 @@ def test_elements_of_which_the_scale_leaves_nothing(metric: str) -> None:
 
 def rows_that_no_sample_sees(n: int) -> Array:
     """Rows that are passed over when centre and scale are taken from every step-th row."""
-    step = -(-n // prepared._SAMPLE_ROWS)
+    step = -(-n // tuning.CENTRED_ROWS)
     assert step > 1
     return np.arange(1, n, step)
 

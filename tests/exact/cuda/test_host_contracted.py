@@ -210,7 +210,7 @@ def test_batches_keep_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_batches_share_their_threads(choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     monkeypatch.setattr(host_search, "LEAST_MEMBERS", 1)
-    monkeypatch.setattr("tonari.core.workers._IDLE_SECONDS", 60.0)  # the interpreter is slow
+    monkeypatch.setattr("tonari.core.tuning.IDLE_SECONDS", 60.0)  # the interpreter is slow
     refine, at_work = _native.search_listed, []
 
     def noted(*given: Any) -> None:

@@ -19,6 +19,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.metrics import METRICS
 from tonari.metrics.reference import returned
+from tonari.select import tuning
 
 pytestmark = [
     needs_torch,
@@ -30,7 +31,6 @@ if HAS_TORCH:
     from tonari.exact.cuda import candidate_parts, refine_within, tiles
     from tonari.exact.cuda import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
-    from tonari.select.cuda import ragged
 
 N, M, D = 140, 2, 11  # two tiles of points, the second one short
 HERE = {"devices": (DEVICE,)}
@@ -231,7 +231,7 @@ def test_parts_of_lists_and_of_minima() -> None:
 
 def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refine_within, "SCRATCH_BYTES", 64 * 8)
-    monkeypatch.setattr(ragged, "LENGTHS", (16,))
+    monkeypatch.setattr(tuning, "LIST_LENGTHS", (16,))
     check(gaussian(M, 4, 1), gaussian(N, 4), limits=0.8)
 
 

@@ -12,6 +12,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, tensors
 from tonari.core.neighbors import Neighbors
+from tonari.kdtree import tuning
 from tonari.kdtree.plan import TREE_METRICS
 from tonari.kdtree.rounds import Rounds
 from tonari.metrics.reference import brute
@@ -30,7 +31,7 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 @pytest.fixture(autouse=True)
 def few_queries_make_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     if HAS_TORCH:
-        monkeypatch.setattr(buffered, "ALONE", 0)
+        monkeypatch.setattr(tuning, "WALKED_ALONE", 0)
 
 
 class Bar:
@@ -127,14 +128,14 @@ def test_small_buffers_fill_and_large_ones_wait_for_all_queries() -> None:
 
 
 def test_the_few_that_are_left_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffered, "FEW", 2)
+    monkeypatch.setattr(tuning, "WALKED_SHARE", 2)
     rounds = searched(checks.gaussian(8, 3, 1), checks.gaussian(400, 3), 4)
     assert 1 <= rounds.walked <= 4
     assert rounds.rounds > 1
 
 
 def test_so_many_that_the_walk_takes_at_once_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffered, "ALONE", 8)
+    monkeypatch.setattr(tuning, "WALKED_ALONE", 8)
     for m, walked in ((8, 8), (9, 0)):
         rounds = searched(checks.gaussian(m, 3, 1), checks.gaussian(400, 3), 4)
         assert (rounds.walked == m, rounds.rounds == 0) == (walked == m, walked == m)

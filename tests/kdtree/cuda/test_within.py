@@ -17,6 +17,7 @@ from tests.helpers.gpu_checks import rows_of, tensors
 from tests.helpers.radius_on_cuda import check_within, limits_at
 from tests.helpers.tree_search import DEVICE, plan_for
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.kdtree import tuning
 from tonari.kdtree.plan import TREE_METRICS
 
 if HAS_TORCH:
@@ -118,8 +119,8 @@ def test_a_query_that_is_not_finite_is_refused() -> None:
 @pytest.mark.parametrize("room_bytes", [0, 1 << 30])
 def test_room_for_most_queries(room_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pilot sees the queries with few hits; others have more than there is room for."""
-    monkeypatch.setattr(engine, "PILOT", 2)
-    monkeypatch.setattr(engine, "ROOM_BYTES", room_bytes)
+    monkeypatch.setattr(tuning, "PILOT_QUERIES", 2)
+    monkeypatch.setattr(tuning, "ROOM_BYTES", room_bytes)
     points = checks.gaussian(70, 2)
     limits = limits_at(points[:6], points, "euclidean", 0.05)
     limits[[1, 4]] = np.inf

@@ -12,7 +12,8 @@ from tests.helpers.select_checks import (
     check_kernels,
     make,
 )
-from tonari.select.cuda import bitonic, hierarchical
+from tonari.select import tuning
+from tonari.select.cuda import hierarchical
 from tonari.select.papers import quick
 
 if HAS_TORCH:
@@ -52,7 +53,7 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
     if "gpu" in request.keywords:
         return
-    monkeypatch.setattr(bitonic, "TILE", 64)
+    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
     monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
     monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
@@ -112,8 +113,8 @@ def test_slots_that_fill_up(device: str, group: int, maker: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bitonic_in_parts(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is cut up, and a part that is beyond a row's length."""
-    monkeypatch.setattr(bitonic, "PROGRAMS", 8)
-    monkeypatch.setattr(bitonic, "TILE", 64)  # eight tiles: four parts of a row
+    monkeypatch.setattr(tuning, "BITONIC_PROGRAMS", 8)
+    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)  # eight tiles: four parts of a row
     values = make("leading_bits", 2, 450, dtype)
     check_kernels(device, "bitonic", values, 40, options={})
     check_kernels(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)

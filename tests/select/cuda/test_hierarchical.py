@@ -13,8 +13,8 @@ from tests.helpers.select_checks import (
     make,
     select_by_kernels,
 )
-from tonari.select import Counters
-from tonari.select.cuda import bitonic, hierarchical
+from tonari.select import Counters, tuning
+from tonari.select.cuda import hierarchical
 from tonari.select.cuda.hierarchical import list_sizes
 from tonari.select.papers import quick
 from tonari.select.reference import select_k_reference
@@ -56,7 +56,7 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
     if "gpu" in request.keywords:
         return
-    monkeypatch.setattr(bitonic, "TILE", 64)
+    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
     monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
     monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)

@@ -10,6 +10,7 @@ from tests.helpers.select_checks import (
     check_kernels,
     make,
 )
+from tonari.select import tuning
 from tonari.select.cuda import radix
 from tonari.select.registry import make_options
 from tonari.select.request import Request
@@ -44,9 +45,14 @@ def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
     monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))
-    shortest = radix.SHARED_TILES * radix.TILE
-    for rows, n in ((1, shortest - 1), (1, shortest), (radix.PROGRAMS // 2, shortest), (radix.PROGRAMS, shortest)):
+    shortest = tuning.RADIX_SHARED_TILES * tuning.RADIX_TILE
+    for rows, n in (
+        (1, shortest - 1),
+        (1, shortest),
+        (tuning.RADIX_PROGRAMS // 2, shortest),
+        (tuning.RADIX_PROGRAMS, shortest),
+    ):
         values = torch.zeros((1, n)).expand(rows, n)
         options = make_options("radix", {}, "cuda")
         radix.select_on_gpu(Request(values, "float32", 5, options, sorted=False, check_nan=False))
-    assert asked == [1, radix.SHARED_TILES // radix.PART_TILES, 2, 1]
+    assert asked == [1, tuning.RADIX_SHARED_TILES // tuning.RADIX_PART_TILES, 2, 1]

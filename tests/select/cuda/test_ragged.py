@@ -11,12 +11,12 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.radius_checks import assert_same_within
 from tests.helpers.radius_on_cuda import on_host
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.select import tuning
 
 pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari.select.cuda import ragged
     from tonari.select.cuda.ragged import join_parts, one_after_another, order_lists
 
 
@@ -51,8 +51,8 @@ def in_order(lists: list[tuple[Any, Any]], descending: bool) -> RadiusNeighbors:
 def test_lists_of_every_length_are_put_in_order(
     device: str, dtype: str, descending: bool, lengths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ragged, "LENGTHS", lengths)
-    monkeypatch.setattr(ragged, "LONG_BYTES", 80 * 70)
+    monkeypatch.setattr(tuning, "LIST_LENGTHS", lengths)
+    monkeypatch.setattr(tuning, "LONG_LIST_BYTES", 80 * 70)
     lists = lists_of([3, 0, 16, 17, 64, 1, 65, 70, 15, 0], dtype, descending)
     values, ids = (np.concatenate([part[at] for part in reversed(lists)]) for at in range(2))
     counts = np.array([len(ids) for _, ids in lists])

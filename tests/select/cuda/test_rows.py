@@ -23,7 +23,7 @@ from tests.helpers.select_checks import (
     select_by_kernels,
     some_lengths,
 )
-from tonari.select import Counters
+from tonari.select import Counters, tuning
 from tonari.select.cuda import bitonic, hierarchical, survivors
 from tonari.select.papers import quick
 from tonari.select.reference import select_k_reference
@@ -80,10 +80,10 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
     if "gpu" in request.keywords:
         return
-    monkeypatch.setattr(bitonic, "TILE", 64)
+    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
-    monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
-    monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
+    monkeypatch.setattr(tuning, "BUILD_TILE", 256)
+    monkeypatch.setattr(tuning, "BUILD_WIDTH", 64)
 
 
 @on_device
@@ -160,7 +160,7 @@ def test_rows_at_any_distance(device: str, method: str, options: dict[str, Any])
 @pytest.mark.parametrize("method", ["hierarchical", "quick"])
 def test_rows_in_several_launches(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Launches tell of the first NaN of all."""
-    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
+    monkeypatch.setattr(tuning, "SCRATCH_BYTES", 1)
     monkeypatch.setattr(quick, "SCRATCH_BYTES", 1)
     values = make("random", 3, 150, "float32")
     check_kernels(device, method, values, 4, options={}, lengths=np.array([0, 150, 99]))

@@ -15,6 +15,7 @@ from tests.helpers.select_checks import (
     make,
     select_by_kernels,
 )
+from tonari.select import tuning
 from tonari.select.cuda import bitonic, radix, survivors
 
 if HAS_TORCH:
@@ -41,14 +42,14 @@ def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
     On a GPU tiles and runs stay what they are.
     """
-    monkeypatch.setattr(radix, "PART_TILES", 1)
-    monkeypatch.setattr(radix, "SHARED_TILES", 1)
+    monkeypatch.setattr(tuning, "RADIX_PART_TILES", 1)
+    monkeypatch.setattr(tuning, "RADIX_SHARED_TILES", 1)
     for module in (survivors, radix, bitonic):
         monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
     if "gpu" not in request.keywords:
-        monkeypatch.setattr(radix, "TILE", TILE)
-        monkeypatch.setattr(radix, "PROGRAMS", 15)
-        monkeypatch.setattr(survivors, "RUN", RUN)
+        monkeypatch.setattr(tuning, "RADIX_TILE", TILE)
+        monkeypatch.setattr(tuning, "RADIX_PROGRAMS", 15)
+        monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
         monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
 
 
@@ -80,11 +81,11 @@ def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatc
 def test_rows_that_many_programs_share(device: str, maker: str) -> None:
     """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
     at = list(MAKERS).index(maker)
-    n = 3 * radix.TILE + at - 5  # a last part that is short, or just is none
+    n = 3 * tuning.RADIX_TILE + at - 5  # a last part that is short, or just is none
     values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
     arguments: dict[str, Any] = {"largest": at % 2 == 1, "sorted": at % 3 > 0}
     check_kernels(device, "radix", values, n // 3, options={"bits": 8 - at % 3}, **arguments)
-    lengths = np.array([n - at, radix.TILE + at - 5])
+    lengths = np.array([n - at, tuning.RADIX_TILE + at - 5])
     check_kernels(device, "radix", values, n // 3, options={}, lengths=lengths, **arguments)
 
 
@@ -95,7 +96,7 @@ def test_rows_that_many_programs_share(device: str, maker: str) -> None:
 )
 def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
     """No value, one, and as many as end a program's tile, with k from one to all; ties on both sides of its border."""
-    tile = radix.TILE
+    tile = tuning.RADIX_TILE
     n = 3 * tile
     lengths = np.array([0, 1, tile, tile + 1, n])
     values = make("equal", len(lengths), n, dtype)
@@ -108,15 +109,15 @@ def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
 @on_device
 @pytest.mark.usefixtures("shared_rows")
 def test_nan_in_shared_rows(device: str) -> None:
-    n = 3 * radix.TILE + 5
+    n = 3 * tuning.RADIX_TILE + 5
     for dtype, ordered in (("float32", True), ("bfloat16", False), ("float64", False)):
         values = make("random", 3, n, dtype)
         values[1, n - 1], values[1, 7] = np.nan, -np.nan
-        values[2, radix.TILE :] = -np.nan
+        values[2, tuning.RADIX_TILE :] = -np.nan
         assert select_by_kernels(device, "radix", values, 20, sorted=ordered)[1] == 1
-        lengths = np.array([n, 7, radix.TILE + 1])
+        lengths = np.array([n, 7, tuning.RADIX_TILE + 1])
         assert select_by_kernels(device, "radix", values, 20, sorted=ordered, lengths=lengths)[1] == 2
-        beyond = radix.TILE + 5  # the numbers of the last row
+        beyond = tuning.RADIX_TILE + 5  # the numbers of the last row
         arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
         check_kernels(device, "radix", values, beyond, options={}, **arguments)
 
@@ -126,7 +127,7 @@ def test_nan_in_shared_rows(device: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_runs_that_are_merged(device: str, dtype: str) -> None:
     """One run, two whole ones, and one more pair that has no partner at first; rows that end in any of them."""
-    run = survivors.RUN
+    run = tuning.SORTED_RUN
     for n in (run - 1, 2 * run, 2 * run + 1):
         values = make("leading_bits", 3, n, dtype, n)
         check_kernels(device, "bitonic", values, n, options={}, largest=n % 2 == 0)
@@ -138,13 +139,13 @@ def test_runs_that_are_merged(device: str, dtype: str) -> None:
 def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network for all of them would take longer; not where it has few to order among many."""
     if device == "cpu":
-        monkeypatch.setattr(survivors, "RUN", RUN)
+        monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
         monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
-    k = survivors.RUN + 8
+    k = tuning.SORTED_RUN + 8
     values = make("two_valued", 2, 3 * k, "float32")
     with monkeypatch.context() as only:
         only.setattr(survivors, "_finish_by_network", lambda *_: pytest.fail("one network"))
         check_kernels(device, "radix", values, k, options={}, lengths=np.array([2 * k, k - 9]))
     monkeypatch.setattr(survivors, "_finish_by_merging", lambda *_: pytest.fail("runs"))
-    check_kernels(device, "radix", values, survivors.RUN, options={})
+    check_kernels(device, "radix", values, tuning.SORTED_RUN, options={})
     check_kernels(device, "hierarchical", values, k, options={})

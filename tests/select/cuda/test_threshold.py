@@ -24,7 +24,7 @@ from tests.helpers.select_checks import (
     some_lengths,
 )
 from tonari.cuda.launch import _bound, launch
-from tonari.select import Counters, Selection
+from tonari.select import Counters, Selection, tuning
 from tonari.select.auto import choose
 from tonari.select.cuda import survivors, threshold
 from tonari.select.reference import select_k_reference
@@ -56,7 +56,7 @@ STREAMED = ["random", "ascending", "descending", "equal", "two_valued", "leading
 @pytest.fixture
 def always_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """No row is short enough to be held in registers."""
-    monkeypatch.setattr(threshold, "LARGEST_RESIDENT", 0)
+    monkeypatch.setattr(tuning, "LARGEST_RESIDENT", 0)
 
 
 @on_device
@@ -96,7 +96,7 @@ def test_streamed_rows(device: str, maker: str) -> None:
 @pytest.mark.usefixtures("always_stream")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_that_many_programs_sample(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    monkeypatch.setattr(tuning, "LARGEST_SAMPLE", 512)
     shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
     assert shape is not None
     assert shape.parts == 2
@@ -219,7 +219,7 @@ def _smaller_sample(n: int, k: int) -> threshold.Shape | None:
 @pytest.mark.usefixtures("always_stream")
 def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that come eight in a row, as many as a run of a sample has: as many are left as of others."""
-    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    monkeypatch.setattr(tuning, "LARGEST_SAMPLE", 512)
     shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
     assert shape is not None
     assert shape.parts == 2
@@ -236,7 +236,7 @@ def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.
 @pytest.mark.usefixtures("always_stream")
 def test_few_rows_of_other_lengths_are_not_sampled(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is made for rows of n values: of shorter ones too few would be left."""
-    monkeypatch.setattr(threshold, "LONG_ROW", LONG)
+    monkeypatch.setattr(tuning, "LONG_ROW", LONG)
     monkeypatch.setattr(threshold, "_select_streamed", lambda *_: pytest.fail("a row was sampled"))
     values = make("random", 2, LONG, "float32")
     check_kernels(device, "threshold", values, 12, options={"samples": 512}, lengths=np.array([LONG // 2, 0]))
@@ -311,7 +311,7 @@ def test_samples_follow_their_rule() -> None:
     for n, k, samples in ((2**15, 64, 1024), (2**20, 10, 4096), (2**17, 1000, 4096)):
         shape = threshold.shape_for_sample(n, k, samples)
         assert shape is not None
-        spread = threshold.DEVIATIONS * np.sqrt([shape.rank, shape.most])
+        spread = tuning.DEVIATIONS * np.sqrt([shape.rank, shape.most])
         assert shape.rank - spread[0] >= k * samples / n
         assert shape.capacity >= max(k, (shape.most + spread[1]) * n / samples)
         assert shape.samples * shape.parts == samples

@@ -14,6 +14,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import Search, search_prepared
 from tonari.exact.memory import JOIN_BLOCK
@@ -21,8 +22,6 @@ from tonari.exact.plan import ExactPlan, can_join, plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
-
-_PARTS = 16  # of all rows; the points are packed again for each
 
 
 def plan_across(problem: Problem) -> ExactPlan:
@@ -80,7 +79,7 @@ def search_across(
     del search, prepared  # their memory is available for what follows
     for side, other in ((slice(0, boundary), slice(boundary, n)), (slice(boundary, n), slice(0, boundary))):
         left = np.flatnonzero(status[side]) + side.start
-        for part in cut(len(left), max(JOIN_BLOCK, n // _PARTS)):
+        for part in cut(len(left), max(JOIN_BLOCK, n // tuning.ACROSS_PARTS)):
             _search_again(left[part], points, other, plan, found, progress)
     return found
 

@@ -15,14 +15,10 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 
 Numbers = npt.NDArray[np.int64]
 Sketch = npt.NDArray[np.float32]
-
-_PER_CENTRE = 16  # rows of the sample for each centre
-_ROUNDS = 3
-_AT_ONCE = 4096  # rows of a thread's task
-_BLOCK = 256  # rows that meet the centres together
 
 
 class Near(NamedTuple):
@@ -81,7 +77,7 @@ class Clusters:
         self._workers = workers
         count = min(n, max(1, round(math.sqrt(n))))
         rows = self._rows(points, kept)
-        sample = np.ascontiguousarray(rows[:: max(1, n // (_PER_CENTRE * count))])
+        sample = np.ascontiguousarray(rows[:: max(1, n // (tuning.CENTRE_ROWS * count))])
         self._centres = _chain(self._lloyd(sample, count))
         found = self._nearest(rows, self._centres)
         order: Numbers = np.argsort(found, kind="stable")
@@ -107,7 +103,7 @@ class Clusters:
             self._workers.check()
             sketch[:, part] = rows[order[part]].T
 
-        self._workers.map(work, cut(len(rows), _AT_ONCE))
+        self._workers.map(work, cut(len(rows), tuning.CENTRE_TASK))
         return sketch
 
     def _rows(self, rows: npt.NDArray[Any], kept: Numbers | None = None) -> Sketch:
@@ -121,7 +117,7 @@ class Clusters:
             self._form.screened_rows(rows[part] if kept is None else rows[kept[part]], 1, seen)
             out[part] = np.nan_to_num(seen)
 
-        self._workers.map(work, cut(count, _AT_ONCE))
+        self._workers.map(work, cut(count, tuning.CENTRE_TASK))
         return out
 
     def _nearest(self, rows: Sketch, centres: Sketch) -> npt.NDArray[Any]:
@@ -132,17 +128,17 @@ class Clusters:
 
         def work(part: slice) -> None:
             self._workers.check()
-            for begin in range(part.start, part.stop, _BLOCK):
-                end = min(begin + _BLOCK, part.stop)
+            for begin in range(part.start, part.stop, tuning.CENTRE_BLOCK):
+                end = min(begin + tuning.CENTRE_BLOCK, part.stop)
                 _native.best_scores(self._kernel, form, rows, begin, end, packed, places)
 
-        self._workers.map(work, cut(len(rows), _AT_ONCE))
+        self._workers.map(work, cut(len(rows), tuning.CENTRE_TASK))
         return places[:, 0].astype(np.min_scalar_type(len(centres)))
 
     def _lloyd(self, sample: Sketch, count: int) -> Sketch:
         """Return the means of Lloyd's clusters of a sample; those that lose all rows stay where they are."""
         centres = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)].copy()
-        for _ in range(_ROUNDS):
+        for _ in range(tuning.CENTRE_ROUNDS):
             nearest = self._nearest(sample, centres)
             order = np.argsort(nearest, kind="stable")
             kept, begins, sizes = np.unique(nearest[order], return_index=True, return_counts=True)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
+from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Clusters
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
 from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
@@ -26,19 +27,6 @@ from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
 
-_FEW_ROWS, _FEW_COLUMNS = 512, 32  # to find out quickly that rows spread evenly
-_EVEN = 0.8  # share of the squared norm outside of those few columns from which on it is not worth to look closer
-_QUERIES = 64
-_LEAST_SECONDS = 0.8  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
-_BETTER = 0.9  # the share of the time with all columns that a contraction may take at most
-_SCATTERED = 1.8  # times as long as usual for a candidate: long rows far apart in memory
-_MOST_LEFT = 0.02  # share of the points that a look's contracted rows may leave over
-# Where points are in order, a look that leaves a share s of the points marks about 3 s of the tiles and groups for what
-# they have in common, and up to a quarter for what they have not: candidates whose nearest point is none.
-_COMMON, _SINGLE, _PAIRS = 3, 0.25, 384
-_SIDE_BY_SIDE = 4  # one of so many rows of the sample is asked for its nearest
-_BALLS = 1 / 8  # of the time of a look at all points: comparing the balls around their groups, of 4 to 16 points
-_EPILOGUE = 32  # columns that take as long as judging a tile's scores
 # Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
@@ -95,11 +83,11 @@ def arrange_points(
         if made.columns < CLUSTER_COLUMNS <= d:
             made = _contracted(some, form, CLUSTER_COLUMNS)
         return Arrangement(screened, plan.form_dim, looked, _clusters(points, made, plan, kept))
-    if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
+    if not plan.may_contract or _whole_seconds(plan, asked) < tuning.PILOT_FROM_SECONDS:
         return Arrangement(form, d)
-    step = -(-n // _FEW_ROWS)
-    few = _rows(form.contracted(some, step, _FEW_COLUMNS), some[step // 2 :], step, _FEW_COLUMNS)
-    if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
+    step = -(-n // tuning.EVEN_ROWS)
+    few = _rows(form.contracted(some, step, tuning.EVEN_COLUMNS), some[step // 2 :], step, tuning.EVEN_COLUMNS)
+    if not np.mean(few[:, -1] ** 2) < tuning.EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
         return Arrangement(form, d)
     widths = contracted_widths(d)
     made, whole = _contracted_and_whole(some, form, widths[-1], plan)
@@ -108,7 +96,7 @@ def arrange_points(
     alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
     columns, look = min(alone, key=alone.__getitem__)
     first = _look_seconds(plan, asked, seen)
-    if min(alone[columns, look], first) >= _BETTER * _whole_seconds(plan, asked, seen):
+    if min(alone[columns, look], first) >= tuning.CONTRACTED_SHARE * _whole_seconds(plan, asked, seen):
         return Arrangement(form, d)
     if first < alone[columns, look]:
         return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan, kept))
@@ -121,7 +109,7 @@ def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int,
     """Return whether a look takes less time than it saves, given pairs: all, looked at, and marked."""
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
-    look = (seen + pairs * _BALLS) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
+    look = (seen + pairs * tuning.BALLS_SHARE) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
     return marked * screen + look < pairs * screen
 
 
@@ -164,7 +152,8 @@ class Seen(NamedTuple):
     def marked(self, columns: int) -> float:
         """Return the share of tiles and groups that a look at so many columns marks."""
         left = self.left[columns]
-        return min(1.0, _COMMON * left + _SINGLE * min(1.0, _PAIRS * left * self.alone[columns]))
+        single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
+        return min(1.0, tuning.MARKED_COMMON * left + single)
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
@@ -206,7 +195,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
     if size <= rank:
         return None
     squares = np.einsum("ij,ij->i", rows, rows)
-    own = np.arange(0, size, -(-size // _QUERIES))
+    own = np.arange(0, size, -(-size // tuning.PILOT_QUERIES))
     scores = _scores(rows, own, squares)
     kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
     norms, rounding = np.sqrt(squares), _rounding(rows, squares, plan)
@@ -265,7 +254,7 @@ def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Float
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the numbers of some rows, and of the row nearest to each."""
-    some = np.arange(0, len(rows), _SIDE_BY_SIDE)
+    some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, _scores(rows, some, squares).argmin(axis=1)
 
 
@@ -312,15 +301,15 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, l
     pair = _pair_seconds(plan, precision, columns)
     if look:
         pair = _pair_seconds(plan, _look_precision(plan, precision), look) + seen.marked(look) * pair
-    refining = _SCATTERED * _refining(plan, seen.few[columns])
+    refining = tuning.SCATTERED * _refining(plan, seen.few[columns])
     return _preparing(plan, asked, columns + look) + asked * (plan.n * pair + refining)
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     """Return the seconds of one thread for so many queries with a look, and for preparing it."""
-    if seen.left[LOOKED] > _MOST_LEFT:
+    if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
-    part = (LOOKED + _EPILOGUE) / plan.d + seen.marked(LOOKED)
+    part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)
     # By the rate that the search of all columns is expected to have, of which this is a part.
     products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products

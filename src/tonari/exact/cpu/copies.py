@@ -22,15 +22,11 @@ from tonari.core import _native
 from tonari.core.plan import Plan
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 
 Numbers = npt.NDArray[np.int64]
 
-_SOME = 1024  # rows among which copies are looked for first
-_PAIRS = 1 << 26  # of a search that takes long enough to look for them
-_LEAST = 64  # copies that are left out, on average over all rows: about what reaching one point less in a screen saves
 _ROW_BYTES = 32  # of memory for each row while they are sorted
-_ROW_SECONDS = 2e-7  # of one thread for finding out about a row
-_AT_ONCE = 1 << 14  # rows of a thread's task
 
 
 def first_copies(
@@ -53,15 +49,15 @@ def first_copies(
         Bytes that are free for these.
     """
     n, most = plan.n, plan.k + 1
-    if n * plan.m < _PAIRS or n * _ROW_BYTES > memory:
+    if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= _ROW_SECONDS:  # of queries that are like the points
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # of queries that are like the points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
     lengths = np.diff(begins)
     # Each row meets the late ones of its own run: a run of c rows has c - most, c times.
-    if np.sum(lengths * np.maximum(lengths - most, 0)) < _LEAST * n:
+    if np.sum(lengths * np.maximum(lengths - most, 0)) < tuning.LEAST_COPIES * n:
         return None
     is_first = np.ones(n, np.bool_)
     for run in np.flatnonzero(lengths > most):
@@ -73,7 +69,7 @@ def first_copies(
 
 def _share(points: npt.NDArray[Any]) -> float:
     """Return about how many of all pairs of points are copies, by those of some."""
-    step = max(1, len(points) // _SOME)
+    step = max(1, len(points) // tuning.COPIES_ROWS)
     hashes = np.empty(-(-len(points) // step), np.uint64)
     _native.hash_rows(points, step, hashes)
     counts = np.unique(hashes, return_counts=True)[1]
@@ -89,12 +85,12 @@ def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.N
         workers.check()
         _native.hash_rows(points[part], 1, hashes[part])
 
-    workers.map(make, cut(n, _AT_ONCE))
+    workers.map(make, cut(n, tuning.COPIES_TASK))
     order: Numbers = np.argsort(hashes, kind="stable")
 
     def mark(part: slice) -> None:
         workers.check()
         _native.mark_copies(points, hashes, order, part.start, part.stop, copies)
 
-    workers.map(mark, cut(n, _AT_ONCE))
+    workers.map(mark, cut(n, tuning.COPIES_TASK))
     return order, copies

@@ -19,14 +19,12 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike, counting
 from tonari.core.slices import cut
 from tonari.core.workers import Workers, worth_sharing
+from tonari.exact import tuning
 from tonari.exact.plan import ExactPlan
 from tonari.select.merge import merge_neighbors
 
 logger = logging.getLogger("tonari")
 
-_CALL_SECONDS = 5e-3  # of one native call
-_LEAST_POINTS = 8192  # of a slice, which computes exact values for k neighbours of its own
-_LEAST_TIMES = 16  # as many as that for each neighbour
 
 Rows = npt.NDArray[Any]
 
@@ -103,8 +101,8 @@ def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n
-    calls = math.ceil(max(plan.threads, work / _CALL_SECONDS))
-    least = max(_LEAST_POINTS, _LEAST_TIMES * plan.k)
+    calls = math.ceil(max(plan.threads, work / tuning.DIRECT_SECONDS))
+    least = max(tuning.DIRECT_POINTS, tuning.DIRECT_TIMES * plan.k)
     if m >= calls or not may_slice or n < 2 * least:
         return max(1, m // calls), n
     return m, max(least, -(-n // calls))

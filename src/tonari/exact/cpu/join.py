@@ -19,8 +19,9 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.memory import JOIN_BLOCK, JOIN_GROWTH
+from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 
 Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
@@ -41,7 +42,7 @@ def join_of(
     return _native.SelfJoin(
         *(kernel, prepared.form, prepared.points, plan.k, plan.isa, self_ids),
         *(double, may_retry),
-        *(plan.capacity, JOIN_GROWTH),
+        *(plan.capacity, tuning.JOIN_GROWTH),
         prepared.look,
         prepared.order,
         prepared.sketch,

@@ -14,12 +14,10 @@ from tonari.core import _native
 from tonari.core._native import PackedPoints
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 from tonari.exact.cpu.contraction import arrange_points
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
-
-# Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
-_SAMPLE_ROWS, _SAMPLE_VALUES = 8_192, 1 << 21
 
 
 class PreparedPoints:
@@ -184,7 +182,7 @@ class PreparedPoints:
 
 def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
     n, d = points.shape
-    step = -(-n // min(_SAMPLE_ROWS, max(1, _SAMPLE_VALUES // d)))
+    step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d
     record = get_metric(metric)
     if record.angular:

@@ -22,6 +22,7 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 from tonari.exact.cpu.join import Bounds
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import Search, arrange, cut_blocks
@@ -29,8 +30,6 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")
-
-_SPARE_PARTS = 1.5  # a block that was too full is cut into this many times the parts that its first points call for
 
 
 class Part(NamedTuple):
@@ -177,7 +176,7 @@ def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
         vain += spared
         todo = []
         for (begin, end), met in full:
-            parts = int(_SPARE_PARTS * n / max(1, met)) + 1
+            parts = int(tuning.SPARE_PARTS * n / max(1, met)) + 1
             todo += cut_blocks(begin, end, max(1, (end - begin) // max(2, parts)))
             search.bar.extend((end - begin) * n)
     search.report.certify(precision, rows[1] - rows[0])

@@ -22,6 +22,7 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Near, Sketch
 from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of
@@ -68,7 +69,6 @@ AnyBlock = TypeVar("AnyBlock", bound=Block)
 logger = logging.getLogger("tonari")
 
 _RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
-_FEW = 8  # so few rows are resolved by exact values faster than all points are packed again
 
 
 def search_prepared(
@@ -160,7 +160,7 @@ def _search(
         part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
         ids = None if self_ids is None else self_ids[rows]
         stays = False
-        few = not isinstance(rows, slice) and len(rows) <= _FEW
+        few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT
         if at == len(plan.precisions) and not few:  # all levels of a contraction have left too many candidates
             again = replace(whole_plan, may_contract=False, active_rows=0)
             part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)

@@ -17,10 +17,8 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Counter
 from tonari.core.workers import Workers
 from tonari.costs.formulas import SHARED_ROWS, TASK_POINTS, TOP_LEVELS
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, level_nodes, room_for
-
-_RANGES_PER_THREAD = 4
-_RANGE_ROWS = 16_384  # minimum
 
 
 def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Workers, bar: Counter | None = None) -> Tree:
@@ -115,7 +113,7 @@ def _cut_top(
     levels = 0
     while levels < min(height, TOP_LEVELS) and n >> levels > TASK_POINTS:
         levels += 1
-    ranges = range(max(1, min(_RANGES_PER_THREAD * workers.threads, n // _RANGE_ROWS)))
+    ranges = range(max(1, min(tuning.RANGES_PER_THREAD * workers.threads, n // tuning.RANGE_ROWS)))
     passes = workers if n >= SHARED_ROWS else Workers(1)
     top = _native.tree_top(points, levels, len(ranges), dimensions, values)
 

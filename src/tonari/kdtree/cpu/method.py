@@ -14,12 +14,11 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.exact.cpu.copies import first_copies
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 from tonari.kdtree.rounds import Rounds
-
-_POINT = 2e-9  # seconds of comparing a query with a point of a leaf
 
 
 class TreeOnCpu(TreeMethod):
@@ -43,7 +42,7 @@ class TreeOnCpu(TreeMethod):
     def prepare_once(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
         row = points.shape[1] * points.itemsize
         memory, unused = plan.packed_bytes + plan.working_bytes, plan.output_bytes  # until there are results
-        kept = first_copies(points, plan, _POINT, memory, copied=row, spare=unused)
+        kept = first_copies(points, plan, tuning.POINT_SECONDS, memory, copied=row, spare=unused)
         return PreparedTree(points, plan, progress, kept=kept)
 
     def search_once(

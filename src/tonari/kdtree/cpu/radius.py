@@ -18,8 +18,9 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
-from tonari.kdtree.cpu.search import SLICE, Visits, order_of
+from tonari.kdtree.cpu.search import Visits, order_of
 from tonari.kdtree.plan import TreePlan
 
 logger = logging.getLogger("tonari")
@@ -121,7 +122,7 @@ def _run(
             seen, block = Visits(), _native.TreeRadiusBlock(search, part.start, part.stop)
             while not block.finished:
                 workers.check()
-                finished, *counts = block.run(SLICE)
+                finished, *counts = block.run(tuning.SLICE_VALUES)
                 seen.add(*counts)
                 bar.add(finished)
             if keeps:

@@ -19,12 +19,10 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
 from tonari.kdtree.rounds import Rounds
-
-_ROUTED = 1 << 16  # queries per task when queries are routed to their leaves
-SLICE = 1 << 26  # values of points and boxes read between two checks for Ctrl-C: some tens of milliseconds
 
 
 @dataclass
@@ -94,7 +92,7 @@ def search_tree(
         seen = Visits()
         while begin < end:
             workers.check()
-            stopped, *counts = search.run(begin, end, SLICE)
+            stopped, *counts = search.run(begin, end, tuning.SLICE_VALUES)
             seen.add(*counts)
             bar.add(stopped - begin)
             begin = stopped
@@ -105,7 +103,7 @@ def search_tree(
         block = _native.TreeRounds(search, begin, end, plan.buffer)
         while left > 0:
             workers.check()
-            finished, *counts = block.run(SLICE)
+            finished, *counts = block.run(tuning.SLICE_VALUES)
             seen.add(*counts)
             if finished > 0:
                 bar.add(finished)
@@ -132,8 +130,8 @@ def order_of(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDA
     leaves, order = np.empty(m, np.int32), np.empty(m, np.int64)
 
     def route(begin: int) -> None:
-        native.first_leaves(queries, begin, min(begin + _ROUTED, m), leaves)
+        native.first_leaves(queries, begin, min(begin + tuning.ROUTED, m), leaves)
 
-    workers.map(route, range(0, m, _ROUTED))
+    workers.map(route, range(0, m, tuning.ROUTED))
     _native.order_by_leaf(leaves, tree.leaves, order)
     return order

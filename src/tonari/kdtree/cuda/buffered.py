@@ -18,6 +18,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.launch import launch
+from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import LISTS, box_offsets, walk
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.kdtree.rounds import Rounds
@@ -25,8 +26,6 @@ from tonari.metrics import get_metric
 
 BATCH = 5  # a round takes five buffers of queries (section 4.2)
 TILE = 16  # queries that a program compares with their leaf
-FEW = 100  # one query in so many is left to the walk,
-ALONE = 1 << 17  # and never fewer than so many: 0.4 ms, 3 ns each
 _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as the walk begins with
 
 
@@ -83,7 +82,7 @@ def search_by_rounds(
     held = torch.zeros(len(tree.ids) // tree.leaf, dtype=torch.int64, device=device)
     again, waiting, leaves = order[:0], order[:0], torch.empty(0, dtype=torch.int32, device=device)
     came = 0
-    few = max(m // FEW, ALONE)
+    few = max(m // tuning.WALKED_SHARE, tuning.WALKED_ALONE)
     while m - came + len(again) + len(waiting) > few:
         check()
         if len(again):
@@ -124,7 +123,7 @@ def rehearse_rounds(
     limits, stacks = (torch.empty((m, width), dtype=torch.int32, device="meta") for width in (1, MOST_LEVELS))
     state = _State(queries, own, found, limits, stacks)
     taken = order[: BATCH * buffer]
-    if m > max(m // FEW, ALONE):
+    if m > max(m // tuning.WALKED_SHARE, tuning.WALKED_ALONE):
         leaves = _next_leaves(taken, tree, metric, state)
         begins = torch.empty(len(taken), dtype=torch.int64, device="meta")
         _process(taken, Tiles(begins, begins, leaves), tree, k, metric, state)

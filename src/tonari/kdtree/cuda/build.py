@@ -23,17 +23,13 @@ from tonari.cuda.devices import to_device
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import numbers_from, order_of
 from tonari.cuda.streams import Written
+from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import beyond
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
 SAMPLED = 1 << 17  # points sampled per level to find the dimension in which each segment varies most
 MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, as SAMPLED is
-SPREAD_SEGMENTS = 16  # per program
-KEY_BLOCK = 1024
-# A program holds the points of a node whose leaves have at most so many. It reads the rows five times, which takes
-# longer than sorting if they have more than so many columns.
-MOST_HALVED, MOST_HALVED_COLUMNS = 128, 20
 MOST_STEP_BITS = 24  # the significand of float32
 
 
@@ -74,7 +70,7 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
 
     n, d = rows.shape
     order = numbers_from(0, n, rows.device)
-    halved = leaf <= MOST_HALVED and d <= MOST_HALVED_COLUMNS
+    halved = leaf <= tuning.MOST_HALVED and d <= tuning.MOST_HALVED_COLUMNS
     rounds = split_bounds(leaves, WIDTH if halved else 1)
     if rounds:
         # One copy for all rounds: every copy to the device waits for the work queued before it.
@@ -134,7 +130,7 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
     low, high = torch.empty((2, segments), dtype=rows.dtype, device=rows.device)
     launch(
         spread_kernel,
-        -(-segments // SPREAD_SEGMENTS),
+        -(-segments // tuning.SPREAD_SEGMENTS),
         {
             "rows_ptr": rows,
             "order_ptr": order,
@@ -145,13 +141,13 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
             "segments": segments,
             "last": n - 1,
         },
-        constants={"D": d, "SAMPLES": samples, "SEGMENTS": SPREAD_SEGMENTS},
+        constants={"D": d, "SAMPLES": samples, "SEGMENTS": tuning.SPREAD_SEGMENTS},
         warps=4,
     )
     keys = torch.empty(n, dtype=torch.int32, device=rows.device)
     launch(
         key_kernel,
-        -(-n // KEY_BLOCK),
+        -(-n // tuning.KEY_BLOCK),
         {
             "rows_ptr": rows,
             "order_ptr": order,
@@ -165,7 +161,7 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
             "halvings": halvings,
             "bits": min(MOST_STEP_BITS, 31 - halvings),
         },
-        constants={"D": d, "BLOCK": KEY_BLOCK},
+        constants={"D": d, "BLOCK": tuning.KEY_BLOCK},
         warps=4,
     )
     return keys

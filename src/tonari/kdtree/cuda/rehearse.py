@@ -9,11 +9,11 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import numbers_from, to_visit
+from tonari.kdtree import tuning
 from tonari.kdtree.cuda.blocks import new_lists
 from tonari.kdtree.cuda.buffered import rehearse_rounds
 from tonari.kdtree.cuda.build import build_on_device
 from tonari.kdtree.cuda.search import order_of, walk
-from tonari.kdtree.cuda.steps import FIRST_STEP
 from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
 from tonari.kdtree.plan import TreePlan
 
@@ -47,6 +47,6 @@ def _search(tree: DeviceTree, m: int, plan: TreePlan, self_join: bool) -> None:
         rehearse_rounds(queries, tree, order, k, plan.metric, lists, buffer=plan.buffer, own=own)
         return
     given_up: Any = torch.empty(m, dtype=torch.bool, device="meta")
-    for step in to_visit(cut(m, FIRST_STEP), queries.device):
+    for step in to_visit(cut(m, tuning.FIRST_STEP), queries.device):
         some = order[step]
         walk(queries, tree, some, k, plan.metric, lists, own=own, most_visits=plan.most_visits, given_up=given_up)

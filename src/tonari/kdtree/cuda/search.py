@@ -12,13 +12,13 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import order_of as order_of_keys
+from tonari.kdtree import tuning
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
 _MOST_COLUMNS = 32  # of a tree on CUDA
 LISTS = (32, 64)  # lengths of the list of nearest points
-HOME_QUERIES = 8  # per program
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
@@ -28,7 +28,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
     homes = torch.empty(len(queries), dtype=torch.int32, device=queries.device)
     launch(
         home_kernel,
-        -(-len(queries) // HOME_QUERIES),
+        -(-len(queries) // tuning.HOME_QUERIES),
         {
             "queries_ptr": queries,
             "boxes_ptr": tree.boxes,
@@ -41,7 +41,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
             "D": tree.d,
             "METRIC": get_metric(metric),
             "WIDTH": WIDTH,
-            "BLOCK": HOME_QUERIES,
+            "BLOCK": tuning.HOME_QUERIES,
         },
         warps=1,
     )

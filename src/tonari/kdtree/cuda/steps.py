@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-# Queries of the first launch, doubled as long as launches take less than STEP_SECONDS.
-FIRST_STEP, STEP_SECONDS = 1 << 12, 0.05
+from tonari.kdtree import tuning
 
 
 class Steps:
@@ -29,7 +28,7 @@ class Steps:
     """
 
     def __init__(self, device: Any) -> None:
-        self.size = FIRST_STEP
+        self.size = tuning.FIRST_STEP
         self._clock = _DeviceClock if torch.device(device).type == "cuda" else _HostClock
         self._last: tuple[int, Any] | None = None
 
@@ -40,7 +39,7 @@ class Steps:
         yield
         clock.stop()
         before, self._last = self._last, (queries, clock)
-        if before is not None and before[1].seconds() < STEP_SECONDS:
+        if before is not None and before[1].seconds() < tuning.STEP_SECONDS:
             self.size = max(self.size, 2 * before[0])
 
 

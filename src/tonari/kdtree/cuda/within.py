@@ -20,6 +20,7 @@ import torch
 from tonari.core.progress import Counter
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
+from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree
@@ -27,8 +28,6 @@ from tonari.metrics import get_metric
 from tonari.select.cuda.keys import as_bits
 from tonari.select.cuda.ragged import order_lists
 
-PILOT = 4096  # queries that are counted first; fewer than twice as many are all counted
-ROOM_BYTES = 1 << 30  # most memory for room that may not be used
 UNBOUNDED = 2**31 - 1
 
 
@@ -151,12 +150,12 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
     """Return the room for each query's hits, enough for most; None if all have to be counted first."""
     m = len(order)
-    if m < 2 * PILOT:
+    if m < 2 * tuning.PILOT_QUERIES:
         return None
-    some = order[:: m // PILOT].contiguous()
+    some = order[:: m // tuning.PILOT_QUERIES].contiguous()
     ball.walk(some, counts, _Unseen())
     room = -(-int(counts[some].max()) // 16) * 16 or 16
-    return room if m * room * (4 + ball.limits.element_size()) <= ROOM_BYTES else None
+    return room if m * room * (4 + ball.limits.element_size()) <= tuning.ROOM_BYTES else None
 
 
 def _space(ball: Ball, size: int) -> tuple[Any, Any]:

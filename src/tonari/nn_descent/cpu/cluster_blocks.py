@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.workers import Workers
-
-_TASK = 8  # blocks per task
+from tonari.nn_descent import tuning
 
 Pack = Callable[[npt.NDArray[np.int32]], _native.PackedPoints]
 
@@ -154,6 +153,6 @@ def search_clusters(
 
     def work(begin: int) -> None:
         workers.check()
-        search.run(begin, min(begin + _TASK, len(seekers.clusters)))
+        search.run(begin, min(begin + tuning.TASK_BLOCKS, len(seekers.clusters)))
 
-    workers.map(work, range(0, len(seekers.clusters), _TASK))
+    workers.map(work, range(0, len(seekers.clusters), tuning.TASK_BLOCKS))

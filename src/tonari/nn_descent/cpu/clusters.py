@@ -23,15 +23,11 @@ from tonari.core.draws import Purpose, generator
 from tonari.core.workers import Workers
 from tonari.inputs import as_floats
 from tonari.metrics import get_metric
+from tonari.nn_descent import tuning
 from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.plan import DescentPlan
 
 Rows = npt.NDArray[Any]
-
-_BLOCK_VALUES = 1 << 20  # values of the rows transformed at once
-_LOOK_ROWS = 8_192  # sample for the mean and the scale
-_LOOK_CENTRES, _LOOK_NEAR = 256, 4  # sample of centres, and near centres of each, that decide if coarse scores suffice
-_PART = 512  # centres packed at once
 
 
 class Form:
@@ -53,7 +49,7 @@ class Form:
             largest = max(float(np.square(part, dtype=np.float64).sum(axis=1).max()) for part in blocks)
             self._scale = 1.0 / np.sqrt(largest) if largest > 0 else 1.0
         elif plain and not self._as_they_are:
-            step = -(-len(points) // _LOOK_ROWS)
+            step = -(-len(points) // tuning.SCALE_ROWS)
             self._centre = np.array(_native.column_means(points, step))
             self._scale = 1.0 / (_native.largest_magnitude(points, self._centre.tolist(), step) or 1.0)
 
@@ -134,10 +130,12 @@ class Nearest:
     def __init__(self, centres: npt.NDArray[np.float32], plan: DescentPlan, workers: Workers) -> None:
         self._workers = workers
         self._scores = Scores(centres, "sqeuclidean", plan)
-        looked_at = np.ascontiguousarray(centres[:: -(-len(centres) // _LOOK_CENTRES)])
-        enough = self._scores.coarse_is_enough(looked_at, centres, _LOOK_NEAR, 2 * _LOOK_NEAR, workers)
+        looked_at = np.ascontiguousarray(centres[:: -(-len(centres) // tuning.LOOK_CENTRES)])
+        enough = self._scores.coarse_is_enough(looked_at, centres, tuning.LOOK_NEAR, 2 * tuning.LOOK_NEAR, workers)
         self._kernel = self._scores.coarse if enough else self._scores.fine
-        parts = [centres[begin : begin + _PART] for begin in range(0, len(centres), _PART)]
+        parts = [
+            centres[begin : begin + tuning.PACKED_CENTRES] for begin in range(0, len(centres), tuning.PACKED_CENTRES)
+        ]
         self._packed = workers.map(lambda part: self._scores.pack(self._kernel, part), parts)
 
     def __call__(self, rows: Rows, count: int) -> npt.NDArray[np.int32]:
@@ -180,7 +178,7 @@ def _means(
 
 
 def _blocks(points: Rows) -> Iterator[Rows]:
-    rows = max(1, _BLOCK_VALUES // points.shape[1])
+    rows = max(1, tuning.TRANSFORMED_VALUES // points.shape[1])
     return (points[begin : begin + rows] for begin in range(0, len(points), rows))
 
 

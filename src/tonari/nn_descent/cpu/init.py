@@ -8,17 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.workers import Workers
+from tonari.nn_descent import tuning
 from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clusters
 from tonari.nn_descent.cpu.clusters import Form, Nearest, find_centres
 from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.nn_descent.plan import DescentPlan
-
-_NAMED = 8  # near clusters found for each point
-_BLOCK = 32  # points compared together
-_LARGEST = 4  # clusters larger than this many average ones are cut
-_CANDIDATES = 2  # maximum members that a block is compared with, in units of `n_probe` average clusters
-_LOOKS, _LOOK_QUERIES, _LOOK_POINTS = 4, 64, 2048  # sample of clusters that decides whether coarse scores suffice
 
 
 def best_of_clusters(
@@ -47,10 +42,10 @@ def best_of_clusters(
     n = len(points)
     form = Form(points, plan.metric)
     nearest = Nearest(find_centres(points, form, plan, workers), plan, workers)
-    near = nearest.of_all(points, min(_NAMED, plan.n_clusters), form, as_queries=True)
+    near = nearest.of_all(points, min(tuning.NEAR_CLUSTERS, plan.n_clusters), form, as_queries=True)
     homes = near if form.queries_are_points else nearest.of_all(points, min(2, plan.n_clusters), form, as_queries=False)
-    members = pieces_of(homes, plan.n_clusters, max(1, _LARGEST * n // plan.n_clusters), boundary)
-    seekers = pieces_of(near, plan.n_clusters, _BLOCK, boundary)
+    members = pieces_of(homes, plan.n_clusters, max(1, tuning.LARGEST_CLUSTER * n // plan.n_clusters), boundary)
+    seekers = pieces_of(near, plan.n_clusters, tuning.POINT_BLOCK, boundary)
     scores = Scores(points, plan.metric, plan)
     kernel = _kernel(points, plan, size, workers, near, members, scores)
     entries = np.full((n, size), MISSING, np.int32)
@@ -65,7 +60,7 @@ def best_of_clusters(
         entries,
         workers,
         probes=plan.n_probe,
-        most=_CANDIDATES * plan.n_probe * max(1, n // plan.n_clusters),
+        most=tuning.MOST_MEMBERS * plan.n_probe * max(1, n // plan.n_clusters),
         places=members.places() if boundary is None else None,
         boundary=boundary,
         mark=NEW,
@@ -83,8 +78,8 @@ def _kernel(
     scores: Scores,
 ) -> str:
     """Choose the fastest kernel whose scores still separate near points, tested within clusters, the hardest case."""
-    for point in members.order[:: -(-len(points) // _LOOKS)]:
-        around = members.of_clusters(near[point])[:_LOOK_POINTS]
-        if not scores.coarse_is_enough(points[around[:_LOOK_QUERIES]], points[around], plan.k, size, workers):
+    for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
+        around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
+        if not scores.coarse_is_enough(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers):
             return scores.fine
     return scores.coarse

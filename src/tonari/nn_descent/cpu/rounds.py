@@ -10,10 +10,9 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
+from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.plan import DescentPlan
-
-_TERM_ROWS = 1 << 14  # per task
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
@@ -25,9 +24,9 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
     def work(begin: int) -> None:
         workers.check()
-        _native.point_terms(metric, points, begin, min(begin + _TERM_ROWS, n), terms)
+        _native.point_terms(metric, points, begin, min(begin + tuning.TERM_ROWS, n), terms)
 
-    workers.map(work, range(0, n, _TERM_ROWS))
+    workers.map(work, range(0, n, tuning.TERM_ROWS))
     return terms
 
 

@@ -16,12 +16,10 @@ from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints
 from tonari.exact.plan import plan_on_cpu
 from tonari.metrics.problem import make_problem
+from tonari.nn_descent import tuning
 from tonari.nn_descent.plan import DescentPlan
 
 Rows = npt.NDArray[Any]
-
-_QUERIES = 256  # per task
-_ENOUGH = 0.95  # share of the best by fine scores that coarse scores must find
 
 
 class Scores:
@@ -60,10 +58,10 @@ class Scores:
 
         def work(begin: int) -> None:
             workers.check()
-            end = min(begin + _QUERIES, len(queries))
+            end = min(begin + tuning.TASK_QUERIES, len(queries))
             _native.best_scores(kernel, self.form, queries, begin, end, packed, places)
 
-        workers.map(work, range(0, len(queries), _QUERIES))
+        workers.map(work, range(0, len(queries), tuning.TASK_QUERIES))
         return places
 
     def coarse_is_enough(self, queries: Rows, points: Rows, first: int, count: int, workers: Workers) -> bool:
@@ -73,4 +71,4 @@ class Scores:
         first, count = min(first, len(points)), min(count, len(points))
         fine = self.best(self.fine, queries, [self.pack(self.fine, points)], first, workers)
         coarse = self.best(self.coarse, queries, [self.pack(self.coarse, points)], count, workers)
-        return bool((fine[:, :, None] == coarse[:, None, :]).any(axis=2).mean() >= _ENOUGH)
+        return bool((fine[:, :, None] == coarse[:, None, :]).any(axis=2).mean() >= tuning.COARSE_ENOUGH)

@@ -8,9 +8,9 @@ import torch
 
 from tonari.core.draws import Purpose, derived_seed
 from tonari.metrics import get_metric
+from tonari.nn_descent import tuning
 from tonari.nn_descent.cuda.form import Form, terms_of
 from tonari.nn_descent.cuda.near_clusters import near_centres
-from tonari.nn_descent.memory import MEANS_COLUMNS
 from tonari.nn_descent.plan import DescentPlan
 
 
@@ -65,8 +65,8 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
         order = torch.sort(nearest.view(-1), stable=True)
         members = drawn[order.indices]
         lengths = _bounds(order.values, count).diff()
-        for begin in range(0, rows.shape[1], MEANS_COLUMNS):
-            here = slice(begin, begin + MEANS_COLUMNS)
+        for begin in range(0, rows.shape[1], tuning.MEANS_COLUMNS):
+            here = slice(begin, begin + tuning.MEANS_COLUMNS)
             sample = rows[:, here].index_select(0, members).float()
             means = torch.segment_reduce(sample, "mean", lengths=lengths, axis=0)
             # An empty cluster keeps its centre.

@@ -17,7 +17,7 @@ from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
 from tonari.exact.cuda.refine import refine_all
 from tonari.metrics import is_own
 from tonari.metrics.problem import make_problem
-from tonari.nn_descent.memory import LEAST_SLAB
+from tonari.nn_descent import tuning
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
@@ -64,7 +64,7 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
 
     plans = [plan()]
     slab = n
-    while plans[-1].query_batch < m and slab > LEAST_SLAB:
+    while plans[-1].query_batch < m and slab > tuning.LEAST_SLAB:
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
         with contextlib.suppress(BudgetExceeded):  # slabs need memory to merge their lists
             plans.append(plan(route="streamed", point_slab=slab, query_slab=m))

@@ -18,12 +18,12 @@ import torch
 
 from tonari.cuda.launch import launch
 from tonari.metrics import get_metric
+from tonari.nn_descent import tuning
 from tonari.nn_descent.memory import ranges_of
 
 STEP = 32  # rows are padded with zeros to a multiple of this many columns
 SHORT = 128  # rows of up to this many columns are loaded whole by the kernels
 _LARGEST = 256.0  # largest magnitude after scaling
-_WARPS = 4
 
 
 class Form(NamedTuple):
@@ -73,7 +73,7 @@ def form_of(points: Any, metric: str) -> Form:
             "width": width,
         },
         constants={"ANGULAR": record.angular, "CENTRED": record.centred, "ROWS": tile, "STEP": STEP},
-        warps=_WARPS,
+        warps=tuning.FORM_WARPS,
     )
     return Form(rows, *terms_of(rows, products=record.products))
 
@@ -90,7 +90,7 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
         -(-n // tile),
         {"rows_ptr": rows, "squares_ptr": squares, "n": n, "width": width},
         constants={"ROWS": tile, "STEP": STEP},
-        warps=_WARPS,
+        warps=tuning.FORM_WARPS,
     )
     if products and rows.device.type == "meta":  # a rehearsal: what follows would take seconds to import
         return squares, squares.new_empty(n)
@@ -126,7 +126,7 @@ def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
             "chunks": chunks,
         },
         constants={"ROWS": tile, "STEP": STEP},
-        warps=_WARPS,
+        warps=tuning.FORM_WARPS,
     )
     if points.device.type == "meta":  # a rehearsal: what follows would take seconds to import
         return total[0], total[0, :1]

@@ -7,13 +7,12 @@ from typing import Any
 import torch
 
 from tonari.cuda.launch import launch
+from tonari.nn_descent import tuning
 from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 
 QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile shape; the kernel keeps the two best centres of each column
-_STEP = 64  # columns loaded at once of rows longer than SHORT
-_WARPS = 4
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
@@ -57,12 +56,12 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
         },
         constants={
             "D": d,
-            "STEP": step_of(d) if d <= SHORT else _STEP,
+            "STEP": step_of(d) if d <= SHORT else tuning.NEAR_STEP,
             "ORDERED": order is not None,
             "QUERIES": QUERIES,
             "CENTRES": CENTRES,
             "BEST": count,
         },
-        warps=_WARPS,
+        warps=tuning.NEAR_WARPS,
     )
     return near

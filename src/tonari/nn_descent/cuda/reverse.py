@@ -8,10 +8,9 @@ import torch
 
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import numbers_from
+from tonari.nn_descent import tuning
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.memory import columns_sorted
-
-_BLOCK = 1024
 
 
 def reverse_of(entries: Any, hubs: int, room: int) -> Any:
@@ -41,7 +40,7 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
         listed, numbers, firsts = _listed(some, points)
         launch(
             reverse_kernel,
-            -(-some.numel() // _BLOCK),
+            -(-some.numel() // tuning.REVERSE_BLOCK),
             {
                 "listed_ptr": listed,
                 "numbers_ptr": numbers,
@@ -55,7 +54,7 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
                 "size": size,
                 "column": column,
             },
-            constants={"BLOCK": _BLOCK, "NEW": NEW},
+            constants={"BLOCK": tuning.REVERSE_BLOCK, "NEW": NEW},
             warps=4,
         )
         if device.type != "meta":

@@ -7,16 +7,13 @@ from typing import Any
 import torch
 
 from tonari.cuda.launch import launch
+from tonari.nn_descent import tuning
 from tonari.nn_descent.cuda.clusters import Clusters
 from tonari.nn_descent.cuda.form import Form, step_of
 from tonari.nn_descent.entries import MISSING, NEW
-from tonari.nn_descent.memory import SCORES_OF_A_PAIR
 from tonari.select.cuda.dispatch import k_smallest
 
-QUERIES, MEMBERS = 64, 64  # tile shape
 MOST_COMPARED = 1 << 11  # members per cluster: what the member number in the keys of kernels/scan.py can hold
-_WARPS = 4  # no row is split between warps, so its minimum needs no synchronization
-LARGE = 4  # members compared in a large cluster, at most, as a multiple of the mean cluster size
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
@@ -59,7 +56,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 def best_of(probes: int, size: int) -> int:
     """Return how many members of each of so many clusters are kept, for `size` in all."""
-    best = SCORES_OF_A_PAIR
+    best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
     return best
@@ -67,7 +64,7 @@ def best_of(probes: int, size: int) -> int:
 
 def _most_compared(n: int, clusters: int) -> int:
     """Return how many members of a cluster are compared at most."""
-    return min(MOST_COMPARED, max(2 * MEMBERS, LARGE * -(-n // clusters)))
+    return min(MOST_COMPARED, max(2 * tuning.SCAN_MEMBERS, tuning.LARGE_CLUSTER * -(-n // clusters)))
 
 
 def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
@@ -94,7 +91,7 @@ def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best:
 
     (rows, probes), count = near.shape, len(bounds) - 1
     device = near.device
-    programs = rows * probes // QUERIES + min(count, rows * probes)
+    programs = rows * probes // tuning.SCAN_QUERIES + min(count, rows * probes)
     pairs, pair_bounds, tiles, tile_clusters = _tiles_of(near, count, programs)
     scores = torch.empty((rows, probes * best), dtype=torch.float32, device=device)
     ids = torch.empty((rows, probes * best), dtype=torch.int32, device=device)
@@ -122,11 +119,11 @@ def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best:
         constants={
             "D": width,
             "STEP": step_of(width),
-            "QUERIES": QUERIES,
-            "MEMBERS": MEMBERS,
+            "QUERIES": tuning.SCAN_QUERIES,
+            "MEMBERS": tuning.SCAN_MEMBERS,
             "BEST": best,
         },
-        warps=_WARPS,
+        warps=tuning.SCAN_WARPS,
     )
     return scores, ids
 
@@ -145,6 +142,6 @@ def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]
     numbers = torch.arange(count + 1, dtype=near.dtype, device=device)
     pair_bounds = torch.searchsorted(pairs.values, numbers)
     tiles = torch.zeros(count + 1, dtype=torch.int64, device=device)
-    tiles[1:] = ((pair_bounds.diff() + QUERIES - 1) // QUERIES).cumsum(0)
+    tiles[1:] = ((pair_bounds.diff() + tuning.SCAN_QUERIES - 1) // tuning.SCAN_QUERIES).cumsum(0)
     tile_clusters = torch.searchsorted(tiles, torch.arange(programs, device=device), right=True) - 1
     return pairs.indices, pair_bounds, tiles, tile_clusters

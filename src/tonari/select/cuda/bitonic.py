@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import (
     LARGEST_NETWORK,
@@ -25,13 +26,6 @@ from tonari.select.cuda.survivors import (
     warps_for,
 )
 from tonari.select.request import Answer, Request
-
-# Pairs sorted at a time: about 16 per thread of a warp.
-TILE = 512
-# Programs that keep a GPU busy; if there are fewer rows, they are cut into parts. The runs of the parts are merged one
-# after the other, which takes a run a small share of what a tile takes: MERGE_SHARE.
-PROGRAMS = 2048
-MERGE_SHARE = 1 / 25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +47,10 @@ def select_on_gpu(request: Request) -> Answer:
     answer = empty_answer(request)
     out_values = as_bits(answer.values, request.dtype)
     size = network_size(request.k)
-    tile = max(size, min(TILE, power_of_two(n)))
+    tile = max(size, min(tuning.BITONIC_TILE, power_of_two(n)))
     tiles = -(-n // tile)
-    parts = max(1, min(PROGRAMS // rows, tiles // max(1, round(math.sqrt(MERGE_SHARE * tiles)))))
+    least = max(1, round(math.sqrt(tuning.BITONIC_MERGE_SHARE * tiles)))  # of a part
+    parts = max(1, min(tuning.BITONIC_PROGRAMS // rows, tiles // least))
     chunk = -(-tiles // parts) * tile
     parts = -(-n // chunk)
     run_keys = run_ids = None

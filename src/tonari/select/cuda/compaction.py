@@ -6,12 +6,9 @@ import math
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS
 from tonari.select.request import Request
-
-STREAM_WARPS = 1  # fastest in measurements: single warps need no synchronization and few registers
-THREAD_BYTES = 32  # bytes that a thread loads at a time
-PROGRAMS = 8192  # minimum number of programs, if the rows are long enough
 
 
 def compact(
@@ -49,9 +46,9 @@ def compact(
 
     form = FORMATS[request.dtype]
     count, n = bits.shape
-    tile = {"T": 32 * STREAM_WARPS, "A": THREAD_BYTES // 16, "V": 16 // bits.element_size()}
+    tile = {"T": 32 * tuning.COMPACT_WARPS, "A": tuning.COMPACT_THREAD_BYTES // 16, "V": 16 // bits.element_size()}
     step = math.prod(tile.values())
-    parts = max(1, min(-(-PROGRAMS // count), n // (2 * step)))
+    parts = max(1, min(-(-tuning.COMPACT_PROGRAMS // count), n // (2 * step)))
     chunk = -(-n // (parts * step)) * step
     parts = -(-n // chunk)
     launch(
@@ -82,5 +79,5 @@ def compact(
             "EXACT": exact,
             **tile,
         },
-        warps=STREAM_WARPS,
+        warps=tuning.COMPACT_WARPS,
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda.bitonic import answer_by_sort
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import (
@@ -26,12 +27,6 @@ from tonari.select.cuda.survivors import (
     warps_for,
 )
 from tonari.select.request import Answer, Request
-
-# Entries whose minima a program computes, and members of one group that it reads at a time.
-BUILD_TILE = 4096
-BUILD_WIDTH = 1024
-# Minimum number of slots for pairs per row.
-LEAST_SLOTS = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +81,7 @@ def select_on_gpu(request: Request) -> Answer:
     if whole_top:
         sizes.pop()
     lists = len(sizes) - 1
-    slots = max(LEAST_SLOTS, 4 * power_of_two(request.k))
+    slots = max(tuning.LEAST_SLOTS, 4 * power_of_two(request.k))
     warps = min(16, 2 * warps_for(slots, form.wide))
     run = 2 if form.wide else 4
     key_dtype = torch.int64 if form.wide else torch.int32
@@ -157,8 +152,8 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
     from tonari.select.cuda.kernels.hierarchical import minima_kernel
 
     form = FORMATS[request.dtype]
-    width = min(BUILD_WIDTH, power_of_two(group))
-    groups = BUILD_TILE // width
+    width = min(tuning.BUILD_WIDTH, power_of_two(group))
+    groups = tuning.BUILD_TILE // width
     level = start = 0  # the list that is read, and its first entry
     while level + 1 < len(sizes):
         below = part_of(as_bits(request.values, request.dtype), rows) if level == 0 else entries[:, start:]

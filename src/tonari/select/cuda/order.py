@@ -11,11 +11,8 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.metrics import get_metric
+from tonari.select import tuning
 from tonari.select.cuda.dispatch import k_smallest
-
-BLOCK = 1024
-WARPS = 4
-
 
 MERGE_BYTES = 64 << 20  # scratch for merging lists, a block of rows at a time
 ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 values and int64 indices
@@ -28,7 +25,7 @@ def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
     entries = distances.numel()
     launch(
         encode_kernel,
-        -(-entries // BLOCK),
+        -(-entries // tuning.ORDER_BLOCK),
         {
             "distances_ptr": distances,
             "ids_ptr": indices,
@@ -39,8 +36,8 @@ def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
             "id_stride": indices.stride(0),
             "key_stride": keys.stride(0),
         },
-        constants={"DESCENDING": get_metric(metric).descending, "BLOCK": BLOCK},
-        warps=WARPS,
+        constants={"DESCENDING": get_metric(metric).descending, "BLOCK": tuning.ORDER_BLOCK},
+        warps=tuning.ORDER_WARPS,
     )
 
 
@@ -55,10 +52,10 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
     entries = keys.numel()
     launch(
         decode_kernel,
-        -(-entries // BLOCK),
+        -(-entries // tuning.ORDER_BLOCK),
         {"keys_ptr": keys, "distances_ptr": distances, "ids_ptr": indices, "entries": entries},
-        constants={"DESCENDING": get_metric(metric).descending, "BLOCK": BLOCK},
-        warps=WARPS,
+        constants={"DESCENDING": get_metric(metric).descending, "BLOCK": tuning.ORDER_BLOCK},
+        warps=tuning.ORDER_WARPS,
     )
     return distances, indices
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda.bitonic import answer_by_sort
 from tonari.select.cuda.compaction import compact
 from tonari.select.cuda.keys import FORMATS, as_bits
@@ -25,14 +26,6 @@ from tonari.select.cuda.survivors import (
     power_of_two,
 )
 from tonari.select.request import Answer, Request
-
-TILE = 2048
-WARPS = 4
-# PROGRAMS programs keep a GPU busy; if there are fewer rows, programs share rows, at least PART_TILES tiles each. A row
-# of less than SHARED_TILES tiles is not shared: one program is as fast as the extra launches that sharing needs.
-PROGRAMS = 16384
-PART_TILES = 2
-SHARED_TILES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +55,9 @@ def select_on_gpu(request: Request) -> Answer:
     n, k = request.values.shape[1], request.k
 
     def narrow(survivors: Survivors) -> None:
-        parts = min(-(-PROGRAMS // len(survivors.counts)), n // (PART_TILES * TILE))
-        if parts > 1 and n >= SHARED_TILES * TILE:
+        most = n // (tuning.RADIX_PART_TILES * tuning.RADIX_TILE)
+        parts = min(-(-tuning.RADIX_PROGRAMS // len(survivors.counts)), most)
+        if parts > 1 and n >= tuning.RADIX_SHARED_TILES * tuning.RADIX_TILE:
             _narrow_together(request, survivors, parts)
         else:
             _narrow_alone(request, survivors)
@@ -84,7 +78,7 @@ def _constants(request: Request) -> dict[str, Any]:
         "LARGEST": request.largest,
         "WIDE": form.wide,
         "BITS": request.options.bits,
-        "TILE": TILE,
+        "TILE": tuning.RADIX_TILE,
     }
 
 
@@ -112,7 +106,7 @@ def _narrow_alone(request: Request, survivors: Survivors) -> None:
             "capacity": survivors.bits.shape[1],
         },
         constants={"CHECK_NAN": request.check_nan and form.infinite > 0, **_constants(request)},
-        warps=WARPS,
+        warps=tuning.RADIX_WARPS,
     )
 
 
@@ -132,7 +126,7 @@ def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None
     count, n = bits.shape
     wide = FORMATS[request.dtype].wide
     digits = -(-(64 if wide else 32) // request.options.bits)
-    chunk = -(-n // (parts * TILE)) * TILE
+    chunk = -(-n // (parts * tuning.RADIX_TILE)) * tuning.RADIX_TILE
     parts = -(-n // chunk)
     key_dtype = torch.int64 if wide else torch.int32
     whole = {"dtype": torch.int32, "device": bits.device}
@@ -153,13 +147,13 @@ def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None
     }
     constants = _constants(request)
     for digit in range(digits):
-        launch(digit_kernel, count * parts, {**common, "digit": digit}, constants=constants, warps=WARPS)
+        launch(digit_kernel, count * parts, {**common, "digit": digit}, constants=constants, warps=tuning.RADIX_WARPS)
     launch(
         equals_kernel,
         count * parts,
         {**common, "equals_ptr": equals, "digits": digits},
         constants=constants,
-        warps=WARPS,
+        warps=tuning.RADIX_WARPS,
     )
     launch(
         settle_kernel,
@@ -173,7 +167,7 @@ def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None
             "digits": digits,
         },
         constants=constants | {"PARTS": power_of_two(parts)},
-        warps=WARPS,
+        warps=tuning.RADIX_WARPS,
     )
     compact(
         request,

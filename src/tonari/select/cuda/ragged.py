@@ -11,12 +11,10 @@ from typing import Any
 
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import warps_for
 
-LENGTHS = (16, 64, 256, 1024)  # of lists that a network sorts: each step takes a kernel of its own
-ENTRIES = 512  # per program, at least
-LONG_BYTES = 1 << 28  # scratch for a block of long lists
 _LONG_ENTRY = 80  # bytes of an entry of a long list while it is sorted: values, ids, columns, each twice
 
 
@@ -45,7 +43,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     m, device = len(counts), counts.device
     indptr = torch.zeros(m + 1, dtype=torch.int64, device=device)
     torch.cumsum(counts, 0, out=indptr[1:])
-    bounds = LENGTHS if ids.dtype == torch.int32 else ()
+    bounds = tuning.LIST_LENGTHS if ids.dtype == torch.int32 else ()
     steps = torch.bucketize(counts, torch.tensor([0, *bounds], device=device)).to(torch.uint8)
     steps, numbers = torch.sort(steps, stable=True)
     of_each = torch.arange(len(bounds) + 2, dtype=torch.uint8, device=device)
@@ -118,7 +116,7 @@ def _order_short(
 
     dtype = "float64" if values.element_size() == 8 else "float32"
     form = FORMATS[dtype]
-    size = max(ENTRIES, length)
+    size = max(tuning.LIST_ENTRIES, length)
     launch(
         order_lists_kernel,
         -(-len(numbers) // (size // length)),
@@ -155,7 +153,7 @@ def _order_long(
     top = 0
     while top < len(lengths):
         longest = lengths[top]
-        rows = numbers[top : top + max(1, LONG_BYTES // (_LONG_ENTRY * longest))]
+        rows = numbers[top : top + max(1, tuning.LONG_LIST_BYTES // (_LONG_ENTRY * longest))]
         column = torch.arange(longest, device=ids.device)
         present = column < counts[rows, None]
         at = (begins[rows, None] + column)[present]

@@ -10,17 +10,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.request import Answer, Request
 
 # Largest number of pairs that one program sorts, and that it holds in registers; more are sorted in runs and merged.
 LARGEST_NETWORK = 4096
 LARGEST_TILE = 16384
-# Pairs per sorted run, and positions that a program fills when two runs are merged.
-RUN = 2048
-MERGE_TILE = 512
-# Scratch for one block of rows.
-SCRATCH_BYTES = 1 << 30
 
 
 class Survivors(NamedTuple):
@@ -77,7 +73,7 @@ def part_of(tensor: Any, rows: slice) -> Any:
 def row_blocks(request: Request, capacity: int) -> list[slice]:
     """Cut the rows into blocks that are answered one at a time, so that scratch stays bounded."""
     rows = request.values.shape[0]
-    block = max(32, SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
+    block = max(32, tuning.SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
     return [slice(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
 
 
@@ -112,7 +108,7 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
         )
         narrow(survivors)
         # Above the size of a run, a network is slower than sorted runs and merges, unless most pairs are dropped first.
-        if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or RUN < capacity < 2 * request.k:
+        if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or tuning.SORTED_RUN < capacity < 2 * request.k:
             _finish_by_merging(request, survivors, answer)
         else:
             _finish_by_network(request, survivors, answer)
@@ -181,7 +177,7 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
     key_dtype = torch.int64 if form.wide else torch.int32
     keys, key_ids = torch.empty_like(bits, dtype=key_dtype), torch.empty_like(ids)
     merged_keys, merged_ids = torch.empty_like(keys), torch.empty_like(key_ids)
-    runs = -(-capacity // RUN)
+    runs = -(-capacity // tuning.SORTED_RUN)
     constants = {"INFINITE": form.infinite, "LARGEST": request.largest, "WIDE": form.wide}
     launch(
         sort_runs_kernel,
@@ -195,16 +191,16 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
             "capacity": capacity,
             "runs": runs,
         },
-        constants=constants | {"RUN": RUN},
-        warps=warps_for(RUN, form.wide),
+        constants=constants | {"RUN": tuning.SORTED_RUN},
+        warps=warps_for(tuning.SORTED_RUN, form.wide),
     )
     values = part_of(as_bits(request.values, request.dtype), rows)
     found_bits, found_ids = part_of(as_bits(answer.values, request.dtype), rows), part_of(answer.indices, rows)
-    span = RUN
+    span = tuning.SORTED_RUN
     final = False
     while not final:
         final = 2 * span >= capacity
-        tiles = -(-(request.k if final else capacity) // MERGE_TILE)
+        tiles = -(-(request.k if final else capacity) // tuning.MERGE_TILE)
         launch(
             merge_kernel,
             count * tiles,
@@ -221,8 +217,8 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
                 "span": span,
                 "tiles": tiles,
             },
-            constants={"FINAL": final, "MISSING": form.missing(request.largest), **constants, "TILE": MERGE_TILE},
-            warps=warps_for(MERGE_TILE, form.wide),
+            constants=constants | {"FINAL": final, "MISSING": form.missing(request.largest), "TILE": tuning.MERGE_TILE},
+            warps=warps_for(tuning.MERGE_TILE, form.wide),
         )
         keys, key_ids, merged_keys, merged_ids = merged_keys, merged_ids, keys, key_ids
         span *= 2

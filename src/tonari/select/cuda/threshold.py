@@ -24,6 +24,7 @@ from typing import Any
 
 from tonari.core.caches import cached
 from tonari.cuda.launch import launch
+from tonari.select import tuning
 from tonari.select.cuda import radix
 from tonari.select.cuda.compaction import compact
 from tonari.select.cuda.keys import FORMATS, as_bits
@@ -39,17 +40,6 @@ from tonari.select.cuda.survivors import (
     warps_for,
 )
 from tonari.select.request import Answer, Request
-
-DEVIATIONS = 4.5
-RUN = 8  # adjacent values per sample: one 32-byte sector of float32
-LARGEST_SAMPLE = 4096  # per program
-SAMPLE_WARPS = 2
-LARGEST_RESIDENT = 4096
-# With this few rows, the whole GPU would wait for one program that has to fall back to radix selection. To make that
-# rarer, samples are then single values and comparisons exact, so that runs of equal values and zeros of both signs do
-# not mislead.
-FEW_ROWS = 64
-LONG_ROW = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +84,11 @@ class Shape:
 def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
     """Apply the rule above to a sample size, a power of two; None if half of a row or more could survive."""
     expected = k * samples / n
-    root = (DEVIATIONS + math.sqrt(DEVIATIONS**2 + 4 * expected)) / 2
+    root = (tuning.DEVIATIONS + math.sqrt(tuning.DEVIATIONS**2 + 4 * expected)) / 2
     rank = math.ceil(root * root)
-    parts = max(1, samples // LARGEST_SAMPLE)
+    parts = max(1, samples // tuning.LARGEST_SAMPLE)
     most = rank + rank // 5 if parts == 1 else rank
-    capacity = power_of_two(max(k, math.ceil((most + DEVIATIONS * math.sqrt(most) + 1) * n / samples)))
+    capacity = power_of_two(max(k, math.ceil((most + tuning.DEVIATIONS * math.sqrt(most) + 1) * n / samples)))
     if 2 * most > samples // parts or rank * parts > LARGEST_TILE or capacity > min(n // 2, LARGEST_TILE):
         return None
     return Shape(samples // parts, parts, rank, most, capacity)
@@ -135,11 +125,11 @@ def select_on_gpu(request: Request) -> Answer:
             )
     rows, n = request.values.shape
     samples = request.options.samples
-    if n <= LARGEST_RESIDENT and samples is None:
+    if n <= tuning.LARGEST_RESIDENT and samples is None:
         return _select_resident(request)
     shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
     # The rank is chosen for whole rows. For a shorter row it can be too low, which costs most if rows are few.
-    ragged = request.lengths is not None and rows <= FEW_ROWS and n >= LONG_ROW
+    ragged = request.lengths is not None and rows <= tuning.FEW_ROWS and n >= tuning.LONG_ROW
     if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection finds a threshold of any rank
         return radix.select_on_gpu(radix.with_defaults(request))
     return _select_streamed(request, shape)
@@ -172,7 +162,7 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
     device = all_bits.device
     size = network_size(request.k)
     warps = warps_for(max(shape.capacity, size), form.wide)
-    exact = len(request.values) <= FEW_ROWS
+    exact = len(request.values) <= tuning.FEW_ROWS
     tally = _Tally(request)
     for rows in row_blocks(request, shape.capacity):
         bits = part_of(all_bits, rows)
@@ -226,9 +216,9 @@ def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts:
     key_dtype = torch.int64 if wide else torch.int32
     keys = torch.empty((count, size), dtype=key_dtype, device=bits.device)
     ids = torch.empty((count, size), dtype=torch.int32, device=bits.device)
-    warps = SAMPLE_WARPS if single else 2 * SAMPLE_WARPS
-    few = not single and len(request.values) <= FEW_ROWS
-    run = 1 if few else min(RUN, shape.samples // (32 * warps))
+    warps = tuning.SAMPLE_WARPS if single else 2 * tuning.SAMPLE_WARPS
+    few = not single and len(request.values) <= tuning.FEW_ROWS
+    run = 1 if few else min(tuning.SAMPLE_RUN, shape.samples // (32 * warps))
     launch(
         sample_kernel,
         count * shape.parts,

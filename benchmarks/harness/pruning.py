@@ -1,0 +1,135 @@
+"""Results without the rows that nothing is made from: ``python -m benchmarks prune``.
+
+A row stays if
+
+- a table of a document is made from it,
+- a figure shows it,
+- an entry of a table in the library is learnt from it,
+- a document describes its case in words, or
+- no table and no figure is made from any row of its suite: then only words can refer to it.
+
+Before anything is written, all tables, figures and learnt rows are made again from the rows that stay, and have to be
+the same. Dropped rows remain in git.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from . import rows
+from .case import Suite
+from .plots import Figure
+from .report.history import History
+from .report.results import Missing, Results, Where
+from .report.table import Table, render, shown
+from .rows import RESULTS, Row
+
+# The rows that a table in the library is learnt from, of all rows of a results file.
+Learner = Callable[[Iterable[Row]], list[Row]]
+Files = dict[str, list[Row]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Watched(Results):
+    """Results that remember which rows were found."""
+
+    found: list[Row] = field(default_factory=list)
+
+    def find(self, where: Where) -> list[Row]:
+        """All rows that are as asked."""
+        answer = super().find(where)
+        self.found.extend(answer)
+        return answer
+
+
+class _Made:
+    """What is made of rows, and from which."""
+
+    def __init__(
+        self, tables: Mapping[str, Table], history: History, suites: Sequence[Suite], learners: Mapping[str, Learner]
+    ) -> None:
+        self.tables = tables
+        self.history = history
+        self.suites = [suite for suite in suites if suite.figures is not None]
+        self.learners = learners
+
+    def used(self, files: Files) -> list[Row]:
+        """The rows that anything is made from."""
+        results = _results(files)
+        of_tables = [row for table in self.tables.values() for row in of_table(table, results, self.history)]
+        return of_tables + [row for figure in self._figures(files) for row in figure.rows] + self._learnt(files)
+
+    def everything(self, files: Files) -> list[object]:
+        """All that is made, to be compared."""
+        results = _results(files)
+        texts = [render(table, results, self.history) for table in self.tables.values()]
+        return [*texts, self._figures(files), self._learnt(files)]
+
+    def _figures(self, files: Files) -> list[Figure]:
+        return [one for suite in self.suites if suite.figures for one in suite.figures(files.get(suite.path.stem, []))]
+
+    def _learnt(self, files: Files) -> list[Row]:
+        return [row for name, learner in self.learners.items() for row in learner(files.get(name, []))]
+
+
+def of_table(table: Table, results: Results, history: History) -> list[Row]:
+    """The rows that give the same table: those that its cells show, or else all that it asks for."""
+    watched = _Watched(results.rows)
+    cells = {id(row) for row in shown(table, watched)}
+    found = {id(row) for row in watched.found}
+    alone = Results([row for row in results.rows if id(row) in cells])
+    try:
+        same = render(table, alone, history) == render(table, results, history)
+    except Missing:  # a cell asks whether a row exists, and shows another
+        same = False
+    return [row for row in results.rows if id(row) in (cells if same else found)]
+
+
+def prune(
+    tables: Mapping[str, Table],
+    history: History,
+    suites: Sequence[Suite],
+    *,
+    quoted: Sequence[tuple[str, str]],
+    learners: Mapping[str, Learner],
+    folder: Path = RESULTS,
+) -> None:
+    """Drop the rows of all results files that nothing is made from, and print what that saves.
+
+    Parameters
+    ----------
+    quoted : suites and patterns of cases whose rows stay
+    learners : by the name of a results file, the rows that a table in the library is learnt from
+
+    Raises
+    ------
+    RuntimeError
+        Tables or figures would change; nothing is written then.
+    """
+    made = _Made(tables, history, suites, learners)
+    files = {path.stem: rows.read(path) for path in sorted(folder.glob("*.csv"))}
+    used = made.used(files)
+    ids, known = {id(row) for row in used}, {row["suite"] for row in used}
+    kept = {
+        name: [id(row) in ids or row["suite"] not in known or _quoted(row, quoted) for row in found]
+        for name, found in files.items()
+    }
+    after = {name: [row for row, stays in zip(files[name], kept[name], strict=True) if stays] for name in files}
+    if made.everything(after) != made.everything(files):
+        raise RuntimeError("tables or figures change without the rows that none of them shows: nothing is dropped")
+    for name, stays in kept.items():
+        path = folder / f"{name}.csv"
+        before = path.stat().st_size
+        rows.keep(path, stays)
+        print(f"{name}: {len(stays)} rows of {before:,} bytes, {sum(stays)} of {path.stat().st_size:,} stay")
+
+
+def _results(files: Files) -> Results:
+    return Results.of(row for found in files.values() for row in found)
+
+
+def _quoted(row: Row, quoted: Sequence[tuple[str, str]]) -> bool:
+    return any(row["suite"] == suite and fnmatchcase(row["case"], pattern) for suite, pattern in quoted)

@@ -1,0 +1,145 @@
+"""A number that is a judgment stands in its room's tuning.py; elsewhere only numbers of formats and bounds do."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "tonari"
+
+# Numbers that follow from a format, a kernel, a proof, a paper or what memory something takes. Where one changes, so
+# does something else than time.
+FORMATS = {
+    "core/units.py": "MIB",
+    "exact/cpu/contraction.py": "_ROUNDING",
+    "exact/cpu/copies.py": "_ROW_BYTES",
+    "exact/cpu/method.py": "_NUMBER",
+    "exact/cpu/search.py": "_RETRY _RESAMPLE",
+    "exact/memory.py": (
+        "SURVIVOR_BYTES METADATA_BYTES JOIN_BLOCK TILE SAMPLE_ROWS CLUSTER_COLUMNS GROUPS_FIT ELEMENT_BYTES "
+        "_SMALL_CHANGE _STATE_BYTES _SMALL_BUFFERS _REFINING_BYTES _QUERY_BYTES _ROWS_IN_FORM _STREAM_SIZES "
+        "_LEAST_GROUP"
+    ),
+    "exact/plan.py": "LOOKED LOOKED_FIRST _CONTRACTED",
+    "exact/precisions.py": "_INT8_DIMENSIONS",
+    "inputs/arguments.py": "LARGEST_COUNT _UNITS",
+    "inputs/kinds.py": "_DLPACK_HOST _DLPACK_CUDA",
+    "inputs/values.py": "LARGEST_FLOAT64 NO_ROW",
+    "kdtree/cpu/tree.py": "WIDTH BLOCK",
+    "kdtree/cuda/buffered.py": "BATCH TILE _NO_LIMIT",
+    "kdtree/cuda/build.py": "SAMPLED MOST_SAMPLED LEAST_SAMPLED MOST_STEP_BITS",
+    "kdtree/cuda/kept.py": "LINE",
+    "kdtree/cuda/search.py": "_MOST_COLUMNS LISTS",
+    "kdtree/cuda/tree.py": "WIDTH BLOCK MOST_LEVELS",
+    "kdtree/cuda/within.py": "UNBOUNDED",
+    "kdtree/memory.py": "SMALL_CHANGE SMALL_CHANGE_ON_CUDA BUFFERED_ROW_ON_CUDA",
+    "kdtree/plan.py": "MOST_K_ON_CUDA MOST_DIMENSIONS_ON_CUDA",
+    "kdtree/reference.py": "SAMPLED_FROM SAMPLE_STEP LOOKED_AT",
+    "kdtree/traversal.py": "_PAPER_LEAVES_TIMES_BUFFER _LEAST_BUFFER _LEAST_BUFFER_ON_CUDA",
+    "nn_descent/cuda/form.py": "STEP SHORT _LARGEST",
+    "nn_descent/cuda/gnnd.py": "_PAIRS _WARPS _REGISTERS",
+    "nn_descent/cuda/near_clusters.py": "QUERIES CENTRES",
+    "nn_descent/cuda/random_entries.py": "_BLOCK _WORD",
+    "nn_descent/cuda/scan.py": "MOST_COMPARED",
+    "nn_descent/entries.py": "NEW ID MISSING MIX",
+    "nn_descent/intrinsic_dimension.py": "ROWS NEIGHBOURS",
+    "nn_descent/memory.py": "_SMALL_CHANGE _SMALL_CHANGE_ON_CUDA _TASK_ROW_BYTES _SORT_BYTES",
+    "nn_descent/planner.py": "RECALL SEED MOST_NEAR_ON_CUDA",
+    "nn_descent/reference.py": "_BLOCK",
+    "nn_descent/updates.py": "LIST_SIZE SAMPLES SEGMENT MOST_LISTED LEAST_SAMPLES MOST_SAMPLES",
+    "nn_descent/work.py": "_GNND_ROUNDS",
+    "select/auto.py": "LARGEST_TIMED _BYTES",
+    "select/cpu.py": "_GROUP",
+    "select/cuda/dispatch.py": "_NO_ROW",
+    "select/cuda/order.py": "MERGE_BYTES ENTRY_BYTES",
+    "select/cuda/ragged.py": "_LONG_ENTRY",
+    "select/cuda/survivors.py": "LARGEST_NETWORK LARGEST_TILE",
+    "select/models.py": "_PAD",
+    "select/papers/queues.py": "LANES SCRATCH_BYTES",
+    "select/papers/quick.py": "TILES SCRATCH_BYTES",
+    "shards/plan.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
+    "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
+    "shards/workspace.py": "_LONGEST",
+    "streams/chunks.py": "LEAST_ROWS",
+    "streams/journal.py": "SAMPLED_ROWS LONGEST",
+}
+# Rooms in which nobody has told judgments from formats yet, with all their numbers: these may only become fewer.
+MIXED = {
+    "_startup.py": 1,
+    "api": 16,
+    "bits": 33,
+    "cli": 2,
+    "compat": 6,
+    "costs": 19,
+    "cuda": 17,
+    "debug.py": 4,
+    "estimators": 5,
+    "exact/cuda": 195,
+    "filters": 20,
+    "graph": 29,
+    "io": 14,
+    "methods": 37,
+    "metrics": 22,
+    "spanning": 10,
+}
+
+
+def is_number(node: ast.expr | None) -> bool:
+    """Whether a value is made of numbers that are written out."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case ast.UnaryOp():
+            return is_number(node.operand)
+        case ast.BinOp():
+            return is_number(node.left) or is_number(node.right)
+        case ast.Tuple() | ast.List():
+            return any(map(is_number, node.elts))
+        case ast.Dict():
+            return any(map(is_number, node.values))
+    return False
+
+
+def numbers_of(text: str) -> list[str]:
+    """The names of the numbers that a module's text defines at its top level."""
+    found = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and is_number(node.value):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            found += [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]
+    return found
+
+
+def numbers() -> dict[str, list[str]]:
+    paths = (path for path in sorted(SOURCE.rglob("*.py")) if path.name != "tuning.py")
+    return {path.relative_to(SOURCE).as_posix(): numbers_of(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def room_of(path: str) -> str:
+    return "exact/cuda" if path.startswith("exact/cuda/") else path.partition("/")[0]
+
+
+def test_numbers_are_found() -> None:
+    text = 'A = 1\nB, _C = 2, "x"\nD: int = -(1 << 3)\nE = {"a": 1}\nF = A\nG = (1.5, "y")\nH = True\nI = len("x")\n'
+    assert numbers_of(text) == ["A", "B", "_C", "D", "E", "G"]
+
+
+def test_judgments_are_in_tuning() -> None:
+    found = {path: names for path, names in numbers().items() if names and room_of(path) not in MIXED}
+    allowed = {path: names.split() for path, names in FORMATS.items()}
+    unknown = {path: sorted(set(names) - set(allowed.get(path, ()))) for path, names in found.items()}
+    assert {path: names for path, names in unknown.items() if names} == {}, (
+        "a judgment goes to tuning.py of its room, with the case that measures it; a format into FORMATS"
+    )
+    gone = {path: sorted(set(names) - set(found.get(path, ()))) for path, names in allowed.items()}
+    assert {path: names for path, names in gone.items() if names} == {}, "take them out of FORMATS"
+
+
+def test_other_rooms_have_no_more_numbers_than_they_had() -> None:
+    found: Counter[str] = Counter()
+    for path, names in numbers().items():
+        found[room_of(path)] += len(names)
+    assert {room: found[room] for room, most in MIXED.items() if found[room] > most} == {}, (
+        "a judgment of a room without tuning.py: begin one"
+    )
