@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from tonari.core.progress import SHOW_FROM_SECONDS, Progress, ProgressLike, Silent, counting
+from tonari.core import tuning
+from tonari.core.progress import Progress, ProgressLike, Silent, counting
 
 
 class Terminal(io.StringIO):
@@ -28,9 +29,9 @@ def shows(wanted: ProgressLike, seconds: float | None, terminal: bool, monkeypat
 @pytest.mark.parametrize(
     ("wanted", "seconds", "terminal", "shown"),
     [
-        (None, SHOW_FROM_SECONDS, True, False),
-        (None, SHOW_FROM_SECONDS + 1, True, True),
-        (None, SHOW_FROM_SECONDS + 1, False, False),
+        (None, tuning.SHOW_FROM_SECONDS, True, False),
+        (None, tuning.SHOW_FROM_SECONDS + 1, True, True),
+        (None, tuning.SHOW_FROM_SECONDS + 1, False, False),
         (None, None, True, True),  # after two seconds
         (None, None, False, False),
         (True, 0.0, False, True),
@@ -77,7 +78,12 @@ def test_what_a_callback_raises_comes_through() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "seconds", "silent"),
-    [(None, SHOW_FROM_SECONDS, True), (None, SHOW_FROM_SECONDS + 1, False), (False, 100.0, True), (print, 0.0, False)],
+    [
+        (None, tuning.SHOW_FROM_SECONDS, True),
+        (None, tuning.SHOW_FROM_SECONDS + 1, False),
+        (False, 100.0, True),
+        (print, 0.0, False),
+    ],
 )
 def test_short_work_that_nobody_watches_is_not_counted(wanted: ProgressLike, seconds: float, silent: bool) -> None:
     made = counting(wanted, total=1, seconds=seconds, label="rows")

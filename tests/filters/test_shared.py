@@ -12,7 +12,7 @@ from tests.helpers.checks import gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
-from tonari.filters import shared
+from tonari.filters import shared, tuning
 from tonari.filters.arguments import rules_of
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
@@ -28,7 +28,7 @@ if HAS_TORCH:
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1003])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 0.5, 1.0])
 def test_true_places_are_those_of_numpy(n: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_PACKED", 64)
+    monkeypatch.setattr(tuning, "PACKED_ENTRIES", 64)
     mask = np.random.default_rng(n).random(n) < share
     for same in (mask, np.repeat(mask, 2)[::2]):
         places = true_places(same)

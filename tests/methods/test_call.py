@@ -11,6 +11,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari import inputs
 from tonari.core.problem import Problem
 from tonari.methods import call as calls
+from tonari.methods import tuning
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
@@ -75,7 +76,7 @@ def test_a_kept_call_is_the_one_that_was_asked_for() -> None:
 
 
 def test_few_calls_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_KEPT", 3)
+    monkeypatch.setattr(tuning, "KEPT_CALLS", 3)
     for metric in ("euclidean", "l1", "linf", "cosine", "canberra"):
         Call.of({"points": ROWS}, metric=metric)
         assert 1 <= len(calls._calls) <= 3

@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.methods import points as searched
-from tonari.methods import repeated
+from tonari.methods import repeated, tuning
 from tonari.metrics.reference import brute
 
 N, D = 300, 5
@@ -219,7 +219,7 @@ def test_what_depends_on_data_or_processors_is_not_kept(decided: list[Any], monk
 
 
 def test_few_decisions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated, "KEPT", 4)
+    monkeypatch.setattr(tuning, "KEPT_SEARCHES", 4)
     for k in range(1, 11):
         tonari.search(*pair(), k)
         assert 1 <= len(repeated._kept) <= 4

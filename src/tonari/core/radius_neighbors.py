@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import tuning
 from tonari.core.neighbors import Neighbors, index_dtype
-
-_HELD = 1024  # queries for which one number is repeated
 
 
 class RadiusNeighbors(NamedTuple):
@@ -85,7 +84,7 @@ def limits_for(
     outwards = -1.0 if descending else 1.0
     if np.ndim(radius) == 0:
         limit = _limit(float(radius), np.dtype(dtype).type, outwards, closed=closed)
-        return np.full(m, limit) if m <= _HELD else np.broadcast_to(limit, (m,))
+        return np.full(m, limit) if m <= tuning.REPEATED_LIMITS else np.broadcast_to(limit, (m,))
     asked = np.asarray(radius, dtype=np.float64)
     with np.errstate(over="ignore"):
         limits = asked.astype(dtype)
@@ -146,14 +145,15 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
     """Return the neighbours that are within the limits, from lists of shape (m, k).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tonari.core.neighbors import Neighbors
-    >>> from tonari.core.radius_neighbors import cut_lists
-    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
-    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
-    array([4, 1])
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tonari.core import tuning
+    from tonari.core.neighbors import Neighbors
+        >>> from tonari.core.radius_neighbors import cut_lists
+        >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+        >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+        array([4, 1])
     """
     distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
     inside = distances >= limits[:, None] if descending else distances <= limits[:, None]

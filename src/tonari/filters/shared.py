@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-
-_PACKED = 1 << 18  # entries of a mask of which it takes less time to look at packed bits
-_BYTES = 4  # of so many bytes of bits at most one may have a bit for that
+from tonari.filters import tuning
 
 
 class SharedMask:
@@ -52,10 +50,10 @@ def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     >>> true_places(np.array([True, False, True])).tolist()
     [0, 2]
     """
-    if len(mask) >= _PACKED:
+    if len(mask) >= tuning.PACKED_ENTRIES:
         packed = np.packbits(mask, bitorder="little")
         some = np.flatnonzero(packed != 0)
-        if _BYTES * len(some) <= len(packed):
+        if tuning.PACKED_BYTES * len(some) <= len(packed):
             at = np.flatnonzero(np.unpackbits(packed[some], bitorder="little").view(bool))
             places: npt.NDArray[np.int64] = (some[at >> 3] << 3) + (at & 7)
             return places

@@ -16,6 +16,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.workers import default_threads
+from tonari.methods import tuning
 from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import is_search, method_for
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
-KEPT = 256
 PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # of the environment, on which plans depend
 # With the processors that were free to use, where the plan depends on them.
 _kept: dict[Hashable, tuple[Decision, int | None]] = {}
@@ -95,7 +95,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
     """Keep a decision on the CPU that follows from the sizes alone."""
     if problem.devices or made.by_data or made.prepared is not None:
         return
-    if len(_kept) >= KEPT:
+    if len(_kept) >= tuning.KEPT_DECISIONS:
         _kept.clear()
     processors = None if problem.threads is not None else processors_of(made)
     _kept[problem, method, purpose, environment(*PLAN_VARIABLES)] = made, processors

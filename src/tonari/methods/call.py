@@ -16,14 +16,13 @@ from tonari.core.caches import emptied_by
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
+from tonari.methods import tuning
 from tonari.methods.place import Place
 from tonari.methods.registry import check_method, check_search_method
 from tonari.methods.where import place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
-
-_KEPT = 64  # calls that differ in the values of their rows alone, by their arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ class Call:
             memory=inputs.parse_memory(memory),
         )
         if key is not None and key[-1] is not None and not made.metric.own:
-            if len(_calls) >= _KEPT:
+            if len(_calls) >= tuning.KEPT_CALLS:
                 _calls.clear()
             _calls[key] = made
         return made.with_progress(progress)

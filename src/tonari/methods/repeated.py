@@ -19,13 +19,13 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.workers import default_threads
 from tonari.inputs import check_progress
+from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, answer, checked, processors_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 
 Key: TypeAlias = tuple[Hashable, ...]
 
-KEPT = 256
 _kept: dict[Key, tuple[Call, Decision, int | None]] = {}  # with the processors that the plan depends on
 emptied_by(_kept.clear)
 
@@ -75,6 +75,6 @@ def keep(key: Key | None, call: Call, decision: Decision) -> None:
     """Keep the decision of a call for searches of checked rows that were given as they are."""
     if key is None or decision.by_data or decision.prepared is not None:
         return
-    if len(_kept) >= KEPT:
+    if len(_kept) >= tuning.KEPT_SEARCHES:
         _kept.clear()
     _kept[key] = call, decision, processors_of(decision)

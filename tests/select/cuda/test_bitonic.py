@@ -13,7 +13,6 @@ from tests.helpers.select_checks import (
     make,
 )
 from tonari.select import tuning
-from tonari.select.cuda import hierarchical
 from tonari.select.papers import quick
 
 if HAS_TORCH:
@@ -55,8 +54,8 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         return
     monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
-    monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
-    monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
+    monkeypatch.setattr(tuning, "BUILD_TILE", 256)
+    monkeypatch.setattr(tuning, "BUILD_WIDTH", 64)
 
 
 def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending: bool) -> tuple[Any, Any]:

@@ -58,8 +58,8 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         return
     monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
-    monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
-    monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
+    monkeypatch.setattr(tuning, "BUILD_TILE", 256)
+    monkeypatch.setattr(tuning, "BUILD_WIDTH", 64)
 
 
 @on_device

@@ -50,7 +50,7 @@ def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(tuning, "RADIX_TILE", TILE)
         monkeypatch.setattr(tuning, "RADIX_PROGRAMS", 15)
         monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
-        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
+        monkeypatch.setattr(tuning, "MERGE_TILE", RUN // 2)
 
 
 @pytest.mark.full
@@ -68,7 +68,7 @@ def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("method", ["threshold", "radix"])
 def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scratch for some of the rows at a time, and NaN in a row of the second block."""
-    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
+    monkeypatch.setattr(tuning, "SCRATCH_BYTES", 1)
     values = make("random", 67, 60, "float32")
     check_kernels(device, method, values[:35], 7, options={})
     values[[41, 66], 3] = np.nan
@@ -140,7 +140,7 @@ def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypat
     """A network for all of them would take longer; not where it has few to order among many."""
     if device == "cpu":
         monkeypatch.setattr(tuning, "SORTED_RUN", RUN)
-        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
+        monkeypatch.setattr(tuning, "MERGE_TILE", RUN // 2)
     k = tuning.SORTED_RUN + 8
     values = make("two_valued", 2, 3 * k, "float32")
     with monkeypatch.context() as only:
