@@ -14,11 +14,11 @@ from tonari.filters.rules import Rules
 from tonari.methods.place import CpuPlace
 from tonari.metrics.reference import brute
 
-N, MOST = 2_000, 70
+N, MOST = 800, 70
 
 
 @pytest.mark.parametrize(
-    ("near", "counted"), [(3, True), (60, True), (90, False), (600, False)], ids=["few", "fewer", "more", "many"]
+    ("near", "counted"), [(3, True), (40, True), (130, False), (600, False)], ids=["few", "fewer", "more", "many"]
 )
 def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
     near: int, counted: bool, monkeypatch: pytest.MonkeyPatch
