@@ -10,6 +10,7 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.core.radius_neighbors import nearest_of
+from tonari.filters import counting
 
 N, M = 3_000, 150
 
@@ -44,3 +45,37 @@ def test_large_lists_and_groups(rule: str, radius: float, memory: Any) -> None:
     index = tonari.Index(points, **options)
     assert index.radius_count(queries, radius, **given).tolist() == counts.tolist()
     assert_equal(index.radius_search(queries, radius, max_neighbors=65, **given), nearest_of(truth, 65))
+
+
+@pytest.mark.parametrize("asked", [1, 1000])
+def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query's own group has most points, few or none; groups lie between each other, and some are of no query."""
+    monkeypatch.setattr(counting, "_ASKED", asked)
+    rng = np.random.default_rng(0)
+    points, queries = (rng.standard_normal((rows, 4), dtype=np.float32) for rows in (N, M))
+    of_points = rng.choice([5, -3, 8, 9], N, p=[0.55, 0.05, 0.37, 0.03])
+    of_queries = rng.choice([5, -3, 8, 6, 100], M)
+    exclude = rng.integers(0, N, (M, 40))
+    allowed = of_queries[:, None] != of_points
+    given: dict[str, Any] = {"point_groups": of_points, "query_groups": of_queries, "groups": "other"}
+    made: list[int] = []
+    plain = counting._among
+
+    def among(engine: Any, asked: Any, limits: Any, rules: Any, rows: Any, ids: Any) -> Any:
+        made.append(len(ids))
+        return plain(engine, asked, limits, rules, rows, ids)
+
+    monkeypatch.setattr(counting, "_among", among)
+    for more in ({}, {"exclude": exclude}):
+        if more:
+            allowed = allowed.copy()
+            np.put_along_axis(allowed, exclude, False, axis=1)
+        truth = np.diff(cut(tonari.radius_search(queries, points, 1.2), allowed).indptr)
+        for radius_count in (
+            lambda **rules: tonari.radius_count(queries, points, 1.2, **rules),
+            lambda **rules: tonari.Index(points).radius_count(queries, 1.2, **rules),
+        ):
+            made.clear()
+            assert radius_count(**given, **more).tolist() == truth.tolist()
+            complements = {int((of_points != group).sum()) for group in (5, 8)}
+            assert (complements <= set(made)) == (asked == 1)

@@ -1,8 +1,8 @@
 """Count the allowed points within a radius of each query, without listing them.
 
-Counts of disjoint sets of points add up. So forbidden points are counted and subtracted: a query's own group from all
-points, excluded points from all points within the radius. With a mask for each query, the shortest of three lists is
-read: allowed points, forbidden points, or points within the radius.
+Counts of disjoint sets of points add up. So forbidden points are counted and subtracted: a query's own group, unless it
+is large, from all points, excluded points from all points within the radius. With a mask for each query, the shortest
+of three lists is read: allowed points, forbidden points, or points within the radius.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import numpy.typing as npt
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import cut_lists
 from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, groups_of, in_room, row_bytes
-from tonari.filters.rules import Ids, Rules
+from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host, rows_at
 from tonari.filters.shared import true_places
 
 _FEW = 16  # times as many points as are allowed take longer to look at than exact values of those that are allowed
 _PIECE = 256  # points of a list that are counted at a time
 _LARGE = 1 << 18  # pairs of a group that is searched by itself
+# A group of one of so many points, or more, of at least so many queries: its complement is counted, as that is less
+# than all points and the group, and worth a copy.
+_OF_ALL, _ASKED = 3, 64
 
 
 def count_allowed(
@@ -59,8 +62,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
         everything = _count(scope, queries, limits, inside)
         return everything - _among(scope, queries, limits, inside, None, true_places(closed))
     if rules.query_groups is not None and not rules.same:
-        everything = _count(scope, queries, limits, rules.without("query_groups", "point_groups"))
-        return everything - _count(scope, queries, limits, dataclasses.replace(rules, same=True))
+        return _by_other_groups(scope, queries, limits, rules)
     if rules.grouped:
         return _by_group(scope, queries, limits, rules)
     if rules.by_pairs or rules.own:
@@ -103,6 +105,27 @@ def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
         kept = inside.allowed(rows[by], ids)
         bounds = np.searchsorted(by[kept], np.arange(len(rows) + 1))
         counts[rows] = _near(scope, queries, limits, rows, ids[kept], bounds[:-1], bounds[1:])
+    return counts
+
+
+def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
+    """Count among the points of other groups where a query's own is large; else all points, less those of its own."""
+    order, begins, ends = groups_of(rules)
+    inside = rules.without("query_groups", "point_groups")
+    counts, rest = np.zeros(len(queries), np.int64), np.ones(len(queries), bool)
+    large = (ends - begins) * _OF_ALL >= scope.n
+    for first in distinct(begins[large]):
+        rows = np.flatnonzero(large & (begins == first))
+        if len(rows) >= _ASKED:
+            others = np.sort(np.concatenate([order[:first], order[ends[rows[0]] :]]))
+            counts[rows] = _among(scope, queries, limits, inside, rows, others)
+            rest[rows] = False
+    rows = np.flatnonzero(rest)
+    if len(rows):
+        asked, here = rows_at(queries, rows), limits[rows]
+        everything = _count(scope, asked, here, inside.part(rows, None))
+        own = dataclasses.replace(rules, same=True).part(rows, None)
+        counts[rows] = everything - _count(scope, asked, here, own)
     return counts
 
 

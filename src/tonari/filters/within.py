@@ -24,7 +24,10 @@ from tonari.filters.scope import Scope, on_host, rows_at
 _LARGE = 4096  # points of a group that is searched by itself
 # A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
 # allowed point than finding so many times as many, or than a look at so many times as many.
-_TOO_MANY, _FEWER, _FEW = 4, 8, 32
+_TOO_MANY, _FEWER, _FEW = 2, 8, 32
+# Counting all takes about as long as such a search. So a count of a few queries, one of so many, comes first where no
+# more than so many are wanted: a search for more takes longer, by itself, than a count and the lists.
+_COUNTED, _ONE_OF, _MOST_WANTED = 64, 32, 256
 
 Part = tuple[Ids, RadiusNeighbors]  # queries, and what they find
 
@@ -84,11 +87,14 @@ def _by_rows(
     listed, near = _FEW * allowed < n, np.full(m, n)
     rest = np.flatnonzero(~listed)
     ready = scope.ready(queries, limits) if len(rest) else scope
+    many = np.zeros(m, bool)
+    if len(rest) and most is not None and not (rules.by_pairs or rules.shared is not None):
+        many[rest] = _have_many(ready, queries, limits, rest, most)
     # All lists of everything may fit; how many there are is counted where it matters.
-    if len(rest) and (most is not None or m * n * PAIR > scope.room):
+    if len(rest) and not many.any() and (most is not None or m * n * PAIR > scope.room):
         near[rest] = ready.count(queries if len(rest) == m else rows_at(queries, rest), limits[rest])
         listed |= _FEWER * allowed < near
-    many = ~listed & (near > (n if most is None else _TOO_MANY * most))
+    many |= ~listed & (near > (n if most is None else _TOO_MANY * most))
     parts = _by_tables(scope, queries, limits, rules, most, np.flatnonzero(listed), least, bar)
     parts += _by_search(scope, queries, limits, rules, most or 0, np.flatnonzero(many), bar)
     rows = np.flatnonzero(~(listed | many))
@@ -100,6 +106,15 @@ def _by_rows(
         parts.append((some, _nearest(found, most)))
         bar.add(len(some))
     return _of_parts(parts, scope, queries)
+
+
+def _have_many(ready: Engine, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
+    """Whether most of some queries are expected to have more within their limits than are wanted."""
+    if most > _MOST_WANTED or len(rows) < _ONE_OF:
+        return False
+    some = rows[:: -(-len(rows) // min(_COUNTED, len(rows) // _ONE_OF))]
+    near = ready.count(rows_at(queries, some), limits[some])
+    return bool(np.median(near) > most)
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:

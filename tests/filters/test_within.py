@@ -1,0 +1,52 @@
+"""The nearest of what is within a radius, of more than a search answers at once: what is counted, and what searched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tonari.filters.engine import Engine
+
+from tests.helpers.checks import gaussian
+from tonari.filters import within
+from tonari.filters.rules import Rules
+from tonari.methods.place import CpuPlace
+from tonari.metrics.reference import brute
+
+N, MOST = 800, 70
+
+
+@pytest.mark.parametrize(
+    ("near", "counted"), [(3, True), (40, True), (130, False), (600, False)], ids=["few", "fewer", "more", "many"]
+)
+def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
+    near: int, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = gaussian(N, 3)
+    values = brute(points, points, N, "euclidean").distances
+    limits = np.full(N, np.median(values[:, near]), np.float32)
+    rows = list[int]()
+    plain = Engine.ready
+
+    def ready(engine: Engine, queries: Any, limits: Any) -> Engine:
+        made = plain(engine, queries, limits)
+        assert made.held_count is not None
+        count = made.held_count
+
+        def counting(some: Any, limits: Any, reserved: int) -> Any:
+            rows.append(len(some))
+            return count(some, limits, reserved)
+
+        object.__setattr__(made, "held_count", counting)
+        return made
+
+    monkeypatch.setattr(Engine, "ready", ready)
+    engine = Engine(points=points, place=CpuPlace(), metric="euclidean", method="exact", threads=1)
+    found = within.within_allowed(engine, points, limits, Rules(m=N, n=N, own=True), MOST)
+    assert (N in rows) == counted
+    assert min(rows) <= within._COUNTED
+    inside = np.minimum((values <= limits[:, None]).sum(axis=1) - 1, MOST)
+    assert np.diff(found.indptr).tolist() == inside.tolist()
+    for i in range(0, N, 97):  # the first of the values is that of the point with itself
+        assert np.array_equal(found.distances[found.indptr[i] : found.indptr[i + 1]], values[i, 1 : inside[i] + 1])
