@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-FloatArray: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
-IndexArray: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 class Neighbors(NamedTuple):

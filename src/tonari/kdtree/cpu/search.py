@@ -21,8 +21,8 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import Tree
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
 
 
 @dataclass

@@ -29,12 +29,12 @@ from tonari.core.slices import cut
 from tonari.cuda.collect import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.cuda.prefetch import slabs_of
-from tonari.kdtree.cuda.buffered import search_by_rounds
 from tonari.kdtree.cuda.search import beyond, order_of, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import DeviceTree
+from tonari.kdtree.papers.cuda.buffered import search_by_rounds
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
 from tonari.select.cuda.merge import merge_into
 
 

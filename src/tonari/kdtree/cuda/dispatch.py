@@ -35,8 +35,8 @@ from tonari.kdtree.cuda.prepared import PreparedTrees, prepare, unprepared
 from tonari.kdtree.cuda.rehearse import rehearse_tree
 from tonari.kdtree.cuda.search import walk
 from tonari.kdtree.cuda.steps import Steps
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
 from tonari.metrics.problem import make_problem
 from tonari.select.cuda.merge import merge_into, no_lists
 

@@ -12,9 +12,9 @@ from tonari.exact.cuda.refine import refine_groups
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cuda.backend import CudaBackend
 from tonari.nn_descent.cuda.form import Form
-from tonari.nn_descent.cuda.gnnd import Lists, Spinlocks, descend, lists_of
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.memory import list_bytes
+from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, descend, lists_of
 
 
 class GnndBackend(CudaBackend):
