@@ -61,9 +61,9 @@ def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPat
     made: list[int] = []
     plain = counting._among
 
-    def among(engine: Any, asked: Any, limits: Any, rules: Any, rows: Any, ids: Any) -> Any:
+    def among(scope: Any, asked: Any, limits: Any, rules: Any, rows: Any, ids: Any) -> Any:
         made.append(len(ids))
-        return plain(engine, asked, limits, rules, rows, ids)
+        return plain(scope, asked, limits, rules, rows, ids)
 
     monkeypatch.setattr(counting, "_among", among)
     for more in ({}, {"exclude": exclude}):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tonari.filters.engine import Engine
 
 from tests.helpers.checks import gaussian
+from tests.helpers.scopes import scope_of
 from tonari.filters import within
 from tonari.filters.rules import Rules
-from tonari.methods.place import CpuPlace
+from tonari.methods.points import DecidedPoints
 from tonari.metrics.reference import brute
 
 N, MOST = 800, 70
@@ -27,23 +27,15 @@ def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
     values = brute(points, points, N, "euclidean").distances
     limits = np.full(N, np.median(values[:, near]), np.float32)
     rows = list[int]()
-    plain = Engine.ready
+    count = DecidedPoints.count
 
-    def ready(engine: Engine, queries: Any, limits: Any) -> Engine:
-        made = plain(engine, queries, limits)
-        assert made.held_count is not None
-        count = made.held_count
+    def counting(those: DecidedPoints, some: Any, limits: Any, progress: Any) -> Any:
+        rows.append(len(some))
+        return count(those, some, limits, progress)
 
-        def counting(some: Any, limits: Any, reserved: int) -> Any:
-            rows.append(len(some))
-            return count(some, limits, reserved)
-
-        object.__setattr__(made, "held_count", counting)
-        return made
-
-    monkeypatch.setattr(Engine, "ready", ready)
-    engine = Engine(points=points, place=CpuPlace(), metric="euclidean", method="exact", threads=1)
-    found = within.within_allowed(engine, points, limits, Rules(m=N, n=N, own=True), MOST)
+    monkeypatch.setattr(DecidedPoints, "count", counting)
+    scope = scope_of(points, method="exact", threads=1)
+    found = within.within_allowed(scope, points, limits, Rules(m=N, n=N, own=True), MOST)
     assert (N in rows) == counted
     assert min(rows) <= within._COUNTED
     inside = np.minimum((values <= limits[:, None]).sum(axis=1) - 1, MOST)

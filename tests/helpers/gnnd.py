@@ -8,13 +8,13 @@ import numpy as np
 
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH
 from tonari.nn_descent.entries import ID, MISSING
-from tonari.nn_descent.gnnd_reference import PlainForm, PlainLists, inserted
+from tonari.nn_descent.papers.gnnd_reference import PlainForm, PlainLists, inserted
 
 if HAS_TORCH:
     import torch
 
-    from tonari.nn_descent.cuda import gnnd
     from tonari.nn_descent.cuda.form import Form, terms_of
+    from tonari.nn_descent.papers.cuda import gnnd
 
 Array = np.ndarray[Any, Any]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"  # where Triton interprets

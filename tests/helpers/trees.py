@@ -14,9 +14,9 @@ from tonari.core.neighbors import Neighbors
 from tonari.inputs import held
 from tonari.kdtree.cpu.search import Visits, search_tree
 from tonari.kdtree.cpu.tree import Tree, plan_height
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TREE_ISAS
 from tonari.kdtree.reference import build_reference
-from tonari.kdtree.rounds import Rounds
 
 Array = npt.NDArray[Any]
 

@@ -1,7 +1,7 @@
 """wang2021 (GNND), section 4: its rounds without the product's measuring, and with other updates of the lists.
 
-Samples, matching and locks are the product's (``tonari.nn_descent.cuda.gnnd``). Here a graph is made by a fixed number
-of rounds from p random neighbours, and exact values are computed once, at the end.
+Samples, matching and locks are the product's (``tonari.nn_descent.papers.cuda.gnnd``). Here a graph is made by a fixed
+number of rounds from p random neighbours, and exact values are computed once, at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tonari.nn_descent.updates import LIST_SIZE, SAMPLES
 
 if TYPE_CHECKING:
     from tonari.core.neighbors import Neighbors
-    from tonari.nn_descent.cuda.gnnd import Lists
+    from tonari.nn_descent.papers.cuda.gnnd import Lists
 
 BLOCK = 1 << 16  # rows whose proposals exist at once
 
@@ -54,8 +54,8 @@ def build(
     """
     from tonari.cuda.devices import on
     from tonari.nn_descent.cuda.form import form_of
-    from tonari.nn_descent.cuda.gnnd import descend, lists_of
     from tonari.nn_descent.cuda.random_entries import random_on
+    from tonari.nn_descent.papers.cuda.gnnd import descend, lists_of
 
     from .updates import UPDATES
 

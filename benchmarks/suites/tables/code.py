@@ -8,9 +8,12 @@ _EXACT_CPU = ("src/tonari/exact/cpu", "native/exact", "native/select")
 _EXACT_CUDA = ("src/tonari/exact/cuda", "src/tonari/select/cuda", "src/tonari/cuda")
 _SELECT_CPU = ("src/tonari/select", ":!src/tonari/select/cuda", "native/select")
 _SELECT_CUDA = ("src/tonari/select", "src/tonari/cuda")
-_KDTREE_CPU = ("src/tonari/kdtree", ":!src/tonari/kdtree/cuda", "native/kdtree")
-_KDTREE_CUDA = ("src/tonari/kdtree/cuda", "src/tonari/cuda")
-_DESCENT_CPU = ("src/tonari/nn_descent", ":!src/tonari/nn_descent/cuda", "native/nn_descent", *_EXACT_CPU)
+_KDTREE_CPU = ("src/tonari/kdtree", ":!src/tonari/kdtree/cuda", ":!src/tonari/kdtree/papers/cuda", "native/kdtree")
+_KDTREE_CUDA = ("src/tonari/kdtree/cuda", "src/tonari/kdtree/papers", "src/tonari/cuda")
+_DESCENT_CPU = (
+    *("src/tonari/nn_descent", ":!src/tonari/nn_descent/cuda", ":!src/tonari/nn_descent/papers", "native/nn_descent"),
+    *_EXACT_CPU,
+)
 _DESCENT_CUDA = ("src/tonari/nn_descent", ":!src/tonari/nn_descent/cpu", *_EXACT_CUDA)
 _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("exact_cpu", "cpu"): _EXACT_CPU,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-FloatArray: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
-IndexArray: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 class Neighbors(NamedTuple):
@@ -35,6 +32,33 @@ class Neighbors(NamedTuple):
 
     distances: Any
     indices: Any
+
+    @classmethod
+    def empty(cls, m: int, k: int, n: int, *dtypes: Any) -> Neighbors:
+        """Return arrays for the k nearest of n points to each of m queries, whose entries are still to be written.
+
+        Parameters
+        ----------
+        m, k, n : int
+        *dtypes : NumPy dtypes or their names
+            Those of points and queries.
+
+        Examples
+        --------
+        >>> found = Neighbors.empty(2, 5, 100, "uint8", "float64")
+        >>> found.distances.shape, found.distances.dtype, found.indices.dtype
+        ((2, 5), dtype('float64'), dtype('int32'))
+        """
+        return cls(np.empty((m, k), value_dtype(*dtypes)), np.empty((m, k), index_dtype(n)))
+
+
+def value_dtype(*dtypes: Any) -> str:
+    """Return the dtype of distances by those of points and queries: float64 if any is, else float32.
+
+    >>> value_dtype("uint8", np.dtype("float64")), value_dtype("float16")
+    ('float64', 'float32')
+    """
+    return "float64" if "float64" in dtypes else "float32"
 
 
 def index_dtype(n: int) -> np.dtype[Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tonari.core.neighbors import value_dtype
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
@@ -52,4 +54,4 @@ class Problem:
     @property
     def value_dtype(self) -> str:
         """dtype of the returned distances."""
-        return "float64" if "float64" in (self.dtype, self.query_dtype) else "float32"
+        return value_dtype(self.dtype, self.query_dtype)

@@ -59,11 +59,6 @@ class Call:
         """The kernel's name."""
         return str(self.kernel.fn.__name__)
 
-    @property
-    def has_descriptors(self) -> bool:
-        """Whether an argument is a tensor descriptor."""
-        return any(hasattr(argument, "block_shape") for argument in self.arguments.values())
-
 
 class Rehearsal:
     """The launches of a rehearsal, each variant once, in the order of the first launch."""

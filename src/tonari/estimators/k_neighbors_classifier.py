@@ -11,13 +11,13 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from tonari.estimators.searching import Searching
+from tonari.estimators.predicting import Predicting
 from tonari.estimators.settings import check_weights
 from tonari.estimators.votes import Values, shares, weights_of, winners
 from tonari.inputs import parse_memory
 
 
-class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
+class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
     """Classify by the nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsClassifier``.
 
     Parameters
@@ -51,31 +51,6 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
     >>> KNeighborsClassifier(n_neighbors=3).fit(X, y).predict([[0.2], [3.9]]).tolist()
     ['low', 'high']
     """
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float = 2,
-        metric: str = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: Any = "auto",
-        memory: int | str | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
         """Keep rows and their classes.

@@ -6,13 +6,13 @@ from typing import Any
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from tonari.estimators.searching import Searching
+from tonari.estimators.predicting import Predicting
 from tonari.estimators.settings import check_weights
 from tonari.estimators.votes import Values, means, weights_of
 from tonari.inputs import parse_memory
 
 
-class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Searching):
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
     """Predict the mean of the nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsRegressor``.
 
     Parameters
@@ -36,31 +36,6 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Searching):
     >>> KNeighborsRegressor(n_neighbors=2).fit(X, y).predict([[0.2], [2.5]]).tolist()
     [0.5, 2.0]
     """
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Any = "uniform",
-        algorithm: str = "auto",
-        leaf_size: int = 30,
-        p: float = 2,
-        metric: str = "minkowski",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: Any = "auto",
-        memory: int | str | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.algorithm = algorithm
-        self.leaf_size = leaf_size
-        self.p = p
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory = memory
 
     def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
         """Keep rows and their values.

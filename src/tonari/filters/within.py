@@ -108,7 +108,7 @@ def _by_rows(
     return _of_parts(parts, scope, queries)
 
 
-def _have_many(ready: Engine, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
+def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
     """Whether most of some queries are expected to have more within their limits than are wanted."""
     if most > _MOST_WANTED or len(rows) < _ONE_OF:
         return False

@@ -3,9 +3,9 @@
     plan.py        the plan of a search, on the CPU and on CUDA
     memory.py      the memory that a plan needs
     traversal.py   which traversal a plan takes: the walk, or the rounds of gieseke2014
-    rounds.py      what those rounds count
     reference.py   build and visits in plain NumPy: the specification of the compiled kernels
     cpu/, cuda/    tree, build, search
+    papers/        the rounds of gieseke2014
 
 The design follows the buffer k-d tree of gieseke2014: a pointer-free top tree of median splits over leaves that are
 contiguous blocks of points, with queries that need the same leaf answered together: by the walk one after another, by

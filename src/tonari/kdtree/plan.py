@@ -18,7 +18,7 @@ from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.host_memory import free_host_memory
 from tonari.core.isa import check_isa, chosen_isa
-from tonari.core.neighbors import index_dtype
+from tonari.core.neighbors import index_dtype, value_dtype
 from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
 from tonari.core.workers import default_threads
@@ -287,7 +287,7 @@ def held_as(points: str, queries: str) -> str:
     >>> held_as("uint8", "float16"), held_as("float32", "float64")
     ('float32', 'float64')
     """
-    return "float64" if "float64" in (points, queries) else "float32"
+    return value_dtype(points, queries)
 
 
 def refusal(problem: Problem) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.inputs import as_floats, held
 from tonari.metrics import get_metric
 from tonari.metrics.definitions import LANES, Float64
@@ -69,8 +69,7 @@ def brute(
     descending = get_metric(metric).descending
 
     ids = np.arange(n)
-    distances = np.empty((m, k), np.float64 if "float64" in (q.dtype.name, x.dtype.name) else np.float32)
-    indices = np.empty((m, k), index_dtype(n))
+    distances, indices = Neighbors.empty(m, k, n, q.dtype.name, x.dtype.name)
     step = max(1, _PAIRS // n)
     for start in range(0, m, step):
         here = slice(start, start + step)

@@ -8,11 +8,11 @@
     method.py        the method as registered
     backend.py       the steps that a device provides: start, round, exact rows
     reference.py     the steps in plain NumPy: the specification of a round
-    gnnd_reference.py   the same for a round of "gnnd"
     driver.py        runs rounds until the recall, measured on a sample, is reached
     report.py        the recall and the rounds of a finished graph
     intrinsic_dimension.py   estimates how hard a data set is for NN-Descent
     cpu/, cuda/      the steps on either device
+    papers/          the rounds of "gnnd"
 
 The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but a round has two phases and needs no
 locks: all rows read the lists of the previous round, and each writes only its own. The same seed therefore gives the

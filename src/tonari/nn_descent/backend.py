@@ -14,7 +14,7 @@ class Round(NamedTuple):
     ----------
     entries
         What the next round is given. Of "pull" int32 of shape (n, list_size), see ``entries.py``; rows ascend by
-        (returned value, id), missing entries are at the end. Of "gnnd" :class:`tonari.nn_descent.cuda.gnnd.Lists`.
+        (returned value, id), missing entries are at the end. Of "gnnd" `Lists` of ``papers/cuda/gnnd.py``.
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int

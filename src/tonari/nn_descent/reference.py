@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.draws import Purpose, generator
-from tonari.core.neighbors import Neighbors
+from tonari.core.neighbors import Neighbors, value_dtype
 from tonari.metrics import get_metric, reference
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
@@ -43,7 +43,7 @@ class ReferenceBackend:
 
     def __init__(self, points: npt.NDArray[Any], plan: Any) -> None:
         self.points, self.plan = points, plan
-        self.dtype = np.dtype(np.float64 if points.dtype == np.float64 else np.float32)
+        self.dtype = np.dtype(value_dtype(points.dtype))
         self.descending = get_metric(plan.metric).descending
 
     def start(self, kind: str) -> Entries:

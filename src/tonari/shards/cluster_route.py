@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.draws import Purpose, derived_seed
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.metrics import get_metric
@@ -112,7 +112,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     else:
         begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
-    rows = np.empty((len(numbers), source.d), np.float64 if source.dtype == "float64" else np.float32)
+    rows = np.empty((len(numbers), source.d), value_dtype(source.dtype))
     for at, begin in enumerate(begins.tolist()):
         rows[at * size : (at + 1) * size] = inputs.as_floats(in_host_memory(worker.load.range(begin, begin + size)))
     return rows, numbers

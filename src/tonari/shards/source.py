@@ -45,11 +45,6 @@ class Source(ABC):
         """Rows that are read at once where nothing else decides."""
         return max(1, min(self.n, self.most_rows, tuning.BLOCK_BYTES // self.row_bytes))
 
-    @property
-    def is_mapped(self) -> bool:
-        """Whether ranges of rows are used where the system keeps them, without a copy in the memory of this process."""
-        return False
-
     @abstractmethod
     def rows(self, begin: int, end: int) -> Any:
         """Return rows [begin, end), unchecked."""
@@ -108,10 +103,6 @@ class FileSource(Source):
     def _open(self) -> None:
         self._parts = [io.read(path) for path in self.paths]
         self._ends = np.cumsum([len(part) for part in self._parts])
-
-    @property
-    def is_mapped(self) -> bool:
-        return len(self._parts) == 1 and bool(self._parts[0].flags.c_contiguous)
 
     def _stamps(self) -> list[list[int]]:
         found = (os.stat(path) for path in self.paths)

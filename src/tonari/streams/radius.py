@@ -6,12 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-import numpy as np
-
 from tonari import inputs
-from tonari.core.neighbors import index_dtype
+from tonari.core.neighbors import value_dtype
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, none_within
 from tonari.metrics import get_metric
 from tonari.streams import tuning
 from tonari.streams.chunks import Chunk, Pace, Source
@@ -90,9 +88,7 @@ def _next_rows(rows: int, found: int, seconds: float) -> int:
 
 def _answer(index: Base, chunk: Chunk, find: Find, pipeline: Pipeline, bar: Progress) -> RadiusNeighbors:
     if len(chunk.rows) == 0:
-        wide = "float64" in (inputs.name_of_dtype(chunk.rows), index.dtype)
-        distances = np.empty(0, np.float64 if wide else np.float32)
-        found = RadiusNeighbors(np.zeros(1, np.int64), np.empty(0, index_dtype(index.n)), distances)
+        found = none_within(index.n, value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
     else:
         counted = Counted(len(chunk.rows), pipeline, bar)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, no_neighbors
+from tonari.core.neighbors import Neighbors, no_neighbors, value_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
@@ -133,8 +133,7 @@ def _answer(index: Searcher, chunk: Chunk, k: int, pipeline: Pipeline, bar: Prog
 
 
 def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
-    wide = "float64" in (inputs.name_of_dtype(chunk.rows), index.dtype)
-    return no_neighbors(k, index.n, "float64" if wide else "float32")
+    return no_neighbors(k, index.n, value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
 
 
 class Counted:

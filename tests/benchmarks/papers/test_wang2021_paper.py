@@ -19,15 +19,15 @@ from tests.helpers.gnnd import (
     proposals_to_few,
 )
 from tonari.metrics.reference import brute, returned, values_at
-from tonari.nn_descent import gnnd_reference as plain
 from tonari.nn_descent.entries import ID, random_entries
-from tonari.nn_descent.gnnd_reference import PlainForm
+from tonari.nn_descent.papers import gnnd_reference as plain
+from tonari.nn_descent.papers.gnnd_reference import PlainForm
 
 if HAS_TORCH:
     import torch
 
     from benchmarks.papers.wang2021 import updates
-    from tonari.nn_descent.cuda import gnnd
+    from tonari.nn_descent.papers.cuda import gnnd
 
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.trees import ISAS, searched, tree_of
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.kdtree.rounds import Rounds
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics.reference import brute
 
 BUFFERED: dict[str, Any] = {"traversal": "buffered"}

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.isa import chosen_isa
 from tonari.core.listed import in_blocks
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import listed_bits_seconds
 
@@ -37,9 +37,9 @@ def search_listed(
     array([[ 1,  2],
            [ 2, -1]], dtype=int32)
     """
-    isa, shape = chosen_isa(), (len(queries), k)
+    isa = chosen_isa()
     if found is None:
-        found = Neighbors(np.empty(shape, np.float32), np.empty(shape, index_dtype(len(points))))
+        found = Neighbors.empty(len(queries), k, len(points))
     distances, indices = found
     begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
     seconds = listed_bits_seconds(len(queries), int((ends - begins).sum()), points.shape[1], isa)

@@ -137,7 +137,7 @@ def search_bits(
 ) -> Neighbors:
     """Find the k nearest points of every query."""
     m, k = len(queries), plan.k
-    found = Neighbors(np.empty((m, k), np.float32), np.empty((m, k), index_dtype(prepared.n)))
+    found = Neighbors.empty(m, k, prepared.n)
 
     def write(_: int, rows: slice, block: _native.BitBlock) -> None:
         block.write(found.distances[rows].reshape(-1), found.indices[rows].reshape(-1))

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 from tonari.bits.cuda.pairs import Pairs
 from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on
 from tonari.select.cuda.dispatch import k_smallest
-from tonari.select.cuda.merge import merge_into, no_lists
+from tonari.select.cuda.merge import empty_lists, merge_into, no_lists
 
 
 def search_bits(
@@ -66,14 +65,9 @@ def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
 
 def _new_results(queries: Any, plan: BitsCudaPlan) -> Neighbors:
     """Allocate the results where the queries are."""
-    shape, ids = (len(queries), plan.k), index_dtype(plan.n)
     if isinstance(queries, np.ndarray):
-        return Neighbors(np.empty(shape, np.float32), np.empty(shape, ids))
-    given: dict[str, Any] = {"device": queries.device}
-    return Neighbors(
-        torch.empty(shape, dtype=torch.float32, **given),
-        torch.empty(shape, dtype=torch.int64 if ids.itemsize == 8 else torch.int32, **given),
-    )
+        return Neighbors.empty(len(queries), plan.k, plan.n)
+    return empty_lists(len(queries), plan.k, plan.n, double=False, device=queries.device)
 
 
 def _write(found: Neighbors, rows: slice, part: Neighbors) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import chosen_isa
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
@@ -85,8 +85,7 @@ def search_across(
 
 
 def _lists(rows: int, plan: ExactPlan) -> Neighbors:
-    value = np.float64 if plan.dtype == "float64" else np.float32
-    return Neighbors(np.empty((rows, plan.k), value), np.empty((rows, plan.k), index_dtype(plan.n)))
+    return Neighbors.empty(rows, plan.k, plan.n, plan.dtype)
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:

@@ -109,9 +109,7 @@ def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
 
 
 def _room(queries: Rows, points: Rows, k: int) -> Neighbors:
-    m, double = len(queries), np.float64 in (queries.dtype, points.dtype)
-    values = np.empty((m, k), np.float64 if double else np.float32)
-    return Neighbors(values, np.empty((m, k), index_dtype(len(points))))
+    return Neighbors.empty(len(queries), k, len(points), queries.dtype, points.dtype)
 
 
 def _merged(lists: list[Neighbors], offsets: list[int], plan: ExactPlan, n: int) -> Neighbors:

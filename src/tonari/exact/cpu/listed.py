@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.isa import chosen_isa
 from tonari.core.listed import in_blocks
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import listed_seconds
 
@@ -62,10 +62,8 @@ def search_listed(
            [ 2, -1]], dtype=int32)
     """
     isa, m, d = chosen_isa(), len(queries), points.shape[1]
-    double = np.float64 in (queries.dtype, points.dtype)
     if found is None:
-        ids = np.empty((m, k), index_dtype(len(points)))
-        found = Neighbors(np.empty((m, k), np.float64 if double else np.float32), ids)
+        found = Neighbors.empty(m, k, len(points), queries.dtype, points.dtype)
     distances, indices = found
     begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
     seconds = listed_seconds(m, int((ends - begins).sum()), d, isa)

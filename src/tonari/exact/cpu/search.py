@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
 from tonari.exact import tuning
@@ -88,11 +88,7 @@ def search_prepared(
     started = time.perf_counter()
     whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(queries), prepared.count
-    double = np.float64 in (queries.dtype, prepared.points.dtype)
-    found = Neighbors(
-        np.empty((m, plan.k), np.float64 if double else np.float32),
-        np.empty((m, plan.k), index_dtype(len(prepared.points))),
-    )
+    found = Neighbors.empty(m, plan.k, len(prepared.points), queries.dtype, prepared.points.dtype)
     report = Report(rows=m)
     seconds = plan.seconds - plan.prepare_seconds
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.neighbors import Neighbors, value_dtype
 from tonari.graph.exports.common import refuse_missing, refuse_similarities, refuse_squares, with_self
 from tonari.graph.exports.csr import to_csr
 from tonari.graph.lists import Lists
@@ -84,7 +84,7 @@ def _check_points(lists: Lists, points: Any) -> None:
     rows = np.unique(np.linspace(0, lists.n - 1, _CHECKED_ROWS, dtype=np.int64))
     x = points.toarray() if hasattr(points, "toarray") else np.asarray(points)
     found = Neighbors(distances[rows], indices[rows])
-    x = np.ascontiguousarray(x, np.float64 if x.dtype == np.float64 else np.float32)
+    x = np.ascontiguousarray(x, value_dtype(x.dtype))
     change = change_of(lists.metric, lists.weights)
     if change is None:
         values = values_at(x[rows], x, found.indices, lists.metric)

@@ -17,8 +17,8 @@ from tonari.exact.cpu.copies import first_copies
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
-from tonari.kdtree.rounds import Rounds
 
 
 class TreeOnCpu(TreeMethod):

@@ -17,8 +17,8 @@ from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import search_tree
 from tonari.kdtree.cpu.tree import plan_height
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
 
 logger = logging.getLogger("tonari")
 

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.neighbors import Neighbors, value_dtype
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import Tree
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
 
 
 @dataclass
@@ -76,12 +76,10 @@ def search_tree(
         Of all queries together; the same by either traversal.
     """
     m = len(queries)
-    double = np.float64 in (queries.dtype, points.dtype)
-    if double and tree.rows.dtype != np.float64:
+    if np.float64 in (queries.dtype, points.dtype) and tree.rows.dtype != np.float64:
         raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
-    found = Neighbors(
-        np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), tree.ids.dtype)
-    )
+    values = np.empty((m, plan.k), value_dtype(queries.dtype, points.dtype))
+    found = Neighbors(values, np.empty((m, plan.k), tree.ids.dtype))
     workers = Workers(plan.threads)
     order = order_of(queries, tree, workers) if plan.sort and m > 1 else None
     search = _native.TreeSearch(

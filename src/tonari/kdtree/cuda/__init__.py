@@ -9,8 +9,7 @@
     tree.py       the data structure
     steps.py      how many queries a launch takes
     search.py     the walk: queries in the order of first leaves (kernels/home.py) -> neighbours (kernels/search.py)
-    buffered.py   the same by the rounds of gieseke2014 (kernels/find_leaf.py, kernels/process_buffers.py)
 
-kernels/bounds.py has the bounds that all kernels use, kernels/nearest.py their lists; docs/kdtree.md has the
-benchmarks and the proof of exactness.
+papers/cuda/ has the buffered traversal. kernels/bounds.py has the bounds that all kernels use, kernels/nearest.py their
+lists; docs/kdtree.md has the benchmarks and the proof of exactness.
 """

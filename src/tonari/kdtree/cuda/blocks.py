@@ -29,13 +29,13 @@ from tonari.core.slices import cut
 from tonari.cuda.collect import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.cuda.prefetch import slabs_of
-from tonari.kdtree.cuda.buffered import search_by_rounds
 from tonari.kdtree.cuda.search import beyond, order_of, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import DeviceTree
+from tonari.kdtree.papers.cuda.buffered import search_by_rounds
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
-from tonari.select.cuda.merge import merge_into
+from tonari.select.cuda.merge import empty_lists, merge_into
 
 
 class Asked(NamedTuple):
@@ -111,11 +111,7 @@ def answer_blocks(
 
 def new_lists(plan: TreePlan, m: int, k: int, device: Any) -> Neighbors:
     """Allocate lists of shape (m, k) on a device."""
-    double = plan.held == "float64"
-    return Neighbors(
-        torch.empty((m, k), dtype=torch.float64 if double else torch.float32, device=device),
-        torch.empty((m, k), dtype=torch.int32, device=device),
-    )
+    return empty_lists(m, k, plan.n, double=plan.held == "float64", device=device)
 
 
 def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list[Any], None, None]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.costs.formulas import MeanVisits
@@ -35,8 +35,8 @@ from tonari.kdtree.cuda.prepared import PreparedTrees, prepare, unprepared
 from tonari.kdtree.cuda.rehearse import rehearse_tree
 from tonari.kdtree.cuda.search import walk
 from tonari.kdtree.cuda.steps import Steps
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.kdtree.rounds import Rounds
 from tonari.metrics.problem import make_problem
 from tonari.select.cuda.merge import merge_into, no_lists
 
@@ -167,15 +167,13 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
 def _new_results(queries: Any, plan: TreePlan, *, merging: bool) -> Neighbors:
     """Allocate the results where the queries are: arrays or tensors, with no neighbours yet if lists are merged."""
     m, host = len(queries), isinstance(queries, np.ndarray)
-    double = plan.held == "float64"
     if merging:
         device = "cpu" if host else queries.device
-        lists = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=device)
+        lists = no_lists(m, plan.k, plan.n, plan.metric, double=plan.held == "float64", device=device)
         return Neighbors(*(part.numpy() for part in lists)) if host else lists
     if not host:
         return new_lists(plan, m, plan.k, queries.device)
-    shape = m, plan.k
-    return Neighbors(np.empty(shape, np.float64 if double else np.float32), np.empty(shape, index_dtype(plan.n)))
+    return Neighbors.empty(m, plan.k, plan.n, plan.held)
 
 
 def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:

@@ -16,8 +16,8 @@ from tonari.inputs import hand_back
 from tonari.kdtree.cuda import dispatch
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare
 from tonari.kdtree.cuda.within_dispatch import within
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
-from tonari.kdtree.rounds import Rounds
 
 
 class TreeOnCuda(TreeMethod):

@@ -11,10 +11,10 @@ from tonari.core.slices import cut
 from tonari.cuda.rehearsal import numbers_from, to_visit
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.blocks import new_lists
-from tonari.kdtree.cuda.buffered import rehearse_rounds
 from tonari.kdtree.cuda.build import build_on_device
 from tonari.kdtree.cuda.search import order_of, walk
 from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.papers.cuda.buffered import rehearse_rounds
 from tonari.kdtree.plan import TreePlan
 
 

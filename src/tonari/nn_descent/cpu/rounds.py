@@ -92,8 +92,7 @@ def run_round(
     hubs = min(plan.n_hubs, size)
     behind = reverse_lists(entries, hubs, plan.reverse, workers)
     kept, sums = np.empty_like(entries), np.empty(n)
-    double = points.dtype == np.float64
-    found = Neighbors(np.empty((n, plan.k), np.float64 if double else np.float32), np.empty((n, plan.k), np.int32))
+    found = Neighbors.empty(n, plan.k, n, points.dtype)
     native = _native.DescentRound(
         plan.isa,
         plan.metric,

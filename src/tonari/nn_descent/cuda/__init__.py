@@ -11,14 +11,6 @@ reverse.py         reverse lists                                             ker
 rounds.py          neighbours of neighbours                                  kernels/candidates.py
                    their exact values, by exact/cuda/refine.py
                    the new lists, and what changed in them                   kernels/mark.py
-
-The update "gnnd", in which a point writes to the lists of others:
-
-gnnd_backend.py    the steps, but for its round those of backend.py
-gnnd.py            lists with distances                                      kernels/lists.py
-                   own samples, reverse samples, both joined                 kernels/sample.py, append.py, join.py
-                   samples against each other, proposals                     kernels/cross.py
-                   insertion behind spinlocks                                kernels/insert.py
 random_entries.py  the random start
 exact_neighbors.py the exact neighbours of a sample
 """

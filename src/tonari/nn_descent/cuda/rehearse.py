@@ -23,6 +23,7 @@ from tonari.nn_descent.cuda.scan import best_of, scan_block
 from tonari.nn_descent.memory import scanned_rows
 from tonari.nn_descent.plan import DescentPlan
 from tonari.select.cuda.dispatch import k_smallest
+from tonari.select.cuda.merge import empty_lists
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
@@ -66,10 +67,7 @@ def _round(points: Any, plan: DescentPlan) -> None:
     entries = torch.empty((n, plan.list_size), dtype=torch.int32, device="meta")
     order, changed = numbers_from(0, n, "meta"), torch.empty(n, dtype=torch.int32, device="meta")
     reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
-    found = Neighbors(
-        torch.empty((n, plan.k), dtype=torch.float64 if double else torch.float32, device="meta"),
-        torch.empty((n, plan.k), dtype=torch.int32, device="meta"),
-    )
+    found = empty_lists(n, plan.k, n, double=double, device="meta")
     sums = torch.empty(n, dtype=torch.float64, device="meta")
     for here in to_visit(cut(n, plan.block), order.device):
         rows = here.stop - here.start

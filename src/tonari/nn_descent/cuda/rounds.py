@@ -14,6 +14,7 @@ from tonari.nn_descent.cuda.reverse import reverse_of
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.memory import candidate_slots
 from tonari.nn_descent.plan import DescentPlan
+from tonari.select.cuda.merge import empty_lists
 
 
 def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary: int | None = None) -> Round:
@@ -34,10 +35,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     double = points.dtype == torch.float64
     reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
     renewed = torch.empty_like(entries)
-    found = Neighbors(
-        torch.empty((n, plan.k), dtype=torch.float64 if double else torch.float32, device=points.device),
-        torch.empty((n, plan.k), dtype=torch.int32, device=points.device),
-    )
+    found = empty_lists(n, plan.k, n, double=double, device=points.device)
     changed = torch.empty(n, dtype=torch.int32, device=points.device)
     sums = torch.empty(n, dtype=torch.float64, device=points.device)
     for begin in range(0, n, plan.block):

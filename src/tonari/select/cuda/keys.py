@@ -52,17 +52,3 @@ def as_bits(values: Any, dtype: str) -> Any:
     import torch
 
     return values.view(getattr(torch, FORMATS[dtype].bits))
-
-
-def keys_of(bits: Any, dtype: str, largest: bool) -> Any:
-    """Compute the keys of a tensor of bits, as ``kernels.keys.to_keys`` does."""
-    import torch
-
-    form = FORMATS[dtype]
-    wide = bits.to(torch.int64 if form.wide else torch.int32)
-    if not form.infinite:
-        return ~wide if largest else wide
-    limits = torch.iinfo(bits.dtype)
-    magnitude = wide & limits.max
-    keys = torch.where(wide < 0, -magnitude, magnitude)
-    return torch.where(magnitude > form.infinite, torch.iinfo(wide.dtype).max, ~keys if largest else keys)

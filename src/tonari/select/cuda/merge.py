@@ -42,11 +42,17 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
 
 def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
     """Return lists of k missing entries, tensors of shape (rows, k), into which lists over n points are merged."""
-    least = -float("inf") if get_metric(metric).descending else float("inf")
-    ids = torch.int64 if index_dtype(n).itemsize == 8 else torch.int32
+    lists = empty_lists(rows, k, n, double=double, device=device)
+    lists.distances.fill_(-float("inf") if get_metric(metric).descending else float("inf"))
+    lists.indices.fill_(-1)
+    return lists
+
+
+def empty_lists(rows: int, k: int, n: int, *, double: bool, device: Any) -> Neighbors:
+    """Return tensors of shape (rows, k) for lists over n points, whose entries are still to be written."""
     return Neighbors(
-        torch.full((rows, k), least, dtype=torch.float64 if double else torch.float32, device=device),
-        torch.full((rows, k), -1, dtype=ids, device=device),
+        torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=device),
+        torch.empty((rows, k), dtype=torch.int64 if index_dtype(n).itemsize == 8 else torch.int32, device=device),
     )
 
 

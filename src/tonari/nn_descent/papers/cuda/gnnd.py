@@ -46,7 +46,7 @@ class Lists(NamedTuple):
 
 def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
     """Measure entries, int32 (n, any), -1 where one is missing, and put them into lists of `size`."""
-    from tonari.nn_descent.cuda.kernels.lists import lists_kernel
+    from tonari.nn_descent.papers.cuda.kernels.lists import lists_kernel
 
     (n, columns), device = entries.shape, entries.device
     lists = Lists(
@@ -81,7 +81,7 @@ class Spinlocks:
 
     def reverse(self, samples: Any, room: int) -> Any:
         """Return up to `room` rows that sample each point, int32 (n, room): the first to arrive."""
-        from tonari.nn_descent.cuda.kernels.append import append_kernel
+        from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
         n, count = samples.shape
         counts = torch.zeros(n, dtype=torch.int32, device=samples.device)
@@ -101,7 +101,7 @@ class Spinlocks:
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
         """Insert proposals, (rows, 3, 2p): a warp for those of one row and kind."""
-        from tonari.nn_descent.cuda.kernels.insert import insert_kernel
+        from tonari.nn_descent.papers.cuda.kernels.insert import insert_kernel
 
         rows, kinds, batch = keys.shape
         size = lists.entries.shape[1]
@@ -137,7 +137,7 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
 
 def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
     """Return the NEW and the OLD samples of each list, int32 (n, samples), -1 at the end; the NEW ones become OLD."""
-    from tonari.nn_descent.cuda.kernels.sample import sample_kernel
+    from tonari.nn_descent.papers.cuda.kernels.sample import sample_kernel
 
     (n, size), device = lists.entries.shape, lists.entries.device
     new, old = (torch.full((n, samples), MISSING, dtype=torch.int32, device=device) for _ in range(2))
@@ -154,7 +154,7 @@ def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
 
 def join(own: Any, reverse: Any) -> Any:
     """Return the samples of one kind with those that sample a point, int32 (n, 2p), -1 where there is none."""
-    from tonari.nn_descent.cuda.kernels.join import join_kernel
+    from tonari.nn_descent.papers.cuda.kernels.join import join_kernel
 
     n, samples = own.shape
     joined = torch.empty_like(reverse)
@@ -173,7 +173,7 @@ def cross(
     form: Form, lists: Lists, new: Any, old: Any, rows: range, segment: int, boundary: int | None
 ) -> tuple[Any, Any]:
     """Return the proposals of some rows: keys, int64, and ids, int32, both (rows, 3, 2p); kernels/cross.py."""
-    from tonari.nn_descent.cuda.kernels.cross import cross_kernel
+    from tonari.nn_descent.papers.cuda.kernels.cross import cross_kernel
 
     tile, device = new.shape[1], new.device
     keys = torch.empty((len(rows), 3, tile), dtype=torch.int64, device=device)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.nn_descent.cuda.kernels.lists import precedes
+from tonari.nn_descent.papers.cuda.kernels.lists import precedes
 
 _INFINITE = tl.constexpr(float("inf"))
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tonari.metrics.reference import brute
-from tonari.nn_descent import gnnd_reference as plain
 from tonari.nn_descent.entries import ID, NEW, random_entries
-from tonari.nn_descent.gnnd_reference import PlainForm
+from tonari.nn_descent.papers import gnnd_reference as plain
+from tonari.nn_descent.papers.gnnd_reference import PlainForm
 
 Array = np.ndarray[Any, Any]
 

@@ -18,15 +18,15 @@ from tests.helpers.gnnd import (
 )
 from tests.helpers.gpu_checks import GB
 from tonari.core.neighbors import Neighbors
-from tonari.nn_descent import gnnd_reference as plain
 from tonari.nn_descent.entries import ID, random_entries
+from tonari.nn_descent.papers import gnnd_reference as plain
 from tonari.nn_descent.plan import DescentPlan
 
 if HAS_TORCH:
     import torch
 
-    from tonari.nn_descent.cuda import gnnd
-    from tonari.nn_descent.cuda.gnnd_backend import GnndBackend
+    from tonari.nn_descent.papers.cuda import gnnd
+    from tonari.nn_descent.papers.cuda.gnnd_backend import GnndBackend
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]

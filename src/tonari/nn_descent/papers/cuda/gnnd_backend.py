@@ -12,9 +12,10 @@ from tonari.exact.cuda.refine import refine_groups
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cuda.backend import CudaBackend
 from tonari.nn_descent.cuda.form import Form
-from tonari.nn_descent.cuda.gnnd import Lists, Spinlocks, descend, lists_of
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.memory import list_bytes
+from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, descend, lists_of
+from tonari.select.cuda.merge import empty_lists
 
 
 class GnndBackend(CudaBackend):
@@ -55,10 +56,7 @@ class GnndBackend(CudaBackend):
         """End a round: the first k of each list by exact values, and how many of these the list did not have."""
         plan, device = self.plan, self.points.device
         double = self.points.dtype == torch.float64
-        found = Neighbors(
-            torch.empty((plan.n, plan.k), dtype=torch.float64 if double else torch.float32, device=device),
-            torch.empty((plan.n, plan.k), dtype=torch.int32, device=device),
-        )
+        found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)
         changed = torch.zeros((), dtype=torch.int64, device=device)
         phi = torch.zeros((), dtype=torch.float64, device=device)
         for begin in range(0, plan.n, plan.block):

@@ -21,7 +21,7 @@ from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import LISTS, box_offsets, walk
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
-from tonari.kdtree.rounds import Rounds
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
 BATCH = 5  # a round takes five buffers of queries (section 4.2)
@@ -132,7 +132,7 @@ def rehearse_rounds(
 
 def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> Any:
     """Move queries on to their next leaf: int32 tensor, -1 for those that have finished."""
-    from tonari.kdtree.cuda.kernels.find_leaf import find_leaf_kernel
+    from tonari.kdtree.papers.cuda.kernels.find_leaf import find_leaf_kernel
 
     leaves = torch.empty(len(queue), dtype=torch.int32, device=queue.device)
     launch(
@@ -162,7 +162,7 @@ def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> An
 
 def _process(queue: Any, tiles: Tiles, tree: DeviceTree, k: int, metric: str, state: _State) -> None:
     """Compare the waiting queries, leaf by leaf in `queue`, with the points of their leaves."""
-    from tonari.kdtree.cuda.kernels.process_buffers import process_kernel
+    from tonari.kdtree.papers.cuda.kernels.process_buffers import process_kernel
 
     launch(
         process_kernel,

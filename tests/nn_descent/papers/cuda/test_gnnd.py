@@ -24,16 +24,16 @@ from tests.helpers.gnnd import (
 from tests.helpers.gpu_checks import GB
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute, returned, values_at
-from tonari.nn_descent import gnnd_reference as plain
 from tonari.nn_descent.entries import MISSING, NEW
-from tonari.nn_descent.gnnd_reference import PlainForm, PlainLists
+from tonari.nn_descent.papers import gnnd_reference as plain
+from tonari.nn_descent.papers.gnnd_reference import PlainForm, PlainLists
 from tonari.nn_descent.plan import DescentPlan
 
 if HAS_TORCH:
     import torch
 
     from tonari.nn_descent.cuda import backend as steps
-    from tonari.nn_descent.cuda import gnnd
+    from tonari.nn_descent.papers.cuda import gnnd
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]

@@ -13,16 +13,16 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, tensors
 from tonari.core.neighbors import Neighbors
 from tonari.kdtree import tuning
+from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TREE_METRICS
-from tonari.kdtree.rounds import Rounds
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
 
-    from tonari.kdtree.cuda import buffered
     from tonari.kdtree.cuda.build import build_on_device
     from tonari.kdtree.cuda.search import order_of, walk
+    from tonari.kdtree.papers.cuda import buffered
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"

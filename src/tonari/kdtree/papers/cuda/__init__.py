@@ -1,0 +1,1 @@
+"""The buffered traversal on CUDA."""

@@ -1,0 +1,1 @@
+"""The rounds of wang2021 on CUDA."""

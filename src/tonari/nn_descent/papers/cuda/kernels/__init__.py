@@ -1,0 +1,1 @@
+"""Triton kernels of the rounds of wang2021."""
