@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.core.radius_neighbors import nearest_of
-from tonari.filters import counting
+from tonari.filters import counting, tuning
 
 N, M = 3_000, 150
 
@@ -50,7 +50,7 @@ def test_large_lists_and_groups(rule: str, radius: float, memory: Any) -> None:
 @pytest.mark.parametrize("asked", [1, 1000])
 def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query's own group has most points, few or none; groups lie between each other, and some are of no query."""
-    monkeypatch.setattr(counting, "_ASKED", asked)
+    monkeypatch.setattr(tuning, "COMPLEMENT_QUERIES", asked)
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((rows, 4), dtype=np.float32) for rows in (N, M))
     of_points = rng.choice([5, -3, 8, 9], N, p=[0.55, 0.05, 0.37, 0.03])

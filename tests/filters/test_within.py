@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.checks import gaussian
 from tests.helpers.scopes import scope_of
-from tonari.filters import within
+from tonari.filters import tuning, within
 from tonari.filters.rules import Rules
 from tonari.methods.points import DecidedPoints
 from tonari.metrics.reference import brute
@@ -37,7 +37,7 @@ def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
     scope = scope_of(points, method="exact", threads=1)
     found = within.within_allowed(scope, points, limits, Rules(m=N, n=N, own=True), MOST)
     assert (N in rows) == counted
-    assert min(rows) <= within._COUNTED
+    assert min(rows) <= tuning.COUNTED_QUERIES
     inside = np.minimum((values <= limits[:, None]).sum(axis=1) - 1, MOST)
     assert np.diff(found.indptr).tolist() == inside.tolist()
     for i in range(0, N, 97):  # the first of the values is that of the point with itself

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import cut_lists
+from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, groups_of, in_room, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host, rows_at
@@ -23,9 +24,6 @@ from tonari.filters.shared import true_places
 _FEW = 16  # times as many points as are allowed take longer to look at than exact values of those that are allowed
 _PIECE = 256  # points of a list that are counted at a time
 _LARGE = 1 << 18  # pairs of a group that is searched by itself
-# A group of one of so many points, or more, of at least so many queries: its complement is counted, as that is less
-# than all points and the group, and worth a copy.
-_OF_ALL, _ASKED = 3, 64
 
 
 def count_allowed(
@@ -113,10 +111,10 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
     counts, rest = np.zeros(len(queries), np.int64), np.ones(len(queries), bool)
-    large = (ends - begins) * _OF_ALL >= scope.n
+    large = (ends - begins) * tuning.COMPLEMENT_SHARE >= scope.n
     for first in distinct(begins[large]):
         rows = np.flatnonzero(large & (begins == first))
-        if len(rows) >= _ASKED:
+        if len(rows) >= tuning.COMPLEMENT_QUERIES:
             others = np.sort(np.concatenate([order[:first], order[ends[rows[0]] :]]))
             counts[rows] = _among(scope, queries, limits, inside, rows, others)
             rest[rows] = False

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
+from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, nothing, row_bytes, table_bytes
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
@@ -25,9 +26,6 @@ _LARGE = 4096  # points of a group that is searched by itself
 # A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
 # allowed point than finding so many times as many, or than a look at so many times as many.
 _TOO_MANY, _FEWER, _FEW = 2, 8, 32
-# Counting all takes about as long as such a search. So a count of a few queries, one of so many, comes first where no
-# more than so many are wanted: a search for more takes longer, by itself, than a count and the lists.
-_COUNTED, _ONE_OF, _MOST_WANTED = 64, 32, 256
 
 Part = tuple[Ids, RadiusNeighbors]  # queries, and what they find
 
@@ -110,9 +108,9 @@ def _by_rows(
 
 def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
     """Whether most of some queries are expected to have more within their limits than are wanted."""
-    if most > _MOST_WANTED or len(rows) < _ONE_OF:
+    if most > tuning.COUNTED_MOST_WANTED or len(rows) < tuning.COUNTED_ONE_OF:
         return False
-    some = rows[:: -(-len(rows) // min(_COUNTED, len(rows) // _ONE_OF))]
+    some = rows[:: -(-len(rows) // min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))]
     near = ready.count(rows_at(queries, some), limits[some])
     return bool(np.median(near) > most)
 

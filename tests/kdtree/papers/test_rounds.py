@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tonari.kdtree.rounds import Rounds
+
+from tonari.kdtree.papers.rounds import Rounds
 
 
 def test_totals_of_threads_are_added() -> None:
