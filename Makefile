@@ -49,8 +49,8 @@ interop: $(VENV)-interop/.installed ## the libraries that take graphs, and those
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py
 
-mutants: $(VENV)/.tests $(VENV)/.native ## put the faults of tests/mutants in, one at a time, and see which of them the tests find: about an hour
-	$(BIN)/python -m tests.mutants
+mutants: $(VENV)/.tests $(VENV)/.native ## put the faults of tests/mutants in, one at a time, and see that the tests find each: two hours; ROOM=api, say: those of a room
+	$(BIN)/python -m tests.mutants $(if $(ROOM),--room $(ROOM))
 
 lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of native/, spelling and phrases
 	$(BIN)/ruff check .

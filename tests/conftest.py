@@ -1,4 +1,4 @@
-"""What holds in every test: where kernels run, memory that starts poisoned, and which cases the thin suite takes."""
+"""What holds in every test: where kernels run, poisoned memory, the cases of the thin suite, and their order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH
 if HAS_TORCH and not HAS_CUDA:
     os.environ["TRITON_INTERPRET"] = "1"
 
-from tests.helpers import interpreter, poison
+from tests.helpers import durations, interpreter, poison
 from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.caches import empty_caches
@@ -88,6 +88,13 @@ def _caches_are_empty() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--brief", action="store_true", help="one case of each test")
+    parser.addoption(
+        "--record-durations", action="store_true", help="write to tests/durations.json how long each test file takes"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    durations.configure(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -100,6 +107,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--brief"):
         first = {item.nodeid.partition("[")[0]: item for item in reversed(items) if not item.get_closest_marker("full")}
         items[:] = [item for item in items if first.get(item.nodeid.partition("[")[0]) is item]
+    if hasattr(config, "workerinput"):  # one of several processes
+        durations.longest_first(items, durations.recorded())
 
 
 def pytest_collection_finish() -> None:

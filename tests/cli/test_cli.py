@@ -1,4 +1,4 @@
-"""The command line: what it writes and prints, what it refuses and with which exit code, and how it stops."""
+"""The command line as a whole: options that reach the library, help, processes, and how it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tonari convert, and results for other programs."""
+"""Tables as input, and results for other programs."""
 
 from __future__ import annotations
 

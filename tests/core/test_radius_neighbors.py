@@ -74,3 +74,17 @@ def test_what_a_list_lacks_is_within_no_radius(descending: bool) -> None:
     lists = Neighbors(np.array([[0.5, nowhere], [nowhere, nowhere]]), np.array([[3, -1], [-1, -1]]))
     kept = cut_lists(lists, np.full(2, nowhere), descending=descending)
     assert [part.tolist() for part in kept] == [[0, 1, 1], [3], [0.5]]
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_later_points_are_those_after_the_point_itself(first: int) -> None:
+    rng = np.random.default_rng(first)
+    lists = [rng.permutation(9)[: rng.integers(0, 9)] for _ in range(5)]
+    indptr = np.concatenate([[0], np.cumsum([len(each) for each in lists])])
+    distances = rng.random(indptr[-1])
+    found = later_points(RadiusNeighbors(indptr, np.concatenate(lists), distances), first)
+    for row, own in enumerate(range(first, first + 5)):
+        here, there = slice(*found.indptr[row : row + 2]), slice(*indptr[row : row + 2])
+        later = lists[row] > own
+        assert found.indices[here].tolist() == lists[row][later].tolist()
+        assert found.distances[here].tolist() == distances[there][later].tolist()

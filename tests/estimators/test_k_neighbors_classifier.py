@@ -1,4 +1,4 @@
-"""Classes and means: those of scikit-learn, where neighbours are not at the same distance."""
+"""Classes: those of scikit-learn, where neighbours are not at the same distance."""
 
 from __future__ import annotations
 

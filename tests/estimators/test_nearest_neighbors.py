@@ -1,4 +1,4 @@
-"""Lists and graphs of the estimators, beside scikit-learn's and the reference."""
+"""Lists and graphs of the estimator, compared with scikit-learn's and the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan: pure, frozen, readable, within its budget, and strict about overrides."""
+"""The plan: pure, frozen, readable, and with as many threads and splits as the work is worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph: what it refuses to be, what it exports, and that a file is whole or refused."""
+"""The graph: what it says of itself, what it refuses to be, and graphs of tensors."""
 
 from __future__ import annotations
 

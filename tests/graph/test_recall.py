@@ -1,4 +1,4 @@
-"""Recall: counted by hand, blind to ties, and with an interval that covers as often as it says."""
+"""The recall of a graph: counted by hand, blind to ties, and by a sample that is seeded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Round trips through every format, laziness, descriptions, and writes that appear whole or not at all."""
+"""Round trips through every format, laziness and descriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a search by a tree: pure, readable, strict about overrides, right about memory."""
+"""The plan of a search by a tree: pure, readable, strict about overrides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of the metrics by hand, bit for bit, and against SciPy."""
+"""Definitions of the metrics against arithmetic that shares nothing with them: fractions, fsum, SciPy, and by hand."""
 
 from __future__ import annotations
 

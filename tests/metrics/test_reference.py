@@ -1,4 +1,4 @@
-"""The reference against arithmetic that shares nothing with it: whole fractions, fsum, SciPy and answers by hand."""
+"""The reference: overflow, ties, self and blocks, and what it refuses."""
 
 from __future__ import annotations
 

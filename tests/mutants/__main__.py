@@ -1,6 +1,6 @@
 """Put the faults of faults.py in, one at a time, and see that the thin suite finds them.
 
-    python -m tests.mutants                     all, more than an hour on two cores
+    python -m tests.mutants                     all, about two hours on two cores
     python -m tests.mutants --room api          those of a room: a folder of src/tonari, or native/simd
     python -m tests.mutants --python            those in Python, for which nothing is built
     python -m tests.mutants --only 'kdtree-*'   some, by name

@@ -33,6 +33,7 @@ from pathlib import Path
 from tests.mutants.fault import Fault
 
 THIN = "not (full or bench)"
+NAMED = "not bench"  # of tests that a fault names, if the thin suite has none of them
 MUTANTS = "tests/mutants"  # its own tests compare the files with the list, so they would see every fault
 QUICK_SECONDS = 8.0
 QUIET_SECONDS = 300.0  # a test that takes longer hangs; the slowest takes less than a minute
@@ -245,6 +246,7 @@ def run_tests(
     *,
     quiet: float = QUIET_SECONDS,
     stop: bool = True,
+    marker: str = THIN,
 ) -> Verdict:
     """Run tests of a tree until one fails; the verdict has no fault's name.
 
@@ -254,8 +256,10 @@ def run_tests(
         What pytest takes: files, folders, names of tests, and options.
     stop : bool
         Whether to end at the first failure.
+    marker : str
+        Which of them.
     """
-    command = [sys.executable, "-m", "pytest", "-v", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-m", THIN]
+    command = [sys.executable, "-m", "pytest", "-v", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-m", marker]
     began = time.monotonic()
     command += [*(["-x"] if stop else []), *tests]
     code = processes.run(command, cwd=tree, log=log, quiet=quiet, **environment(tree))
@@ -344,7 +348,7 @@ class Job:
                 "another environment (make clean mutants)"
             )
 
-    def test(self, fault: Fault, library: Path | None, tests: Sequence[str]) -> Verdict:
+    def test(self, fault: Fault, library: Path | None, tests: Sequence[str], marker: str = THIN) -> Verdict:
         """Run tests against a fault; one that sees it has to fail twice."""
         use_library(library or self.library, self.tree)
         log = self.tree.with_name(f"{fault.name}.log")
@@ -352,16 +356,22 @@ class Job:
         seconds = 0.0
         with put_in(fault, self.tree):
             while True:
-                found = run_tests(self.tree, [*doubtful, *tests], log, self.processes)
+                found = run_tests(self.tree, [*doubtful, *tests], log, self.processes, marker=marker)
                 seconds += found.seconds
                 # A test that fails by chance, because the machine is busy, say, passes when it runs again.
-                if not found.seen or run_tests(self.tree, [found.test], log, self.processes).seen:
+                if not found.seen or run_tests(self.tree, [found.test], log, self.processes, marker=marker).seen:
                     return replace(found, fault=fault.name, seconds=seconds)
                 doubtful.append(f"--deselect={found.test}")
 
     def test_likely(self, fault: Fault, library: Path | None) -> Verdict:
-        """Run the likely tests against a fault; it stays open if they do not see it."""
-        found = self.test(fault, library, likely_tests(fault, self.tree))
+        """Run the likely tests against a fault; it stays open if they do not see it.
+
+        Tests that it names run although they are not in the thin suite, if none of them is.
+        """
+        tests = likely_tests(fault, self.tree)
+        found = self.test(fault, library, tests)
+        if found.verdict == NOT_RUN and fault.tests:
+            found = self.test(fault, library, tests, NAMED)
         return replace(found, verdict=OPEN) if found.verdict == SURVIVED else found
 
     def test_rest(self, fault: Fault, library: Path | None) -> Verdict:
@@ -477,7 +487,7 @@ def _seen_without_faults(verdicts: Iterable[Verdict], job: Job, log: Path) -> li
     if not tests:
         return []
     use_library(job.library, job.tree)
-    found = run_tests(job.tree, tests, log, job.processes, stop=False)
+    found = run_tests(job.tree, tests, log, job.processes, stop=False, marker=NAMED)
     if found.verdict == SURVIVED:
         return []
     failed = set(_SUMMARY.findall(log.read_text(encoding="utf-8", errors="replace"))) | {found.test}

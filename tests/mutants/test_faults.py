@@ -134,6 +134,23 @@ def test_an_error_at_collection_is_seen(tree: Path) -> None:
     assert (found.verdict, found.test, found.seen) == ("killed", "tests/test_tiny.py", True)
 
 
+@pytest.mark.full
+@pytest.mark.process
+def test_a_named_test_of_the_full_suite_runs(tree: Path) -> None:
+    library = tree.with_name("_native.so")
+    library.touch()
+    (tree / "src/tonari/core").mkdir(parents=True)
+    (tree / "tests/test_tiny.py").write_text(
+        TESTS.replace("def test_double", "import pytest\n\n\n@pytest.mark.full\ndef test_double")
+    )
+    (tree / "pytest.ini").write_text("[pytest]\nmarkers =\n    full\n    bench\n")
+    job = runner.Job(tree, library, runner.Processes())
+    named = Fault("tiny", "src/tiny.py", "x * 2", "x * 3", "", ("tests/test_tiny.py::test_double",))
+    assert job.test_likely(named, None) == Verdict("tiny", "killed", named.tests[0], pytest.approx(0, abs=100))
+    of_the_file = Fault("tiny", "src/tiny.py", "x * 2", "x * 3", "", ("tests/test_tiny.py",))
+    assert job.test_likely(of_the_file, None).verdict == "open"
+
+
 @pytest.mark.process
 def test_no_verdict_without_tests(tree: Path) -> None:
     log = tree.with_name("log")

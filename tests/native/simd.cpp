@@ -189,12 +189,13 @@ void check_load() {
                lanewise<T, N>([&](auto i) { return to_value<T>(from[i]); }));
 }
 
-// Values that Stored holds after one rounding, which to_value undoes.
+// Values that Stored holds after one rounding, which to_value undoes. Multiples of a step meet ties.
 template <class Stored>
-void check_store(double least, double most) {
+void check_store(double least, double most, double step = 0) {
   constexpr int n = 16;
   const auto from = lanewise<double, n>([&](auto) {
     const double share = static_cast<double>(draws() >> 11) * 0x1p-53, x = least + (most - least) * share;
+    if (step > 0) return std::nearbyint(x / step) * step;
     return sizeof(Stored) == 1 ? std::nearbyint(x) + 0.0 : x;  // no -0
   });
   std::array<Stored, n> to;
@@ -225,6 +226,7 @@ int main() {
     check_load<double, 16, float>(), check_load<double, 16, Bfloat16>(), check_load<double, 16, double>();
     check_load<double, 16, std::uint8_t>(), check_load<double, 16, std::int8_t>(), check_load<double, 16, Float16>();
     check_store<float>(-1e3, 1e3), check_store<Bfloat16>(-1e3, 1e3), check_store<Bfloat16>(256, 258);
+    check_store<Bfloat16>(256, 264, 0.5), check_store<Bfloat16>(-264, -256, 0.5);
     check_store<std::int8_t>(-128, 127), check_store<std::uint8_t>(0, 255);
     check_load<std::int32_t, kRegisterLanes<std::int32_t>, std::int16_t>();
     check_load<std::int32_t, kRegisterLanes<std::int32_t>, std::uint8_t>();

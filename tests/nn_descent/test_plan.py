@@ -1,4 +1,4 @@
-"""The plan of NN-Descent: what is chosen, what is refused with the reason, and what memory is counted."""
+"""The plan of NN-Descent: what may be set, and what is refused with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of k-selection against plain Python, and its models: their answers, and counts worked out by hand."""
+"""The reference of k-selection against plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories: what a resumed build refuses, and what it leaves alone."""
+"""Builds that are resumed: what they refuse, and what they keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree that is returned, and SciPy's matrix of single linkage."""
+"""The tree that is returned, and trees with other weights."""
 
 from __future__ import annotations
 

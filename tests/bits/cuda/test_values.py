@@ -1,4 +1,4 @@
-"""Unpacking and the values of all pairs on a GPU, or in Triton's interpreter without one."""
+"""The values of all pairs on a GPU, or in Triton's interpreter without one."""
 
 from __future__ import annotations
 

@@ -85,9 +85,17 @@ def test_groups_of_all_minima(device: str, groups: int, room: int, monkeypatch: 
 
 @on_device
 @pytest.mark.parametrize("group", [8, 32])
-@pytest.mark.parametrize(("n", "p"), [(1, 2), (POINT_TILE - 1, 7), (POINT_TILE, 32), (POINT_TILE + 1, 64), (300, 100)])
-@pytest.mark.parametrize("parts", [1, 2, 16])
-def test_members(device: str, n: int, p: int, group: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("n", "p", "parts"),
+    [
+        (1, 2, 16),
+        (POINT_TILE - 1, 7, 1),
+        (POINT_TILE, 32, 2),
+        (POINT_TILE + 1, 64, 16),
+        *((300, 100, parts) for parts in (1, 2, 16)),  # of more members than a program takes at a time
+    ],
+)
+def test_members(device: str, n: int, p: int, parts: int, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By one program for each row, and by several: by more of them than there is to do, too."""
     m = 5
     monkeypatch.setattr(near, "PARTS", parts)

@@ -1,4 +1,4 @@
-"""The tree on CUDA: its record, and answers with the bits of the reference.
+"""The tree on CUDA: answers with the bits of the reference.
 
 Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
 """

@@ -1,4 +1,4 @@
-"""Pieces of clusters, the search through them and the scores it goes by, against plain models of what they promise."""
+"""Pieces of clusters and the search through them, against plain models of what they promise."""
 
 from __future__ import annotations
 

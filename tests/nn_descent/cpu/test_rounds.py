@@ -1,4 +1,4 @@
-"""The steps on the CPU: rounds against the plain reference, bit for bit, and the start against what it promises."""
+"""Rounds on the CPU against the plain reference, bit for bit."""
 
 from __future__ import annotations
 

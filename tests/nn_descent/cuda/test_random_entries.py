@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
-from tests.helpers.gnnd import (
-    DEVICE,
-)
+from tests.helpers.gnnd import DEVICE
 from tonari.nn_descent.entries import random_entries
 
 if HAS_TORCH:

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import HAS_TORCH, on_device
-from tests.helpers.select_checks import (
-    make,
-)
+from tests.helpers.select_checks import make
 from tonari.select.cuda import keys
 from tonari.select.cuda.compaction import compact
 from tonari.select.registry import make_options

@@ -1,4 +1,4 @@
-"""Thresholds and radix selection on a GPU, and what becomes of the pairs that they leave.
+"""Thresholds on a GPU, and what becomes of the pairs that they leave.
 
 Without a CUDA device the same tests run in Triton's interpreter.
 """
