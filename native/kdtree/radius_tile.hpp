@@ -11,6 +11,7 @@
 #include "kdtree/children.hpp"
 #include "kdtree/radius.hpp"
 #include "kdtree/reach.hpp"
+#include "kdtree/tree_types.hpp"
 #include "select/order.hpp"
 
 namespace tonari {
@@ -190,14 +191,8 @@ class RadiusWalk final : public TreeRadius {
 };
 
 inline std::unique_ptr<TreeRadius> tree_radius_tile(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end) {
-  const auto by_rows = [&]<class STEP>(STEP) -> std::unique_ptr<TreeRadius> {
-    if (task.tree->double_rows) return std::make_unique<RadiusWalk<STEP, double>>(task, begin, end);
-    return std::make_unique<RadiusWalk<STEP, float>>(task, begin, end);
-  };
-  if (!is_elementwise(task.metric)) return by_rows(SquareStep{});
-  return with_term(task.metric, [&](auto term) -> std::unique_ptr<TreeRadius> {
-    if constexpr (term.in_trees) return by_rows(TermStep<decltype(term)>{});
-    else return nullptr;  // not reached: bind_radius.cpp refuses such metrics
+  return with_tree_types(task.metric, *task.tree, [&]<class TYPES>(TYPES) -> std::unique_ptr<TreeRadius> {
+    return std::make_unique<RadiusWalk<typename TYPES::Step, typename TYPES::Value>>(task, begin, end);
   });
 }
 
