@@ -190,6 +190,8 @@ void bind_kdtree_search(Module& module) {
           "__init__",
           [](BoundTreeRounds* self, const BoundTreeSearch& search, std::int64_t begin, std::int64_t end,
              std::int64_t buffer) {
+            require(rounds_serve(search.task),
+                    "the buffered traversal serves squares of differences in trees of float32");
             check_range("queries", begin, end, 0, search.task.queries.n);
             check_number("queries of a block", end - begin, 0, std::numeric_limits<std::int32_t>::max());
             check_number("buffer", buffer, 1, std::numeric_limits<std::int32_t>::max());

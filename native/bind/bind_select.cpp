@@ -130,7 +130,7 @@ std::int64_t select(const std::string& isa, const std::string& method, const Val
                         .out_values = out_values.data(),
                         .out_indices = out_indices.data(),
                         .counters = counters};
-  const SelectRows rows_of = select_rows(isa_named(isa), method_named(method), type);
+  const SelectRows rows_of = select_rows(isa_named(isa), method_named(method), type, counters != nullptr);
   Unlocked unlocked;
   return rows_of(task, begin, end);
 }

@@ -6,7 +6,7 @@
 
 #include "core/room.hpp"
 #include "kdtree/buffered.hpp"
-#include "kdtree/tree_types.hpp"
+#include "kdtree/leaf_scan.hpp"
 
 namespace tonari {
 namespace {
@@ -26,14 +26,13 @@ class Clocked {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-template <class STEP, class T, class NEAREST>
 class BufferedTree final : public TreeRounds {
   static constexpr int W = kTreeWidth;
   static constexpr int kShift = std::countr_zero(static_cast<unsigned>(W));
-  using Key = ChildKey<T>;
-  using K = ChildKeys<T>;
-  using Scan = LeafScan<STEP, T, NEAREST>;
-  using Query = typename Scan::Query;
+  using Key = ChildKey<float>;
+  using K = ChildKeys<float>;
+  using Scan = LeafScan<SquareStep, float>;
+  using Query = Scan::Query;
   static constexpr std::int32_t kNone = -1;
 
   // A query in memory between its turns; its values, list and keys are in rooms of their own.
@@ -57,7 +56,7 @@ class BufferedTree final : public TreeRounds {
         buffer_(buffer),
         levels_(static_cast<std::int64_t>(tree_.boxes.size())),
         values_(value_room_.get(count_ * tree_.d)),
-        lists_(list_room_.get(count_ * scan_.list_size())),
+        lists_(list_room_.get(count_ * scan_.list_bytes())),
         keys_(key_room_.get(count_ * levels_)),
         states_(state_room_.get(count_)),
         reinsert_(reinsert_room_.get(count_)),
@@ -106,7 +105,7 @@ class BufferedTree final : public TreeRounds {
   }
 
   void start(std::int32_t slot, State& state) {
-    state = {.query = scan_.begin(row_of(slot), values_ + slot * tree_.d, lists_ + slot * scan_.list_size())};
+    state = {.query = scan_.begin(row_of(slot), values_ + slot * tree_.d, lists_ + slot * scan_.list_bytes())};
   }
 
   void wait(std::int32_t slot, State& state) {
@@ -121,7 +120,7 @@ class BufferedTree final : public TreeRounds {
   std::int32_t next_leaf(std::int32_t slot, const State& state, TreeVisits& visits) {
     Key* const entered = keys_ + slot * levels_;
     const Key limit = std::bit_cast<Key>(state.query.threshold);
-    const T* const values = state.query.values;
+    const float* const values = state.query.values;
     const auto top = static_cast<int>(levels_) - 1;
     const bool fresh = state.leaf == kNone;
     int level = fresh ? top : 0;
@@ -146,15 +145,15 @@ class BufferedTree final : public TreeRounds {
     }
   }
 
-  K open(int level, std::int64_t node, const T* values) {
+  K open(int level, std::int64_t node, const float* values) {
     left_ -= 2 * W;
-    return child_keys<STEP>(tree_, level, node, values);
+    return child_keys<SquareStep>(tree_, level, node, values);
   }
 
   // The keys of the children that come after (key, lane).
   static K beyond(K keys, Key key, int lane) {
     const auto before = (keys < K(key)) | ((keys == K(key)) & K::Truth::of((2u << lane) - 1));
-    return choose(before, K(kNoChild<T>), keys);
+    return choose(before, K(kNoChild<float>), keys);
   }
 
   // ProcessAllBuffers, for as many tiles as the budget allows.
@@ -192,8 +191,8 @@ class BufferedTree final : public TreeRounds {
       buffer.first = state.next;
     }
     buffer.held -= queries;
-    if (queries == 1) scan_.template scan<1>(leaf, {tile[0]});
-    else scan_.template scan<most>(leaf, tile);
+    if (queries == 1) scan_.scan<1>(leaf, {tile[0]});
+    else scan_.scan<most>(leaf, tile);
     return queries;
   }
 
@@ -218,19 +217,19 @@ class BufferedTree final : public TreeRounds {
   const std::int32_t count_;  // queries of the block; a slot is the place of one in it
   const std::int64_t buffer_, levels_;
 
-  Room<T> value_room_;
-  Room<typename NEAREST::Item> list_room_;
+  Room<float> value_room_;
+  Room<std::byte> list_room_;
   Room<Key> key_room_;
   Room<State> state_room_;
   Room<std::int32_t> reinsert_room_, filled_room_;
   Room<Buffer> buffer_room_;
-  T* const values_;                      // [slot][column]
-  typename NEAREST::Item* const lists_;  // [slot][item]
-  Key* const keys_;                      // [slot][level]: that of the last child entered
-  State* const states_;                  // [slot]
-  std::int32_t* const reinsert_;         // a ring of slots
-  std::int32_t* const filled_;           // leaves whose buffers hold a query
-  Buffer* const buffers_;                // [leaf]
+  float* const values_;           // [slot][column]
+  std::byte* const lists_;        // [slot][byte]
+  Key* const keys_;               // [slot][level]: that of the last child entered
+  State* const states_;           // [slot]
+  std::int32_t* const reinsert_;  // a ring of slots
+  std::int32_t* const filled_;    // leaves whose buffers hold a query
+  Buffer* const buffers_;         // [leaf]
 
   std::int32_t came_ = 0;  // queries taken from input
   std::int64_t finished_ = 0;
@@ -245,10 +244,7 @@ class BufferedTree final : public TreeRounds {
 
 inline std::unique_ptr<TreeRounds> tree_rounds_tile(const TreeTask& task, std::int64_t begin, std::int64_t end,
                                                     std::int64_t buffer) {
-  return with_tree_types(task, [&]<class TYPES>(TYPES) -> std::unique_ptr<TreeRounds> {
-    using Tree = BufferedTree<typename TYPES::Step, typename TYPES::Value, typename TYPES::Nearest>;
-    return std::make_unique<Tree>(task, begin, end, buffer);
-  });
+  return std::make_unique<BufferedTree>(task, begin, end, buffer);
 }
 
 }  // namespace

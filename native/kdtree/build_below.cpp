@@ -16,7 +16,8 @@ constexpr std::int64_t kNearBytes = 640 << 10;  // bytes of the rows that are ga
 template <class T, class Index>
 struct CutRoom {
   std::vector<T> keys, first, second;
-  std::vector<Index> spare, looked;
+  std::vector<Index> spare;
+  std::vector<std::int64_t> looked;
 
   explicit CutRoom(std::int64_t count)
       : keys(static_cast<std::size_t>(count)),
@@ -38,7 +39,8 @@ void cut_rows(const Source& source, Index* order, std::int64_t count, std::int64
     const std::int64_t looks = std::min(count, kLookedAt);
     for (std::int64_t i = 0; i < looks; ++i) room.looked.push_back(order[i * count / looks]);
   }
-  *dimension = most_varied_dimension(source, room.looked.data(), static_cast<std::int64_t>(room.looked.size()));
+  *dimension =
+      most_varied_dimension(source.data, source.d, room.looked.data(), static_cast<std::int64_t>(room.looked.size()));
 
   T* keys = room.keys.data();
   for (std::int64_t i = 0; i < count; ++i) keys[i] = source.at(order[i], *dimension);
@@ -154,7 +156,9 @@ class Below {
 
 template <class T, class Id>
 void tree_below(const RowsView& points, int level, std::int64_t index, Id* ids, const TreeParts<T>& parts) {
-  with_type(points.dtype, [&](auto zero) { Below<decltype(zero), T, Id>(points, ids, parts).run(level, index); });
+  with_type(points.dtype, [&]<class Stored>(Stored) {
+    if constexpr (kHolds<T, Stored>) Below<Stored, T, Id>(points, ids, parts).run(level, index);
+  });
 }
 
 template void tree_below(const RowsView&, int, std::int64_t, std::int32_t*, const TreeParts<float>&);

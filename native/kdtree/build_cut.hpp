@@ -7,6 +7,10 @@
 
 namespace tonari {
 
+// Whether a tree of T holds rows of a stored type exactly; bind_kdtree_build.cpp refuses others.
+template <class T, class Stored>
+constexpr bool kHolds = !std::is_same_v<Stored, double> || std::is_same_v<T, double>;
+
 // Rows of a stored type, read as T.
 template <class Stored, class T>
 struct CutSource {
@@ -17,13 +21,13 @@ struct CutSource {
 
 // The variance, times count, of columns [column, column + width) over `rows`. Differences from the first row are summed
 // in the order of the rows, so that reference.py gets the same bits; the sums stay in registers.
-template <int width, class Source, class Index>
-void column_variances(const Source& source, const Index* rows, std::int64_t count, std::int64_t column,
-                      double* variances) {
+template <int width, class Stored>
+void column_variances(const Stored* data, std::int64_t d, const std::int64_t* rows, std::int64_t count,
+                      std::int64_t column, double* variances) {
   double first[width], sum[width] = {}, square[width] = {};
-  for (int j = 0; j < width; ++j) first[j] = static_cast<double>(source.at(rows[0], column + j));
+  for (int j = 0; j < width; ++j) first[j] = to_value<double>(data[rows[0] * d + column + j]);
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto* row = source.data + rows[i] * source.d + column;
+    const Stored* row = data + rows[i] * d + column;
     for (int j = 0; j < width; ++j) {
       const double shifted = to_value<double>(row[j]) - first[j];
       sum[j] += shifted;
@@ -33,26 +37,24 @@ void column_variances(const Source& source, const Index* rows, std::int64_t coun
   for (int j = 0; j < width; ++j) variances[j] = square[j] - sum[j] * sum[j] / static_cast<double>(count);
 }
 
-// The dimension of the largest variance over `rows`; of equal ones the first.
-template <class Source, class Index>
-std::int32_t most_varied_dimension(const Source& source, const Index* rows, std::int64_t count) {
+// The dimension of the largest variance over `rows`; of equal ones the first. Of few columns, two at a time or three are
+// as quick as all at once, and compiled for any number of them.
+template <class Stored>
+std::int32_t most_varied_dimension(const Stored* data, std::int64_t d, const std::int64_t* rows, std::int64_t count) {
   constexpr int most = 8;
   std::int64_t best = 0;
   double largest = 0;
-  for (std::int64_t column = 0; count > 0 && column < source.d; column += most) {
+  for (std::int64_t column = 0, width = 0; count > 0 && column < d; column += width) {
     double variances[most];
-    const auto width = static_cast<int>(std::min<std::int64_t>(most, source.d - column));
+    const std::int64_t left = d - column;
+    width = left >= most ? most : left == 3 || left == 5 ? 3 : left == 1 ? 1 : 2;
     switch (width) {
-      case 1: column_variances<1>(source, rows, count, column, variances); break;
-      case 2: column_variances<2>(source, rows, count, column, variances); break;
-      case 3: column_variances<3>(source, rows, count, column, variances); break;
-      case 4: column_variances<4>(source, rows, count, column, variances); break;
-      case 5: column_variances<5>(source, rows, count, column, variances); break;
-      case 6: column_variances<6>(source, rows, count, column, variances); break;
-      case 7: column_variances<7>(source, rows, count, column, variances); break;
-      default: column_variances<most>(source, rows, count, column, variances);
+      case 1: column_variances<1>(data, d, rows, count, column, variances); break;
+      case 2: column_variances<2>(data, d, rows, count, column, variances); break;
+      case 3: column_variances<3>(data, d, rows, count, column, variances); break;
+      default: column_variances<most>(data, d, rows, count, column, variances);
     }
-    for (int j = 0; j < width; ++j) {
+    for (std::int64_t j = 0; j < width; ++j) {
       if (column + j == 0 || variances[j] > largest) {
         largest = variances[j];
         best = column + j;

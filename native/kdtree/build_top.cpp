@@ -219,7 +219,7 @@ class Top final : public TreeTop {
     node.left = node_begin(n_, level + 1, 2 * index + 1) - begin;
     const std::int64_t* rows = sample_.data() + node.sample_begin;
     const std::int64_t seen = node.sample_end - node.sample_begin;
-    node.dimension = most_varied_dimension(source_, rows, seen);
+    node.dimension = most_varied_dimension(source_.data, source_.d, rows, seen);
     std::vector<T> values(static_cast<std::size_t>(seen));
     for (std::int64_t i = 0; i < seen; ++i) {
       values[static_cast<std::size_t>(i)] = source_.at(rows[i], node.dimension);
@@ -272,8 +272,9 @@ class Top final : public TreeTop {
 
 template <class T>
 std::unique_ptr<TreeTop> make_tree_top(const RowsView& points, int levels, std::int64_t ranges, TreeSplits<T> splits) {
-  return with_type(points.dtype, [&](auto zero) -> std::unique_ptr<TreeTop> {
-    return std::make_unique<Top<decltype(zero), T>>(points, levels, ranges, splits);
+  return with_type(points.dtype, [&]<class Stored>(Stored) -> std::unique_ptr<TreeTop> {
+    if constexpr (kHolds<T, Stored>) return std::make_unique<Top<Stored, T>>(points, levels, ranges, splits);
+    else return nullptr;
   });
 }
 

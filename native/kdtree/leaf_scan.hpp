@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
+#include "core/room.hpp"
 #include "core/rows.hpp"
 #include "kdtree/children.hpp"
 #include "kdtree/nearest.hpp"
@@ -19,22 +19,22 @@ namespace tonari {
 namespace {
 
 // A query on its way through the tree.
-template <class T, class NEAREST>
+template <class T>
 struct TreeQuery {
   const T* values = nullptr;
-  typename NEAREST::Item* list = nullptr;  // the k best so far
-  std::int64_t self = -1;                  // the point that it must not find
-  T threshold = -1;                        // a point or box with a larger sum cannot be an answer
+  std::byte* list = nullptr;  // the k best so far
+  std::int64_t self = -1;     // the point that it must not find
+  T threshold = -1;           // a point or box with a larger sum cannot be an answer
 };
 
-template <class STEP, class T, class NEAREST>
+template <class STEP, class T>
 class LeafScan {
   static constexpr int W = kTreeWidth;
   static constexpr std::int64_t kManyColumns = 12;
   using F = Vec<T, W>;
 
  public:
-  using Query = TreeQuery<T, NEAREST>;
+  using Query = TreeQuery<T>;
   // As many runs, or as many queries, as have their sums in half of the registers.
   static constexpr int kMost = std::clamp(Target::registers / 2 * kRegisterLanes<T> / W, 2, 4);
 
@@ -42,15 +42,14 @@ class LeafScan {
       : task_(task),
         tree_(*task.tree),
         d_(tree_.d),
-        nearest_(task.k, task.double_output),
+        nearest_(task),
         reach_(task.metric, d_),
-        exact_query_(exact_room_.get(d_)),
-        root_(takes_root(task.metric)) {}
+        exact_query_(exact_room_.get(d_)) {}
 
-  std::int64_t list_size() const { return nearest_.size(); }
+  std::int64_t list_bytes() const { return nearest_.bytes(); }
 
-  // Begins with a row of the queries: loads it to `values` (d of them) and empties `list` (list_size() items).
-  Query begin(std::int64_t row, T* values, typename NEAREST::Item* list) {
+  // Begins with a row of the queries: loads it to `values` (d of them) and empties `list` (list_bytes()).
+  Query begin(std::int64_t row, T* values, std::byte* list) {
     load_row(task_.queries, row, exact_query_);
     exact_of_ = nullptr;
     for (std::int64_t i = 0; i < d_; ++i) values[i] = static_cast<T>(exact_query_[i]);
@@ -78,19 +77,7 @@ class LeafScan {
   // Writes the answer of a row of the queries, which may change the order of its list.
   void write(const Query& query, std::int64_t row) {
     nearest_.use(query.list);
-    const std::int64_t at = row * task_.k;
-    auto write_values = [&](auto* values) {
-      if (tree_.wide_ids) {
-        nearest_.write(values + at, static_cast<std::int64_t*>(task_.indices) + at);
-      } else {
-        nearest_.write(values + at, static_cast<std::int32_t*>(task_.indices) + at);
-      }
-    };
-    if (task_.double_output) {
-      write_values(static_cast<double*>(task_.distances));
-    } else {
-      write_values(static_cast<float*>(task_.distances));
-    }
+    nearest_.write(row);
   }
 
  private:
@@ -116,8 +103,10 @@ class LeafScan {
       values[q] = queries[q]->values;
       for (int r = 0; r < RUNS; ++r) sums[q][r] = T{0};
     }
-    const auto columns = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i, x += tree_.capacity) {
+    // Sums only grow, and half of one is often too large already.
+    const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;
+    for (std::int64_t i = 0, end = half;; end = d_) {
+      for (; i < end; ++i, x += tree_.capacity) {
         for (int q = 0; q < QUERIES; ++q) {
           const F value = values[q][i];
           for (int r = 0; r < RUNS; ++r) sums[q][r] = Columns<STEP>::score(sums[q][r], value - F::load(x + r * W));
@@ -130,10 +119,8 @@ class LeafScan {
         for (int r = 0; r < RUNS; ++r) passed[q] |= std::uint64_t{bits(sums[q][r] <= threshold)} << (r * W);
         any |= passed[q];
       }
-      return any;
-    };
-    const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;  // sums only grow; half of one is often too large
-    if (columns(0, half) != 0 && half < d_) columns(half, d_);
+      if (any == 0 || end == d_) return;
+    }
   }
 
   // Offers the points that passed, with their exact values.
@@ -147,32 +134,22 @@ class LeafScan {
     constexpr std::uint64_t run = (std::uint64_t{1} << width) - 1;
     do {
       const int first = std::countr_zero(passed) / width * width;
-      double values[width];
-      exact_columns<STEP>(exact_query_, x + first, tree_.capacity, d_, values);
-      for (std::uint64_t bits = passed >> first & run; bits != 0; bits &= bits - 1) {
-        const int lane = std::countr_zero(bits);
-        const std::int64_t id = id_at(place + first + lane);
-        if (id != query.self) nearest_.offer(root_ ? std::sqrt(values[lane]) : values[lane], id);
-      }
+      double sums[width];
+      exact_columns<STEP>(exact_query_, x + first, tree_.capacity, d_, sums);
+      nearest_.offer(sums, passed >> first & run, place + first, query.self);
       passed &= ~(run << first);
     } while (passed != 0);
     query.threshold = nearest_.reach(reach_);
   }
 
-  std::int64_t id_at(std::int64_t place) const {
-    return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
-                          : static_cast<const std::int32_t*>(tree_.ids)[place];
-  }
-
   const TreeTask& task_;
   const TreeView& tree_;
   const std::int64_t d_;
-  NEAREST nearest_;
+  Nearest nearest_;
   const Reach<T> reach_;
   Room<double> exact_room_;
   double* const exact_query_;
   const Query* exact_of_ = nullptr;  // whose values exact_query_ has
-  const bool root_;                  // values are square roots of sums
 };
 
 }  // namespace

@@ -1,12 +1,17 @@
-// Keeps the k best points of a query, by (returned value, index), in a list of items that the caller owns: one list for
-// a query after the other, or one for each of many queries.
+// Keeps the k best points of a query, by (returned value, index), in a list that the caller owns: one list for a query
+// after the other, or one for each of many queries.
+//
+// Which of two kinds a list is, words or a heap, is decided at run time: the few points that get as far cost more than the
+// branch, and no search has to be compiled for both.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "kdtree/reach.hpp"
+#include "kdtree/search.hpp"
 #include "select/order.hpp"
 #include "simd/vec.hpp"
 
@@ -21,7 +26,7 @@ class NearestWords {
   using Item = std::int64_t;
   static constexpr std::int64_t kMost = 256;  // the time of an insertion is proportional to k
 
-  NearestWords(std::int64_t k, bool) : k_(k), size_((k + W - 1) / W * W) {}
+  explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W) {}
 
   std::int64_t size() const { return size_; }  // items of a list
   void use(Item* list) { words_ = list; }
@@ -124,6 +129,84 @@ class NearestHeap {
   std::int64_t k_;
   bool double_output_;
   Ranked* items_ = nullptr;
+};
+
+// Either of them, as a task needs it.
+class Nearest {
+  template <class F>
+  auto with(const F& f) {
+    return in_words_ ? f(words_) : f(heap_);
+  }
+  template <class F>
+  auto with(const F& f) const {
+    return in_words_ ? f(words_) : f(heap_);
+  }
+
+ public:
+  explicit Nearest(const TreeTask& task)
+      : task_(task),
+        in_words_(!task.double_output && !task.tree->wide_ids && task.k <= NearestWords::kMost),
+        root_(takes_root(task.metric)),
+        words_(task.k),
+        heap_(task.k, task.double_output) {}
+
+  // Of a list; lists one after the other are aligned as the first.
+  std::int64_t bytes() const {
+    return with([](const auto& list) {
+      return list.size() * static_cast<std::int64_t>(sizeof(typename std::remove_cvref_t<decltype(list)>::Item));
+    });
+  }
+
+  void use(std::byte* list) {
+    if (in_words_) words_.use(reinterpret_cast<NearestWords::Item*>(list));
+    else heap_.use(reinterpret_cast<NearestHeap::Item*>(list));
+  }
+
+  void clear() {
+    with([](auto& list) { list.clear(); });
+  }
+
+  // Offers the points at place, place + 1, ... of the tree whose bits are set, with their sums; not the point `self`. A
+  // call of its own, since there is one in the search of every metric.
+  [[gnu::noinline]] void offer(const double* sums, std::uint64_t lanes, std::int64_t place, std::int64_t self) {
+    with([&](auto& list) {
+      for (; lanes != 0; lanes &= lanes - 1) {
+        const int lane = std::countr_zero(lanes);
+        const std::int64_t id = id_at(place + lane);
+        if (id != self) list.offer(root_ ? std::sqrt(sums[lane]) : sums[lane], id);
+      }
+    });
+  }
+
+  template <class T>
+  T reach(const Reach<T>& reach) const {
+    return with([&](const auto& list) { return list.reach(reach); });
+  }
+
+  // Writes the list as the answer of a row of the queries, which may change its order.
+  [[gnu::noinline]] void write(std::int64_t row) {
+    const std::int64_t at = row * task_.k;
+    const auto write_values = [&](auto* values) {
+      with([&](auto& list) {
+        if (task_.tree->wide_ids) list.write(values + at, static_cast<std::int64_t*>(task_.indices) + at);
+        else list.write(values + at, static_cast<std::int32_t*>(task_.indices) + at);
+      });
+    };
+    if (task_.double_output) write_values(static_cast<double*>(task_.distances));
+    else write_values(static_cast<float*>(task_.distances));
+  }
+
+ private:
+  std::int64_t id_at(std::int64_t place) const {
+    return task_.tree->wide_ids ? static_cast<const std::int64_t*>(task_.tree->ids)[place]
+                                : static_cast<const std::int32_t*>(task_.tree->ids)[place];
+  }
+
+  const TreeTask& task_;
+  const bool in_words_;
+  const bool root_;  // values are square roots of sums
+  NearestWords words_;
+  NearestHeap heap_;
 };
 
 }  // namespace

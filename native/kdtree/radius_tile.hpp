@@ -11,13 +11,86 @@
 #include "kdtree/children.hpp"
 #include "kdtree/radius.hpp"
 #include "kdtree/reach.hpp"
+#include "kdtree/tree_types.hpp"
 #include "select/order.hpp"
 
 namespace tonari {
 namespace {
 
+// What a query finds, whatever its metric and the type of the rows.
+class FoundWithin : public TreeRadius {
+ protected:
+  FoundWithin(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
+      : TreeRadius(task, begin, end),
+        tree_(*task.tree),
+        d_(tree_.d),
+        root_(takes_root(task.metric)),
+        exact_(exact_room_.get(d_)) {}
+
+  // Begins with a row of the queries; returns whether it can find anything.
+  bool begin_row(std::int64_t row) {
+    count_ = 0;
+    found_.clear();
+    limit_ = task_.limits[row] + 0.0;  // not -0
+    self_ = task_.self_ids != nullptr ? task_.self_ids[row] : -1;
+    if (!(limit_ >= 0)) return false;
+    load_row(task_.queries, row, exact_);
+    return true;
+  }
+
+  // Counts or lists the points at place, place + 1, ... whose bits are set, if their values are within the radius.
+  [[gnu::noinline]] void decide(const double* sums, std::uint32_t lanes, std::int64_t place) {
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      const double value = root_ ? std::sqrt(sums[lane]) : sums[lane];
+      const double returned = task_.double_output ? value : static_cast<double>(static_cast<float>(value));
+      if (!(returned <= limit_)) continue;
+      if (task_.lists) {
+        const std::int64_t id = id_at(place + lane);
+        if (id == self_ || (task_.later && id < self_)) continue;
+        found_.push_back({returned, id});
+      }
+      ++count_;
+    }
+  }
+
+  [[gnu::noinline]] void end_row(std::int64_t row) {
+    // A count meets the query's own point like any other, at distance 0.
+    if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
+    task_.counts[row] = count_;
+    if (!task_.lists) return;
+    sort_ranked(found_);
+    append(found_);
+  }
+
+  std::int64_t points_below(int level, std::int64_t child) const {
+    const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
+    const std::int64_t end = (child + 1) * span;
+    return tree_.begins[end < leaves ? end : leaves] - tree_.begins[child * span];
+  }
+
+  const TreeView& tree_;
+  const std::int64_t d_;
+  double limit_ = 0;
+  std::int64_t count_ = 0;
+
+ private:
+  std::int64_t id_at(std::int64_t place) const {
+    return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
+                          : static_cast<const std::int32_t*>(tree_.ids)[place];
+  }
+
+  const bool root_;  // values are square roots of sums
+  Room<double> exact_room_;
+  std::vector<Ranked> found_;
+  std::int64_t self_ = -1;
+
+ protected:
+  double* const exact_;  // the query
+};
+
 template <class STEP, class T>
-class RadiusWalk final : public TreeRadius {
+class RadiusWalk final : public FoundWithin {
   static constexpr int W = kTreeWidth;
   static constexpr int kLevels = 16;  // 16^16 leaves
   using F = Vec<T, W>;
@@ -25,13 +98,7 @@ class RadiusWalk final : public TreeRadius {
 
  public:
   RadiusWalk(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
-      : TreeRadius(task, begin, end),
-        tree_(*task.tree),
-        d_(tree_.d),
-        reach_(task.metric, d_),
-        root_(takes_root(task.metric)),
-        values_(value_room_.get(d_)),
-        exact_(exact_room_.get(d_)) {}
+      : FoundWithin(task, begin, end), reach_(task.metric, d_), values_(value_room_.get(d_)) {}
 
   std::int64_t run(std::int64_t budget, TreeVisits& visits) override {
     const TreeVisits before = visits;
@@ -47,25 +114,15 @@ class RadiusWalk final : public TreeRadius {
 
  private:
   void search(std::int64_t row, TreeVisits& visits) {
-    count_ = 0;
-    found_.clear();
-    limit_ = task_.limits[row] + 0.0;  // not -0
-    self_ = task_.self_ids != nullptr ? task_.self_ids[row] : -1;
-    if (limit_ >= 0) {
-      load_row(task_.queries, row, exact_);
+    if (begin_row(row)) {
       for (std::int64_t i = 0; i < d_; ++i) values_[i] = static_cast<T>(exact_[i]);
       outer_ = task_.double_output ? reach_.of(limit_)
                                    : reach_.of_single(std::bit_cast<std::int32_t>(static_cast<float>(limit_)));
       if (std::isnan(outer_)) outer_ = std::numeric_limits<T>::infinity();
       inner_ = task_.lists ? T{-1} : reach_.within(limit_);
       walk(visits);
-      // A count meets the query's own point like any other, at distance 0.
-      if (!task_.lists && self_ >= 0) --count_;
     }
-    task_.counts[row] = count_;
-    if (!task_.lists) return;
-    sort_ranked(found_);
-    append(found_);
+    end_row(row);
   }
 
   void walk(TreeVisits& visits) {
@@ -117,12 +174,6 @@ class RadiusWalk final : public TreeRadius {
     return sum;
   }
 
-  std::int64_t points_below(int level, std::int64_t child) const {
-    const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
-    const std::int64_t end = (child + 1) * span;
-    return tree_.begins[end < leaves ? end : leaves] - tree_.begins[child * span];
-  }
-
   void scan(std::int64_t leaf) {
     const std::int64_t begin = tree_.begins[leaf], count = tree_.begins[leaf + 1] - begin;
     const T* x = static_cast<const T*>(tree_.rows) + leaf * d_ * tree_.capacity;
@@ -148,41 +199,17 @@ class RadiusWalk final : public TreeRadius {
     constexpr std::uint32_t run = (1u << width) - 1;
     do {
       const int first = std::countr_zero(passed) / width * width;
-      double values[width];
-      exact_columns<STEP>(exact_, x + first, tree_.capacity, d_, values);
-      for (std::uint32_t lanes = passed >> first & run; lanes != 0; lanes &= lanes - 1) {
-        const int lane = std::countr_zero(lanes);
-        const double value = root_ ? std::sqrt(values[lane]) : values[lane];
-        const double returned = task_.double_output ? value : static_cast<double>(static_cast<float>(value));
-        if (!(returned <= limit_)) continue;
-        if (task_.lists) {
-          const std::int64_t id = id_at(place + first + lane);
-          if (id == self_ || (task_.later && id < self_)) continue;
-          found_.push_back({returned, id});
-        }
-        ++count_;
-      }
+      double sums[width];
+      exact_columns<STEP>(exact_, x + first, tree_.capacity, d_, sums);
+      decide(sums, passed >> first & run, place + first);
       passed &= ~(run << first);
     } while (passed != 0);
   }
 
-  std::int64_t id_at(std::int64_t place) const {
-    return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
-                          : static_cast<const std::int32_t*>(tree_.ids)[place];
-  }
-
-  const TreeView& tree_;
-  const std::int64_t d_;
   const Reach<T> reach_;
-  const bool root_;  // values are square roots of sums
   Room<T> value_room_;
-  Room<double> exact_room_;
   T* const values_;
-  double* const exact_;
 
-  std::vector<Ranked> found_;
-  std::int64_t count_ = 0, self_ = -1;
-  double limit_ = 0;
   T outer_ = 0;   // a larger sum is outside
   T inner_ = -1;  // at most this sum is inside; negative: nothing is known of any sum
   std::uint32_t left_[kLevels];
@@ -190,14 +217,8 @@ class RadiusWalk final : public TreeRadius {
 };
 
 inline std::unique_ptr<TreeRadius> tree_radius_tile(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end) {
-  const auto by_rows = [&]<class STEP>(STEP) -> std::unique_ptr<TreeRadius> {
-    if (task.tree->double_rows) return std::make_unique<RadiusWalk<STEP, double>>(task, begin, end);
-    return std::make_unique<RadiusWalk<STEP, float>>(task, begin, end);
-  };
-  if (!is_elementwise(task.metric)) return by_rows(SquareStep{});
-  return with_term(task.metric, [&](auto term) -> std::unique_ptr<TreeRadius> {
-    if constexpr (term.in_trees) return by_rows(TermStep<decltype(term)>{});
-    else return nullptr;  // not reached: bind_radius.cpp refuses such metrics
+  return with_tree_types(task.metric, *task.tree, [&]<class TYPES>(TYPES) -> std::unique_ptr<TreeRadius> {
+    return std::make_unique<RadiusWalk<typename TYPES::Step, typename TYPES::Value>>(task, begin, end);
   });
 }
 

@@ -2,13 +2,13 @@
 // instruction set compiles its own copy.
 #pragma once
 
-#include "core/room.hpp"
+#include "kdtree/leaf_scan.hpp"
 #include "kdtree/tree_types.hpp"
 
 namespace tonari {
 namespace {
 
-template <class STEP, class T, class NEAREST>
+template <class STEP, class T>
 class TreeWalk {
   static constexpr int W = kTreeWidth;
   using Key = ChildKey<T>;
@@ -21,7 +21,7 @@ class TreeWalk {
         tree_(*task.tree),
         scan_(task),
         values_(value_room_.get(tree_.d)),
-        list_(list_room_.get(scan_.list_size())) {}
+        list_(list_room_.get(scan_.list_bytes())) {}
 
   std::int64_t run(std::int64_t begin, std::int64_t end, std::int64_t budget, TreeVisits& visits) {
     const TreeVisits before = visits;
@@ -74,13 +74,13 @@ class TreeWalk {
 
   const TreeTask& task_;
   const TreeView& tree_;
-  LeafScan<STEP, T, NEAREST> scan_;
+  LeafScan<STEP, T> scan_;
   Room<T> value_room_;
-  Room<typename NEAREST::Item> list_room_;
+  Room<std::byte> list_room_;
   T* const values_;
-  typename NEAREST::Item* const list_;
+  std::byte* const list_;
 
-  TreeQuery<T, NEAREST> query_;
+  TreeQuery<T> query_;
   Key limit_ = 0;  // the query's threshold as an integer
   alignas(64) Key keys_[kLevels][W];
   std::int64_t nodes_[kLevels];
@@ -88,9 +88,8 @@ class TreeWalk {
 
 inline std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
                                      TreeVisits& visits) {
-  return with_tree_types(task, [&]<class TYPES>(TYPES) {
-    using Walk = TreeWalk<typename TYPES::Step, typename TYPES::Value, typename TYPES::Nearest>;
-    return Walk(task).run(begin, end, budget, visits);
+  return with_tree_types(task.metric, *task.tree, [&]<class TYPES>(TYPES) {
+    return TreeWalk<typename TYPES::Step, typename TYPES::Value>(task).run(begin, end, budget, visits);
   });
 }
 

@@ -1,32 +1,28 @@
-// Which types a search through a tree is compiled for: what a column adds, the rows' type, and the list.
+// Which types a search through a tree is compiled for: what a column adds, and the rows' type.
 #pragma once
 
-#include "kdtree/leaf_scan.hpp"
+#include "exact/refine_tile.hpp"
+#include "kdtree/search.hpp"
 
 namespace tonari {
 namespace {
 
-template <class STEP, class T, class NEAREST>
+template <class STEP, class T>
 struct TreeTypes {
   using Step = STEP;
   using Value = T;
-  using Nearest = NEAREST;
 };
 
-// Calls f with the TreeTypes of a task.
+// Calls f with the TreeTypes of a metric and a tree.
 template <class F>
-auto with_tree_types(const TreeTask& task, const F& f) {
-  const auto by_list = [&]<class STEP, class T>(STEP, T) {
-    const bool words = !task.double_output && !task.tree->wide_ids && task.k <= NearestWords::kMost;
-    return words ? f(TreeTypes<STEP, T, NearestWords>{}) : f(TreeTypes<STEP, T, NearestHeap>{});
+auto with_tree_types(Metric metric, const TreeView& tree, const F& f) {
+  const auto by_rows = [&]<class STEP>(STEP) {
+    return tree.double_rows ? f(TreeTypes<STEP, double>{}) : f(TreeTypes<STEP, float>{});
   };
-  const auto by_rows = [&]<class STEP>(STEP step) {
-    return task.tree->double_rows ? by_list(step, double{}) : by_list(step, float{});
-  };
-  if (!is_elementwise(task.metric)) return by_rows(SquareStep{});
-  return with_term(task.metric, [&](auto term) {
+  if (!is_elementwise(metric)) return by_rows(SquareStep{});
+  return with_term(metric, [&](auto term) {
     if constexpr (term.in_trees) return by_rows(TermStep<decltype(term)>{});
-    else return decltype(by_rows(SquareStep{})){};  // not reached: bind_kdtree_search.cpp refuses such metrics
+    else return decltype(by_rows(SquareStep{})){};  // not reached: the bindings refuse such metrics
   });
 }
 

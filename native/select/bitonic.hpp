@@ -19,7 +19,7 @@
 namespace tonari {
 namespace {
 
-template <class Key>
+template <class Key, bool COUNT>
 class BitonicRows {
  public:
   explicit BitonicRows(const SelectTask& task) : task_(task), reader_(task) {}
@@ -30,7 +30,7 @@ class BitonicRows {
       select_row(row);
       if (reader_.saw_nan() && nan_row < 0) nan_row = row;
     }
-    if (task_.counters != nullptr) task_.counters->lanes = 1;
+    if constexpr (COUNT) task_.counters->lanes = 1;
     return nan_row;
   }
 
@@ -122,11 +122,6 @@ class BitonicRows {
   Room<Key> scratch_room_;
   Room<Word<Key>> words_;
 };
-
-template <class Key>
-std::int64_t select_bitonic(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return BitonicRows<Key>(task).select(begin, end);
-}
 
 }  // namespace
 }  // namespace tonari

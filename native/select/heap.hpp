@@ -16,6 +16,7 @@ template <class KeyType, bool COUNT>
 class HeapQueue {
  public:
   using Key = KeyType;
+  static constexpr bool counts = COUNT;
   static constexpr int W = kWidth<Key>;
 
   explicit HeapQueue(const SelectTask& task)
@@ -72,11 +73,6 @@ class HeapQueue {
   std::int64_t* updates_;
   alignas(64) Key head_keys_[W], head_indices_[W];
 };
-
-template <class Key>
-std::int64_t select_heap(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return select_with_queue<HeapQueue, Key>(task, begin, end);
-}
 
 }  // namespace
 }  // namespace tonari

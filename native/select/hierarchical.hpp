@@ -148,11 +148,5 @@ class HierarchicalRows {
   Room<Word<Key>> words_, sorting_;
 };
 
-template <class Key>
-std::int64_t select_hierarchical(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return task.counters == nullptr ? HierarchicalRows<Key, false>(task).select(begin, end)
-                                  : HierarchicalRows<Key, true>(task).select(begin, end);
-}
-
 }  // namespace
 }  // namespace tonari

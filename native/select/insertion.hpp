@@ -13,6 +13,8 @@ namespace {
 template <class Key, bool COUNT>
 class InsertionQueue : public LaneQueue<Key> {
  public:
+  static constexpr bool counts = COUNT;
+
   explicit InsertionQueue(const SelectTask& task) : LaneQueue<Key>(task.k) {}
 
   // x is before the head in lanes `who`.
@@ -20,11 +22,6 @@ class InsertionQueue : public LaneQueue<Key> {
     insert_sorted<COUNT>(this->keys_, this->indices_, this->size_, x, who, this->updates_);
   }
 };
-
-template <class Key>
-std::int64_t select_insertion(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return select_with_queue<InsertionQueue, Key>(task, begin, end);
-}
 
 }  // namespace
 }  // namespace tonari

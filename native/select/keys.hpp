@@ -43,7 +43,7 @@ Key word_key(Word<Key> word) {
 
 // Floating-point formats of 16, 32 and 64 bits; the bits of +inf are all that differs.
 template <class Key, class Raw, Key INFINITE, bool LARGEST>
-Key convert_floats(const Raw* source, std::int64_t count, Key* out) {
+Key convert_floats(const Raw* source, std::int64_t count, Key* __restrict out) {
   constexpr int shift = 8 * sizeof(Key) - 1;
   constexpr Key magnitude_bits = static_cast<Key>(std::numeric_limits<Raw>::max());
   Key greatest = 0;
@@ -58,7 +58,7 @@ Key convert_floats(const Raw* source, std::int64_t count, Key* out) {
 }
 
 template <class Raw, bool LARGEST>
-void convert_whole(const Raw* source, std::int64_t count, std::int32_t* out) {
+void convert_whole(const Raw* source, std::int64_t count, std::int32_t* __restrict out) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int32_t key = source[i];
     out[i] = LARGEST ? ~key : key;
@@ -71,8 +71,9 @@ class KeyReader {
  public:
   explicit KeyReader(const SelectTask& task) : task_(task) {}
 
-  // Keys of values [first, first + count) of a row: in `scratch`, or the row itself if its values are keys already.
-  const Key* read(std::int64_t row, std::int64_t first, std::int64_t count, Key* scratch) {
+  // Keys of values [first, first + count) of a row: in `scratch`, or the row itself if its values are keys already. A call
+  // of its own, as its loops for every type of values are long.
+  [[gnu::noinline]] const Key* read(std::int64_t row, std::int64_t first, std::int64_t count, Key* scratch) {
     const std::int64_t at = row * task_.stride + first;
     if constexpr (sizeof(Key) == 8) {
       floats<std::int64_t, 0x7ff0000000000000>(at, count, scratch);

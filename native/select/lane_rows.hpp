@@ -38,8 +38,8 @@ class LaneRows {
     return sum;
   }
 
-  // Reads columns [first, first + kChunk).
-  void read(std::int64_t first) {
+  // Reads columns [first, first + kChunk). A call of its own, as columns() is, since there is one for each kind of queue.
+  [[gnu::noinline]] void read(std::int64_t first) {
     for (int lane = 0; lane < W; ++lane) {
       counts_[lane] = static_cast<int>(std::clamp<std::int64_t>(lengths_[lane] - first, 0, kChunk));
       Key* const keys = keys_ + lane * kChunk;
@@ -57,7 +57,7 @@ class LaneRows {
   // In the current chunk: a lane's keys, how many of them exist, and W columns from column `at` on.
   const Key* keys(int lane) const { return keys_ + lane * kChunk; }
   int count(int lane) const { return counts_[lane]; }
-  const Key* columns(std::int64_t at) {
+  [[gnu::noinline]] const Key* columns(std::int64_t at) {
     transpose(keys_ + at, kChunk, columns_);
     return columns_;
   }

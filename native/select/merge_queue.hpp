@@ -17,6 +17,8 @@ namespace {
 template <class Key, bool COUNT>
 class MergeQueue : public LaneQueue<Key> {
  public:
+  static constexpr bool counts = COUNT;
+
   explicit MergeQueue(const SelectTask& task)
       : LaneQueue<Key>(size_for(task)), m_(task.options.m), aligned_(task.options.aligned) {}
 
@@ -49,11 +51,6 @@ class MergeQueue : public LaneQueue<Key> {
   std::int64_t m_;
   bool aligned_;
 };
-
-template <class Key>
-std::int64_t select_merge_queue(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return select_with_queue<MergeQueue, Key>(task, begin, end);
-}
 
 }  // namespace
 }  // namespace tonari

@@ -1,5 +1,5 @@
-// Maps (method, type of the values) to the function that selects. Each instruction set compiles its own copy of
-// everything here (select_<isa>.cpp).
+// Maps (method, type of the values) to the function that selects, with counters or without. Each instruction set compiles
+// its own copy of everything here (select_<isa>.cpp).
 #pragma once
 
 #include "select/bitonic.hpp"
@@ -15,23 +15,29 @@
 namespace tonari {
 namespace {
 
-template <class Key>
+template <class Rows>
+std::int64_t select_rows_by(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return Rows(task).select(begin, end);
+}
+
+template <class Key, bool COUNT>
 SelectRows method_for(SelectMethod method) {
   switch (method) {
-    case SelectMethod::insertion: return select_insertion<Key>;
-    case SelectMethod::heap: return select_heap<Key>;
-    case SelectMethod::merge_queue: return select_merge_queue<Key>;
-    case SelectMethod::hierarchical: return select_hierarchical<Key>;
-    case SelectMethod::quick: return select_quick<Key>;
-    case SelectMethod::bitonic: return select_bitonic<Key>;
-    case SelectMethod::threshold: return select_threshold<Key>;
-    case SelectMethod::radix: return select_radix<Key>;
+    case SelectMethod::insertion: return select_with<InsertionQueue<Key, COUNT>>;
+    case SelectMethod::heap: return select_with<HeapQueue<Key, COUNT>>;
+    case SelectMethod::merge_queue: return select_with<MergeQueue<Key, COUNT>>;
+    case SelectMethod::hierarchical: return select_rows_by<HierarchicalRows<Key, COUNT>>;
+    case SelectMethod::quick: return select_rows_by<QuickRows<Key, COUNT>>;
+    case SelectMethod::bitonic: return select_rows_by<BitonicRows<Key, COUNT>>;
+    case SelectMethod::threshold: return select_rows_by<ThresholdRows<Key, COUNT>>;
+    case SelectMethod::radix: return select_rows_by<RadixRows<Key, COUNT>>;
   }
   return nullptr;
 }
 
+template <bool COUNT>
 SelectRows method_for(SelectMethod method, ValueType type) {
-  return type == ValueType::f64 ? method_for<std::int64_t>(method) : method_for<std::int32_t>(method);
+  return type == ValueType::f64 ? method_for<std::int64_t, COUNT>(method) : method_for<std::int32_t, COUNT>(method);
 }
 
 }  // namespace

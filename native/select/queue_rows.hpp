@@ -2,7 +2,8 @@
 // the queue if the options say so.
 //
 // A queue has heads(), key(position, lane), index(position, lane), size(), clear() and insert(x, who, together), which
-// inserts x into the queues of lanes `who`, where it is before the head, while lanes `together` run.
+// inserts x into the queues of lanes `who`, where it is before the head, while lanes `together` run. One that `counts` also
+// has updates() and merges().
 #pragma once
 
 #include <optional>
@@ -59,7 +60,7 @@ std::int64_t select_with(const SelectTask& task, std::int64_t begin, std::int64_
     finish_rows(task, rows, queue, words.get(queue.size()));
     if (nan_row < 0) nan_row = rows.nan_row();
   }
-  if (task.counters != nullptr) {
+  if constexpr (Queue::counts) {
     add_updates(*task.counters, queue.updates(), queue.size());
     task.counters->merges += queue.merges();
     task.counters->flushes += buffered.flushes();
@@ -67,12 +68,6 @@ std::int64_t select_with(const SelectTask& task, std::int64_t begin, std::int64_
     task.counters->lanes = W;
   }
   return nan_row;
-}
-
-template <template <class, bool> class Queue, class Key>
-std::int64_t select_with_queue(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return task.counters != nullptr ? select_with<Queue<Key, true>>(task, begin, end)
-                                  : select_with<Queue<Key, false>>(task, begin, end);
 }
 
 }  // namespace

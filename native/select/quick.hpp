@@ -163,11 +163,5 @@ class QuickRows {
   Room<Word<Key>> words_, sorting_;
 };
 
-template <class Key>
-std::int64_t select_quick(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return task.counters == nullptr ? QuickRows<Key, false>(task).select(begin, end)
-                                  : QuickRows<Key, true>(task).select(begin, end);
-}
-
 }  // namespace
 }  // namespace tonari

@@ -113,11 +113,5 @@ class RadixRows {
   Room<Word<Key>> words_, sorting_;
 };
 
-template <class Key>
-std::int64_t select_radix(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return task.counters == nullptr ? RadixRows<Key, false>(task).select(begin, end)
-                                  : RadixRows<Key, true>(task).select(begin, end);
-}
-
 }  // namespace
 }  // namespace tonari

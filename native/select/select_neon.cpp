@@ -4,6 +4,6 @@
 
 namespace tonari {
 
-SelectRows select_rows_neon(SelectMethod method, ValueType type) { return method_for(method, type); }
+SelectRows select_rows_neon(SelectMethod method, ValueType type) { return method_for<false>(method, type); }
 
 }  // namespace tonari

@@ -2,7 +2,8 @@
 
 namespace tonari {
 
-SelectRows select_rows(Isa isa, SelectMethod method, ValueType type) {
+SelectRows select_rows(Isa isa, SelectMethod method, ValueType type, bool counted) {
+  if (counted) return select_rows_counted(method, type);
 #if TONARI_X86
   if (isa >= Isa::avx512) return select_rows_avx512(method, type);
   if (isa >= Isa::avx2) return select_rows_avx2(method, type);

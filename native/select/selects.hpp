@@ -13,8 +13,10 @@ SelectRows select_rows_avx512(SelectMethod method, ValueType type);
 #elif TONARI_ARM64
 SelectRows select_rows_neon(SelectMethod method, ValueType type);
 #endif
+SelectRows select_rows_counted(SelectMethod method, ValueType type);
 
-SelectRows select_rows(Isa isa, SelectMethod method, ValueType type);
+// The choice for a task of values of this type; those with counters are the same for each instruction set.
+SelectRows select_rows(Isa isa, SelectMethod method, ValueType type, bool counted);
 
 // Adds to counters->updates[0, count), which grows as needed. Defined in baseline code, so that no library code is
 // compiled for one instruction set and then linked for all.

@@ -42,7 +42,8 @@ struct SelectOptions {
   std::int64_t bits = 8;          // radix: bits per digit
 };
 
-// Counted only on demand; methods are compiled twice, so that not counting is free.
+// Counted only on demand, by copies of the methods for that alone (select_counted.cpp), so that not counting is free. No
+// count depends on the instruction set.
 struct SelectCounters {
   std::vector<std::int64_t> updates;  // writes at each position of the queue, head (largest) first
   std::int64_t merges = 0;            // merges of queue levels, one per lane that takes part

@@ -203,11 +203,5 @@ class ThresholdRows {
   std::int64_t nan_row_ = -1;
 };
 
-template <class Key>
-std::int64_t select_threshold(const SelectTask& task, std::int64_t begin, std::int64_t end) {
-  return task.counters == nullptr ? ThresholdRows<Key, false>(task).select(begin, end)
-                                  : ThresholdRows<Key, true>(task).select(begin, end);
-}
-
 }  // namespace
 }  // namespace tonari

@@ -19,6 +19,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari import io
 from tonari.cli import main
+from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.plan import TREE_METRICS, TreePlan
@@ -101,7 +102,11 @@ def test_the_plan_decides() -> None:
         for method in ("auto", "kdtree"):
             assert_same_neighbors(tonari.search(QUERIES, POINTS, 5, method=method, plan=plan), truth)
         wide = QUERIES.astype(np.float64)
-        assert_same_neighbors(tonari.search(wide, POINTS, 5, plan=plan), brute(wide, POINTS, 5))
+        if plan.traversal == "buffered":
+            with pytest.raises(Unsupported, match="a tree of float64, expected euclidean or sqeuclidean and float32"):
+                tonari.search(wide, POINTS, 5, plan=plan)
+        else:
+            assert_same_neighbors(tonari.search(wide, POINTS, 5, plan=plan), brute(wide, POINTS, 5))
     for traversal in ("walk", "buffered"):
         plan = tonari.plan(700, 700, 4, 5, method="kdtree", self_join=True, traversal=traversal)
         graph = tonari.knn_graph(POINTS, 5, plan=plan)

@@ -25,6 +25,11 @@ ISAS = [isa for isa in TREE_ISAS if isa in _native.supported_isas()]
 WAYS: list[dict[str, Any]] = [{"traversal": "walk"}, {"traversal": "buffered", "buffer": 3}]
 
 
+def ways(metric: str, dtype: npt.DTypeLike) -> list[dict[str, Any]]:
+    """Choices for each traversal that there is for a metric and a tree of some type."""
+    return WAYS if metric in ("euclidean", "sqeuclidean") and dtype == np.float32 else WAYS[:1]
+
+
 class Count:
     """Counts what a search reports."""
 

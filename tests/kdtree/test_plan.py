@@ -10,6 +10,7 @@ import pytest
 
 import tonari
 from tests.helpers import plans
+from tonari.core.errors import Unsupported
 from tonari.cuda import memory as device_memory
 from tonari.kdtree import plan as planning
 from tonari.kdtree.cuda.tree import device_tree_bytes
@@ -135,6 +136,21 @@ def test_float64_of_either_side_is_held() -> None:
     assert (wide.dtype, wide.held) == ("float32", "float64")
     assert wide.packed_bytes > made().packed_bytes
     assert wide.output_bytes == 100 * 4 * 12
+
+
+def test_the_buffered_traversal_on_the_cpu_is_for_the_case_of_the_paper() -> None:
+    for metric, dtype in (("euclidean", "float32"), ("sqeuclidean", "uint8")):
+        assert made(traversal="buffered", metric=metric, dtype=dtype).traversal == "buffered"
+    for given, came in (
+        ({"metric": "l1"}, "metric='l1' and a tree of float32"),
+        ({"dtype": "float64"}, "metric='euclidean' and a tree of float64"),
+        ({"query_dtype": "float64"}, "metric='euclidean' and a tree of float64"),
+    ):
+        message = f"traversal='buffered' on the CPU: got {came}, expected euclidean or sqeuclidean and float32; leave"
+        with pytest.raises(Unsupported, match=message):
+            made(traversal="buffered", **given)
+        assert made(**given).traversal == "walk"
+        assert on_cuda(traversal="buffered", **given).traversal == "buffered"
 
 
 def test_limits_on_cuda() -> None:

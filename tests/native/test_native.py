@@ -151,6 +151,16 @@ def test_the_unit_is_measured() -> None:
         assert 1e8 < _native.peak_rate(name, 0.002) < 1e14
 
 
+def test_products_of_bytes_have_a_higher_ceiling_than_those_of_floats() -> None:
+    """vpdpbusd does four times as many operations as a multiply-add, the three instructions of AVX2 twice as many."""
+    for isa, least in (("avx2", 1.25), ("avx512", 2.0)):
+        names = [f"inner/{precision}/{isa}" for precision in ("int8", "float32")]
+        if set(names) <= set(_native.kernel_names()):
+            rates = np.array([[_native.peak_rate(name, 0.002) for name in names] for _ in range(10)])
+            of_bytes, of_floats = rates.max(axis=0)  # undisturbed
+            assert of_bytes > least * of_floats, isa
+
+
 def test_the_lock_is_given_up_in_one_way_alone() -> None:
     """By what a daemon thread survives that comes back when the interpreter is at its end (bind/unlocked.hpp)."""
     sources = sorted((Path(__file__).parents[2] / "native").rglob("*.[ch]pp"))

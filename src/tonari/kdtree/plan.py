@@ -28,7 +28,7 @@ from tonari.inputs.overrides import check_overrides
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
-from tonari.kdtree.traversal import buffer_of, choose
+from tonari.kdtree.traversal import buffer_of, check_supported, choose
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import refuse_metric
 
@@ -91,7 +91,7 @@ class TreePlan(Plan):
         buffered traversal holds the state of so many queries in memory, for each thread or device.
     traversal : str
         "walk": each query is searched to its end. "buffered": queries wait in a buffer for each leaf, which is compared
-        with all of them at once. The result is the same.
+        with all of them at once; on the CPU for euclidean and sqeuclidean in float32 alone. The result is the same.
     buffer : int
         Queries per leaf buffer, all of which are emptied once one is half full; 0 for the walk.
     most_visits : int
@@ -120,7 +120,9 @@ class TreePlan(Plan):
     def for_problem(self, problem: Problem) -> TreePlan:
         """Adapt the plan to a problem: float64 queries, unknown when the plan was made, need a float64 tree."""
         super().for_problem(problem)
-        return dataclasses.replace(self, held=held_as(self.dtype, problem.query_dtype))
+        held = held_as(self.dtype, problem.query_dtype)
+        check_supported(self.traversal, self.metric, held, on_cuda=bool(self.devices))
+        return dataclasses.replace(self, held=held)
 
     @functools.cached_property
     def build_seconds(self) -> float:
@@ -147,7 +149,7 @@ def plan_tree(
     Raises
     ------
     Unsupported
-        A tree cannot solve the problem.
+        A tree cannot solve the problem, or not by the traversal that was asked for.
     ValueError
         An override is invalid, or the budget is too small.
 
@@ -169,6 +171,7 @@ def plan_tree(
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     held = np.dtype(held_as(problem.dtype, problem.query_dtype))
     on_cuda, traversal = bool(problem.devices), choose(overrides)
+    check_supported(traversal, problem.metric, held.name, on_cuda=on_cuda)
     height, leaf = _shape(n, d, overrides, traversal, on_cuda=on_cuda)
     most_visits = int(overrides.get("most_visits", 0))
     if most_visits and traversal != "walk":

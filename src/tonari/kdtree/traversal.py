@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonari.core.errors import Unsupported
+from tonari.metrics import get_metric
+
 TRAVERSALS = ("walk", "buffered")
 DEFAULT = "walk"  # on both devices and for all data: a choice by rows that were measured belongs in `choose`
 
@@ -33,6 +36,31 @@ def choose(overrides: dict[str, Any]) -> str:
     if asked == "walk" and "buffer" in overrides:
         raise ValueError("buffer: the walk has no buffers; set traversal='buffered' with it")
     return str(asked)
+
+
+def check_supported(traversal: str, metric: str, held: str, *, on_cuda: bool) -> None:
+    """Check that there is a kernel for the traversal of a tree of float32 or float64.
+
+    Raises
+    ------
+    Unsupported
+        On the CPU, the buffered traversal of anything but the paper's case: float32 and squares of differences.
+
+    Examples
+    --------
+    >>> check_supported("buffered", "euclidean", "float32", on_cuda=False)
+    >>> check_supported("buffered", "l1", "float32", on_cuda=True)
+    >>> check_supported("buffered", "l1", "float32", on_cuda=False)
+    Traceback (most recent call last):
+    ...
+    tonari.core.errors.Unsupported: traversal='buffered' on the CPU: got metric='l1' and a tree of float32, ...
+    """
+    if traversal == "walk" or on_cuda or (get_metric(metric).squares and held == "float32"):
+        return
+    raise Unsupported(
+        f"traversal='buffered' on the CPU: got metric={metric!r} and a tree of {held}, expected euclidean or "
+        "sqeuclidean and float32; leave traversal out, which takes the walk"
+    )
 
 
 def buffer_of(traversal: str, overrides: dict[str, Any], height: int, *, on_cuda: bool) -> int:

@@ -77,10 +77,9 @@ def test_tiles_of_any_number_of_queries(m: int, buffer: int) -> None:
         assert -(-m // 4) <= rounds.tiles <= m
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_queries_of_a_tile_keep_apart(dtype: Any) -> None:
+def test_queries_of_a_tile_keep_apart() -> None:
     # Neighbours in a tile differ in everything: value, the point that is left out, threshold.
-    points = (checks.gaussian(60, 13) * 100).astype(dtype)
+    points = checks.gaussian(60, 13) * 100
     ids = np.repeat(np.arange(20, dtype=np.int64), 2)
     queries = points[ids]
     queries[1::2] *= -1
@@ -131,6 +130,16 @@ def test_no_queries_are_finished_at_once() -> None:
     assert block.run(1 << 40) == (0, 0, 0, 0)
     assert block.counts()[:4] == (0, 0, 0, 0)
     assert np.isnan(found.distances).all()
+
+
+def test_rounds_are_for_squares_of_float32() -> None:
+    points = checks.gaussian(30, 3)
+    found = Neighbors(np.empty((30, 2), np.float32), np.empty((30, 2), np.int32))
+    for metric, double in (("l1", False), ("euclidean", True)):
+        tree = tree_of(points, double=double)
+        search = _native.TreeSearch(tree.native, ISAS[-1], metric, 2, points, None, None, *found)
+        with pytest.raises(ValueError, match="serves squares of differences in trees of float32"):
+            _native.TreeRounds(search, 0, 30, 4)
 
 
 def test_rounds_add_up() -> None:

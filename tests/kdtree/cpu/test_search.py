@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers import checks, plans
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
-from tests.helpers.trees import ISAS, WAYS, searched, tree_of
+from tests.helpers.trees import ISAS, WAYS, searched, tree_of, ways
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.kdtree.cpu.search import Visits, search_tree
@@ -33,11 +33,11 @@ METRICS = list(TREE_METRICS)
 def check(
     queries: Array, points: Array, k: int, metric: str = "euclidean", *, leaf: int = 8, self_ids: Any = None
 ) -> None:
-    """Every instruction set finds what the definition says, by either traversal."""
+    """Every instruction set finds what the definition says, by each traversal."""
     truth = brute(queries, points, k, metric, self_ids=self_ids)
     tree = tree_of(points, leaf=leaf, double=truth.distances.dtype == np.float64)
     seen = set()
-    for isa, way in itertools.product(ISAS, WAYS):
+    for isa, way in itertools.product(ISAS, ways(metric, tree.rows.dtype)):
         found, visits = searched(queries, points, tree, k, metric, self_ids=self_ids, isa=isa, **way)
         assert_same_neighbors(found, truth, metric=metric)
         seen.add(dataclasses.astuple(visits))
@@ -87,7 +87,7 @@ def test_every_size_of_list(maker: str, dtype: npt.DTypeLike) -> None:
     for k in (*range(1, 36), 63, 64, 65, 255, 256, 257, 599, 600):
         # A list of all points, cut: the order is total, so that this is the truth for every k.
         truth = Neighbors(*(np.ascontiguousarray(part[:, :k]) for part in whole))
-        for isa, way in itertools.product(ISAS, WAYS):
+        for isa, way in itertools.product(ISAS, ways("euclidean", dtype)):
             assert_same_neighbors(searched(points[:5], points, tree, k, isa=isa, **way)[0], truth)
 
 
@@ -252,7 +252,7 @@ def test_leaves_of_any_size_and_empty_ones(height: int, scale: float) -> None:
     for metric in METRICS:
         for k in (1, 9, 300):
             truth = brute(points[:20], points, k, metric)
-            for isa, way in itertools.product(ISAS, WAYS):
+            for isa, way in itertools.product(ISAS, ways(metric, points.dtype)):
                 found, visits = searched(points[:20], points, tree, k, metric, isa=isa, **way)
                 assert_same_neighbors(found, truth, metric=metric)
                 assert visits.leaves <= 20 * len(np.unique(leaf_of))
@@ -267,17 +267,16 @@ def visit_case(maker: str, dtype: str, metric: str) -> tuple[Array, Tree, list[t
     return queries, tree, [visits_reference(tree, query, 5, metric) for query in queries]
 
 
-@pytest.mark.parametrize("traversal", TRAVERSALS)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("maker", ["gaussian", "grid", "duplicates", "tight_far_clusters", "subnormal", "huge"])
-def test_visits_are_those_of_the_recursion(traversal: str, isa: str, metric: str, dtype: str, maker: str) -> None:
+def test_visits_are_those_of_the_recursion(isa: str, metric: str, dtype: str, maker: str) -> None:
     queries, tree, truth = visit_case(maker, dtype, metric)
     points = np.empty((tree.n, tree.d), dtype)  # only its type is looked at
     sizes = np.diff(tree.begins)
-    for query, (leaves, nodes) in zip(queries, truth, strict=True):
-        _, visits = searched(query[None], points, tree, 5, metric, isa=isa, traversal=traversal)
+    for way, (query, (leaves, nodes)) in itertools.product(ways(metric, dtype), zip(queries, truth, strict=True)):
+        _, visits = searched(query[None], points, tree, 5, metric, isa=isa, **way)
         assert visits == Visits(len(leaves), nodes, int(sizes[leaves].sum()))
 
 
@@ -460,7 +459,9 @@ def test_an_error_while_counting_ends_the_search() -> None:
     points = checks.gaussian(300, 3)
     before = set(threading.enumerate())
     for threads, way in itertools.product((1, 2), WAYS):
-        plan = plans.tree(300, 300, 3, 4, dtype=points.dtype, metric="l1", threads=threads, query_block=16, **way)
+        plan = plans.tree(
+            300, 300, 3, 4, dtype=points.dtype, metric="sqeuclidean", threads=threads, query_block=16, **way
+        )
         with pytest.raises(Enough):
             search_tree(points, points, tree_of(points), plan, bar=Bar())
     assert set(threading.enumerate()) <= before
