@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
 from tonari.cuda import memory
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.filters import dropping, nearest
 from tonari.filters import engine as engine_of_plans
 from tonari.filters.engine import Engine

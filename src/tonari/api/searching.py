@@ -16,7 +16,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.io._common import StrPath
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, decide, on_side_of, replay

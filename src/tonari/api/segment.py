@@ -15,7 +15,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.filters.engine import Engine
 from tonari.filters.rules import Rules
 from tonari.filters.within import within_allowed

@@ -22,7 +22,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import answer, decide, replay
 from tonari.methods.place import Place, problem_of

@@ -12,7 +12,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of
+from tonari.exact.cuda.replay.cache import CAPTURED, key_of
 from tonari.graph.approximate import choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
 from tonari.methods.answer import check_plan, decide, on_side_of, replay

@@ -11,7 +11,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.place import Place

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
-from tonari.exact.cuda.contraction import contraction_bytes, sample_rows
-from tonari.exact.cuda.form_dim import pilot_bytes
-from tonari.exact.cuda.groups import POINT_TILE, group_count
-from tonari.exact.cuda.mirror import may_mirror, noted_bytes
-from tonari.exact.cuda.pack import packed_row_bytes
-from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
-from tonari.exact.cuda.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
+from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES
+from tonari.exact.cuda.rows.contraction import contraction_bytes, sample_rows
+from tonari.exact.cuda.rows.form_dim import pilot_bytes
+from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
+from tonari.exact.cuda.rows.pack import packed_row_bytes
+from tonari.exact.cuda.screens.mirrored import may_mirror, noted_bytes
+from tonari.exact.cuda.screens.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
 from tonari.select.cuda.order import MERGE_BYTES
 
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
@@ -185,7 +185,7 @@ class CudaNeeds:
         return self.n * (SORTED_BYTES + self.d * self.itemsize) + self._packed(self.n, self.precisions[0], self.d)
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots of each row in lists of what earlier batches of a graph note for it (mirror.py).
+        """Return the slots of each row in lists of what earlier batches of a graph note for it (screens/mirrored.py).
 
         0 if rows and points are not compared once for both: where they are not the same rows on one device, where
         products take no longer than their minima, or where `room` bytes are too few.

@@ -14,10 +14,10 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
 from tonari.cuda.memory import SPARE, available
-from tonari.exact.cuda.choices import PRECISIONS, ROUTES, divisions, fit, on_route, share
-from tonari.exact.cuda.form_dim import is_pilot_due, largest_form_dim
-from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
+from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, share
 from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
+from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
@@ -34,8 +34,8 @@ _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for wh
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _BYTES_SECONDS = 3e-3  # least seconds of a search that looks first whether elements are bytes, in 0.05 ms where not
 _COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-# Searches whose first attempt takes two launches (few.py), on an H100 about 15 µs beside reading the packed points.
-# The usual launches take 45 µs beside that, and two or three times the work on the host.
+# Searches whose first attempt takes two launches (screens/few.py), on an H100 about 15 µs beside reading the packed
+# points. The usual launches take 45 µs beside that, and two or three times the work on the host.
 _FEW_QUERIES = 4  # which share one pass over the points, without matrix units
 _FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
 _FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them
@@ -66,8 +66,8 @@ class CudaPlan(Plan):
         compares exact values only.
     form_dim : int or str
         Coordinates of the rows that the screen compares: "full", or a number below d, to which rows are contracted
-        (contraction.py). "pilot", the default of searches that take seconds: chosen when the points are prepared, by
-        pilot rows (form_dim.py).
+        (rows/contraction.py). "pilot", the default of searches that take seconds: chosen when the points are prepared,
+        by pilot rows (rows/form_dim.py).
     group : int
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
@@ -82,20 +82,20 @@ class CudaPlan(Plan):
         Points on one device at once.
     subsets : bool
         Whether there is room on the one device for a copy of some of the points, among which rows are searched: without
-        copies of rows that an answer cannot hold (copies.py), before a single long search, otherwise if many rows are
-        not proved; and those near to rows that are not proved by any bound (neighbourhoods.py).
+        copies of rows that an answer cannot hold (rows/copies.py), before a single long search, otherwise if many rows
+        are not proved; and those near to rows that are not proved by any bound (attempts/nearby.py).
     bytes_first : bool
         Whether a single search looks first whether all elements are whole numbers of a byte: then it begins with
-        "int8", which is exact for them (byte_points.py), and leaves out "split".
+        "int8", which is exact for them (rows/bytes.py), and leaves out "split".
     bytes_later : bool
         Whether rows that are not proved at first are searched in "int8" if all elements are such numbers.
     mirrored_slots : int
-        Of a graph whose rows and points are compared once for both (mirror.py): the room of a row for what earlier
-        batches note for it. 0 if each batch is compared with all points.
+        Of a graph whose rows and points are compared once for both (screens/mirrored.py): the room of a row for what
+        earlier batches note for it. 0 if each batch is compared with all points.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
-        of a few queries among prepared points, kept as two launches (few_kept.py). This takes a resident search on one
-        device, of tensors there, in one batch, without overrides or a memory limit.
+        of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search on
+        one device, of tensors there, in one batch, without overrides or a memory limit.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond what is there already, for: packed points, original rows copied from host memory,
         temporary buffers, and results.
@@ -135,7 +135,7 @@ class CudaPlan(Plan):
 
     @property
     def few(self) -> bool:
-        """Whether the first attempt takes two launches (few.py), which is faster for a few queries.
+        """Whether the first attempt takes two launches (screens/few.py), which is faster for a few queries.
 
         Derived, so that a plan for a part of the search is right, too. It takes a product at float16, the first
         precision of metrics that are products but for floats of up to 16 columns, which are split in two numbers. Its
@@ -359,7 +359,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
 
 
 def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Return the ways to divide a search among its devices; see :func:`tonari.exact.cuda.choices.divisions`."""
+    """Return the ways to divide a search among its devices; see :func:`tonari.exact.cuda.divisions.divisions`."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
     if form_dim and (overrides["form_dim"] == PILOT or not problem.host_points):

@@ -12,9 +12,9 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.exact.cuda import dispatch as run
-from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
-from tonari.exact.cuda.refine import refine_all
+from tonari.exact.cuda.refine.groups import refine_all
+from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.metrics import is_own
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent.memory import LEAST_SLAB
