@@ -32,18 +32,18 @@ def near_a_plane(n: int, seed: int = 0) -> Array:
 @pytest.fixture
 def rented(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     """A search takes a second for each query; pilot rows are worth 3 M queries, and choose as many coordinates."""
-    from tonari.exact.cuda import plan
+    from tonari.exact.cuda import planning
     from tonari.exact.cuda.rows import form_dim
 
     def choose(p: int) -> None:
         monkeypatch.setattr(form_dim, "cheapest", lambda *_: p)
 
-    monkeypatch.setattr(plan, "brute_seconds", lambda problem, isa, workers: float(problem.m))
+    monkeypatch.setattr(planning, "brute_seconds", lambda problem, isa, workers: float(problem.m))
     monkeypatch.setattr(form_dim, "SECONDS", form_dim.SHARE * 3 * M)
-    monkeypatch.setattr(plan, "_CONTRACTED_SECONDS", 2.0)
+    monkeypatch.setattr(planning, "_CONTRACTED_SECONDS", 2.0)
     monkeypatch.setattr(form_dim, "FORM_DIMS", (P,))
     choose(P)
-    kept = plan._plan_within_spare, plan._plan_usual, plan._plan_for_contracted
+    kept = planning._plan_within_spare, planning._plan_usual, planning._plan_for_contracted
     for plans in kept:
         plans.cache_clear()
     yield choose

@@ -381,7 +381,7 @@ _CUDA = (
     ),
     Fault(
         "exact-lowest-groups-one-short",
-        "src/tonari/exact/cuda/screens/group_lists.py",
+        "src/tonari/exact/cuda/refine/group_lists.py",
         "k_smallest(self.minima, min(room + 1,",
         "k_smallest(self.minima, min(room,",
         "a row counts as proved although more groups are near it than there is room for",
@@ -397,7 +397,7 @@ _CUDA = (
     ),
     Fault(
         "exact-mirror-room",
-        "src/tonari/exact/cuda/kernels/screens/mirror_notes.py",
+        "src/tonari/exact/cuda/kernels/refine/mirror_notes.py",
         "cut = tl.load(counts_ptr + row) > room",
         "cut = tl.load(counts_ptr + row) < 0",
         "what found no room in a list of noted rows is taken for what is far away",
@@ -453,11 +453,11 @@ _CUDA = (
     ),
     Fault(
         "exact-int8-one-sample",
-        "src/tonari/exact/cuda/rows/bytes.py",
+        "src/tonari/exact/cuda/attempts/as_bytes.py",
         "return made if made.is_usable() else None",
         "return made",
         "rows that the sample misses count as bytes",
-        ("tests/exact/cuda/rows/test_bytes.py::test_an_element_that_the_sample_misses",),
+        ("tests/exact/cuda/attempts/test_as_bytes.py::test_an_element_that_the_sample_misses",),
     ),
     Fault(
         "exact-int8-one-sample-later",
@@ -465,7 +465,7 @@ _CUDA = (
         "if made.is_usable():",
         "if made.shift in shifts:",
         "rows that the sample misses count as bytes where float16 has left rows",
-        ("tests/exact/cuda/rows/test_bytes.py::test_an_element_that_the_sample_misses_later",),
+        ("tests/exact/cuda/attempts/test_as_bytes.py::test_an_element_that_the_sample_misses_later",),
     ),
     Fault(
         "exact-ahead-overwrites",

@@ -20,7 +20,8 @@ from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
 from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
-from tonari.exact.cuda.plan import CudaPlan, is_contracted_for
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import is_contracted_for
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE, group_count
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import make_problem

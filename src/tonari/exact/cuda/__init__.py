@@ -6,10 +6,11 @@ From the top, each folder imports those below it alone:
     replay/        small searches that are repeated: their launches are kept
     routes/        where points and queries are: resident, streamed, host_refine, multi_gpu
     attempts/      the ways to search rows once, and the order in which rows that are left are searched again
-    plan.py        every choice of a search, of what divisions.py offers, and the memory that it needs (memory.py)
+    planning.py    makes the plan, of what divisions.py offers, by the memory that it needs (memory.py)
     screens/       lower bounds of all points, in low precision, and what they leave
     refine/        exact values of that, in order, and the proof of each row
     rows/          the form of rows, packed copies of it, and fewer rows or columns
+    plan.py        the plan: every choice of a search that is made before it begins
     kernels/       one kernel per file, in folders of the same names
 
 docs/gpu.md has measurements, docs/exactness.md the proof.

@@ -30,11 +30,10 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda.attempts import contracted as contracted_search
-    from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts import ladder as engine
     from tonari.exact.cuda.rows import contraction
     from tonari.exact.cuda.screens import contracted as contracted_screen
-    from tonari.exact.cuda.screens import screener
+    from tonari.exact.cuda.screens import screener, widths
     from tonari.exact.cuda.screens.sampling import Sample
 
 HERE = {"devices": (DEVICE,)}
@@ -193,7 +192,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, Array]]:
         plan = plan_of(queries, points, K, group=8, form_dim=4, **HERE)
         there, rows = tensors(DEVICE, queries, points)
         prepared = contracted_search.prepare_points(rows, plan)
-        prepared.fitted[K] = first.Fitted(2, 0.5)
+        prepared.fitted[K] = widths.Fitted(2, 0.5)
         proved = prepared.begin(there, plan).first_batch(there, None)[1].cpu().numpy() == 1
         return lambda: engine.search_on_device(there, prepared, plan), proved
 
@@ -207,7 +206,7 @@ def test_how_many_rows_are_searched_ahead() -> None:
     prepared = contracted_search.prepare_points(rows, plan)
     assert prepared.begin(queries, plan).stragglers == 0  # nothing is known of them
     for unproved, rows_ahead in ((0.0, 0), (0.002, 0), (0.0025, 128), (0.16, 128), (0.165, 0)):
-        prepared.fitted[K] = first.Fitted(2, unproved)
+        prepared.fitted[K] = widths.Fitted(2, unproved)
         assert prepared.begin(queries, plan).stragglers == rows_ahead
 
 
@@ -262,7 +261,7 @@ def test_rows_that_are_proved_keep_what_they_have(ahead: Any, monkeypatch: pytes
 @pytest.mark.usefixtures("attempts")
 def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contracted_search, "FITTED_ROWS", 2)
-    monkeypatch.setattr(first, "WIDEST", 1)
+    monkeypatch.setattr(widths, "WIDEST", 1)
     points = gaussian(N, 30)
     plan = plan_of(points[:3], points, 2, group=8, width=2, form_dim=2, **HERE)
     queries, rows = tensors(DEVICE, points[:3] + np.float32(0.3), points)

@@ -33,7 +33,7 @@ if HAS_TORCH:
 
     from tonari.cuda import memory as device_memory
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda.attempts import in_batches as batches
+    from tonari.exact.cuda.attempts.in_batches import in_batches
     from tonari.exact.cuda.replay import capture as replay
     from tonari.exact.cuda.replay import few as few_kept
     from tonari.exact.cuda.replay import kept as kept_search
@@ -72,7 +72,7 @@ def record(work: Callable[[], tuple[Neighbors, Any]], device: Any) -> tuple[Redo
 def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
     """No graphs yet; the CPU is the device "cuda" where there is none."""
     fresh = Graphs()
-    for module in (graphs, replay, kept_search, few_kept, batches):
+    for module in (graphs, replay, kept_search, few_kept):
         monkeypatch.setattr(module, "GRAPHS", fresh)
     if HAS_CUDA:
         return fresh
@@ -627,7 +627,7 @@ def test_a_batch_without_memory_is_tried_again_without_graphs(kept: Graphs) -> N
         if kept.nbytes:
             raise torch.cuda.OutOfMemoryError("no memory")
 
-    batches.in_batches(8, 8, work, planned=0)
+    in_batches(8, 8, work, planned=0)
     assert sizes == [8, 8]
 
 

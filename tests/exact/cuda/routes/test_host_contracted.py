@@ -43,15 +43,14 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda.attempts import first
+    from tonari.exact.cuda.refine.group_lists import AllMinima
     from tonari.exact.cuda.routes import host_contracted, host_refine, host_search
     from tonari.exact.cuda.routes import multi_gpu as several
-    from tonari.exact.cuda.routes.partition import Place, plan_for_part
     from tonari.exact.cuda.rows.contraction import contract
     from tonari.exact.cuda.rows.pack import new_flags
+    from tonari.exact.cuda.rows.part import Place, plan_for_part
     from tonari.exact.cuda.screens import contracted as contracted_screen
-    from tonari.exact.cuda.screens import screener
-    from tonari.exact.cuda.screens.group_lists import AllMinima
+    from tonari.exact.cuda.screens import screener, widths
     from tonari.exact.cuda.screens.sampling import Sample
 
 HERE = {"route": "host_refine", "point_slab": 128, "devices": (DEVICE,)}
@@ -377,7 +376,7 @@ def test_rows_that_cannot_be_contracted_are_searched_in_all_dimensions(
     cpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_contracted, "FITTED_ROWS", 2)
-    monkeypatch.setattr(first, "WIDEST", 1)
+    monkeypatch.setattr(widths, "WIDEST", 1)
     costs(monkeypatch, cpu)
     points = gaussian(N, 30)
     given: dict[str, Any] = {"queries": points[:3] + np.float32(0.3), "points": points, "k": 2, "group": 8, "width": 2}

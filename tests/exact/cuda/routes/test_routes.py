@@ -60,9 +60,9 @@ if HAS_TORCH:
     from tonari.exact.cuda.routes import host_refine as screened
     from tonari.exact.cuda.routes import multi_gpu as several
     from tonari.exact.cuda.routes import resident, streamed
-    from tonari.exact.cuda.routes.partition import Place, plan_for_part
     from tonari.exact.cuda.rows.form import make_form
     from tonari.exact.cuda.rows.pack import new_flags, pack_points
+    from tonari.exact.cuda.rows.part import Place, plan_for_part
     from tonari.exact.cuda.screens import screener
     from tonari.exact.cuda.screens.sampling import Sample
     from tonari.select.cuda.merge import merge_into, no_lists

@@ -32,9 +32,9 @@ if HAS_TORCH:
 
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import first
+    from tonari.exact.cuda.refine.group_lists import parts_of
     from tonari.exact.cuda.rows.pack import PackedPoints
     from tonari.exact.cuda.screens import screener
-    from tonari.exact.cuda.screens.group_lists import parts_of
 
 # Where NumPy plays the device it warns of what a device computes without a word.
 pytestmark = [

@@ -21,11 +21,10 @@ from tonari.core.slices import cut
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.attempts.first import Again, DevicePoints, Fitted, Search
-from tonari.exact.cuda.memory import WIDER
+from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points
+from tonari.exact.cuda.attempts.first import Again, DevicePoints, Search
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine.groups import refine_groups
-from tonari.exact.cuda.rows.bytes import BytePoints, byte_points
 from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.form_dim import choose_contraction, is_pilot_due
@@ -33,6 +32,7 @@ from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, PackedQueries, new_flag
 from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.screens.contracted import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.widths import WIDER, Fitted
 
 LONG_AGAIN = 1000.0  # times as long as the least groups of a row take
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
@@ -25,9 +25,9 @@ from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.attempts.compare import compare_few
 from tonari.exact.cuda.divisions import PRECISIONS
-from tonari.exact.cuda.memory import WIDEST, wider
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.certify import certify
+from tonari.exact.cuda.refine.group_lists import listed_room
 from tonari.exact.cuda.refine.groups import refine_all
 from tonari.exact.cuda.refine.lowest import refine_lowest
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
@@ -35,16 +35,15 @@ from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
 from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.screens.few import search_few
-from tonari.exact.cuda.screens.group_lists import listed_room
 from tonari.exact.cuda.screens.sampling import FirstAttempt, Sample
 from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.widths import fitted_width, wider, widths_from
 from tonari.metrics import get_metric
 
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups, at most WIDEST times
 # the planned width, take the least time.
 PILOT_BATCHES, PILOT_ROWS = 8, 1024
 OF_RETRIES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
-AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
 # Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
@@ -142,49 +141,6 @@ class SomePoints(DevicePoints):
         """Return what stands for these points in a rehearsal, on the device "meta"."""
         form = None if self._given is None else self._given.without_data()
         return SomePoints(without_data(self.points), self.metric, self.precision, self._like, form)
-
-
-class Fitted(NamedTuple):
-    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
-
-    width: int
-    unproved: float
-
-
-def fitted_width(least: int, unproved_at: Callable[[int], float], again: float = AGAIN) -> Fitted:
-    """Return the width that takes the least time, of which the first rows tell how many are to be searched again.
-
-    How many groups the bounds cannot separate depends on the data. Widths are doubled as long as that may be worth it.
-
-    Parameters
-    ----------
-    least : int
-    unproved_at : callable(int)
-        Searches the first rows with a width, and returns the share of them that is not proved.
-    again : float
-        How many times as long as `least` groups take it takes to search a row again.
-
-    Examples
-    --------
-    >>> fitted_width(16, {16: 0.3, 32: 0.02, 64: 0.0}.get)
-    Fitted(width=32, unproved=0.02)
-    """
-    tried: list[tuple[float, Fitted]] = []
-    for width in widths_from(least, least):
-        if tried and width / least >= min(tried)[0]:
-            break
-        unproved = unproved_at(width)
-        tried.append((width / least + again * unproved, Fitted(width, unproved)))
-    return min(tried)[1]
-
-
-def widths_from(width: int, least: int) -> list[int]:
-    """Return the widths that are tried from one of them on.
-
-    >>> widths_from(34, 17)
-    [34, 68, 136]
-    """
-    return [width << times for times in range(WIDEST.bit_length()) if width << times <= WIDEST * least]
 
 
 # Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.

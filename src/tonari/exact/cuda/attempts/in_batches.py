@@ -1,10 +1,11 @@
-"""Process rows in batches, and halve the batch when a device runs out of memory."""
+"""Process rows in batches; when a device runs out of memory, have idle memory given up, then halve the batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tonari.exact.cuda.replay.cache import GRAPHS
+# Each gives up memory that is kept for later searches, and returns whether there was any.
+IDLE: list[Callable[[], bool]] = []
 
 
 def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned: int) -> None:
@@ -34,8 +35,8 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
         try:
             work(rows)
         except torch.cuda.OutOfMemoryError as error:
-            if GRAPHS.forget():
-                continue  # with the same size, in the memory that captured searches held
+            if any(give_up() for give_up in IDLE):
+                continue  # with the same size, in that memory
             if rows.stop - begin == 1:
                 raise MemoryError(
                     f"the device has no memory left even for one query at a time; the plan needs {planned} bytes "

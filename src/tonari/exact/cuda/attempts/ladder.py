@@ -4,7 +4,7 @@ The batches of all queries (attempts/first.py) are launched before the host wait
 not proved are searched again:
 
     ahead       on the first level, if they are expected to be few: before the host knows which they are
-    bytes       in int8, if all elements are whole numbers of a byte (rows/bytes.py)
+    bytes       in int8, if all elements are whole numbers of a byte (attempts/as_bytes.py)
     nearby      among the points near to them (attempts/nearby.py), where that saves much, or the levels prove nothing
     levels      with all minima and more groups, and with products of higher precision
     copies      among first copies of points (rows/copies.py), if the first level leaves many rows
@@ -35,6 +35,7 @@ from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.cuda.ahead import expecting
 from tonari.cuda.rehearsal import without_data
+from tonari.exact.cuda.attempts.as_bytes import shifted_points
 from tonari.exact.cuda.attempts.first import Again, DevicePoints, Search, Searchable, SomePoints
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.nearby import (
@@ -46,10 +47,10 @@ from tonari.exact.cuda.attempts.nearby import (
     reach_of,
 )
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.partition import plan_for_part
-from tonari.exact.cuda.rows.bytes import shifted_points, shifts_of
+from tonari.exact.cuda.rows.bytes import shifts_of
 from tonari.exact.cuda.rows.copies import Subset, numbers_of_first_copies, runs_of_copies
 from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.part import plan_for_part
 from tonari.exact.cuda.screens.sampling import FirstAttempt
 from tonari.exact.report import Report
 from tonari.metrics import get_metric

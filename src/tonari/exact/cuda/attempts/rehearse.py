@@ -18,9 +18,9 @@ from tonari.exact.cuda.attempts.contracted import ContractedPoints
 from tonari.exact.cuda.attempts.first import DevicePoints, Search, Searchable
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import PILOT, CudaPlan
-from tonari.exact.cuda.routes.partition import Place, plan_for_part
 from tonari.exact.cuda.rows.contraction import Contraction, form_blocks, sampled
 from tonari.exact.cuda.rows.copies import runs_of_copies
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.select.cuda.merge import merge_into, no_lists
 
 

@@ -28,7 +28,6 @@ from tonari.exact.cuda.refine.candidate_parts import (
     Blocks,
     blocks_of_lists,
     blocks_of_minima,
-    screen_all,
     thresholds_for,
 )
 from tonari.exact.cuda.refine.within import Hits, parts_per_block, refine_within
@@ -36,6 +35,7 @@ from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, group_count
 from tonari.exact.cuda.rows.pack import new_flags, pack_queries
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.exact.cuda.screens.all_minima import screen_below
+from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
@@ -171,7 +171,7 @@ class WithinSearch:
         precision = self.plan.precisions[0]
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
-        minima = screen_all(packed, self.prepared.packed(precision), self.plan.metric)
+        minima = screen_parts(packed, self.prepared.packed(precision), self.plan.metric)
         blocks = blocks_of_minima(minima, thresholds, parts_per_block(self.plan.metric))
         return [(None, self._refine(rows, blocks))]
 

@@ -11,8 +11,8 @@ from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
 from tonari.exact.cuda.attempts.ladder import search_on_device
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.partition import Place, plan_for_part
 from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 
 COPIES = "copies"  # the level of reports at which rows are that are not searched

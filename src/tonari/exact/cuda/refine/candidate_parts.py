@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.rows.form import DeviceForm
-from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
-from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
+from tonari.exact.cuda.rows.pack import PackedQueries
 from tonari.exact.cuda.rows.tiles import Lists
-from tonari.exact.cuda.screens.elementwise import screen_elementwise
 from tonari.metrics import get_metric
 
 ROWS = 256  # rows per program that computes thresholds
@@ -64,17 +62,6 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
         fused=False,
     )
     return thresholds
-
-
-def screen_all(packed: PackedQueries, points: PackedPoints, metric: str) -> Any:
-    """Return the minimum of every group of LEAST_GROUP points by an elementwise metric, float32 (rows, groups)."""
-    import torch
-
-    rows = len(packed.values)
-    groups = group_count(points.n, LEAST_GROUP)
-    minima = torch.empty((rows, groups), dtype=torch.float32, device=packed.values.device)
-    screen_elementwise(packed, points, minima, metric=metric, group=LEAST_GROUP, rows=slice(0, rows))
-    return minima
 
 
 def blocks_of_lists(lists: Lists, size: int) -> Blocks:

@@ -105,11 +105,11 @@ def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: A
 
     Parameters
     ----------
-    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.screens.group_lists.Noted`
+    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
     scores : float32 tensor of shape (rows,)
     room : int
     """
-    from tonari.exact.cuda.kernels.screens.mirror_notes import near_noted_kernel
+    from tonari.exact.cuda.kernels.refine.mirror_notes import near_noted_kernel
 
     rows, capacity = values.shape
     near = _room_for(rows, room, scores.device)

@@ -6,8 +6,8 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.rehearsal import least_of
+from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.groups import refine_groups
-from tonari.exact.cuda.screens.group_lists import Screened, parts_of
 from tonari.select.cuda.order import merge_lists
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.exact.cuda.attempts.in_batches import IDLE
 
 # The first item is a weak reference to the prepared points that are searched, or None.
 GraphKey: TypeAlias = tuple[Hashable, ...]
@@ -157,6 +158,7 @@ class Graphs:
 
 GRAPHS = Graphs()
 atexit.register(GRAPHS.forget)  # before CUDA is shut down
+IDLE.append(lambda: GRAPHS.forget())
 
 
 def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:

@@ -27,16 +27,16 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.attempts.first import PILOT_ROWS, Fitted, fitted_width
+from tonari.exact.cuda.attempts.first import PILOT_ROWS
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.memory import LISTED_BYTES
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
-from tonari.exact.cuda.routes.partition import Place
 from tonari.exact.cuda.rows.contraction import contract, contracted_room, contraction_of, sample_rows
 from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, new_flags
 from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.screens.contracted import (
     FITTED_ROWS,
     HOPELESS,
@@ -46,6 +46,7 @@ from tonari.exact.cuda.screens.contracted import (
     retries,
 )
 from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
 

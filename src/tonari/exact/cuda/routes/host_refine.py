@@ -27,17 +27,19 @@ from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.attempts.in_batches import in_batches
-from tonari.exact.cuda.memory import MEMBER_BYTES, wider
+from tonari.exact.cuda.memory import MEMBER_BYTES
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.certify import certify
 from tonari.exact.cuda.refine.groups import SCRATCH_BYTES, list_members
 from tonari.exact.cuda.routes.host_contracted import HostContractedPoints, search_contracted
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent
-from tonari.exact.cuda.routes.partition import Place, search_whole
+from tonari.exact.cuda.routes.partition import search_whole
 from tonari.exact.cuda.rows.form import SAMPLE_ROWS, make_form
 from tonari.exact.cuda.rows.groups import LEAST_GROUP
 from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.screens.screener import Chooser
+from tonari.exact.cuda.screens.widths import wider
 from tonari.exact.report import Report
 
 

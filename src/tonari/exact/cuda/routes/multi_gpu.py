@@ -23,7 +23,8 @@ from tonari.cuda.devices import to_device
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
-from tonari.exact.cuda.routes.partition import Place, SearchPart, plan_for_part
+from tonari.exact.cuda.routes.partition import SearchPart
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 

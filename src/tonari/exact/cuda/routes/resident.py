@@ -12,7 +12,8 @@ from tonari.exact.cuda.attempts.first import Searchable
 from tonari.exact.cuda.attempts.ladder import search_on_device
 from tonari.exact.cuda.attempts.without_copies import PreparedOnce, prepare_once
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.partition import Place, search_whole
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
 

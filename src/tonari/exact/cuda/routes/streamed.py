@@ -25,7 +25,8 @@ from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import search_on_device
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.partition import Place, plan_for_part, search_whole
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 

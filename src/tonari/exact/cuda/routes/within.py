@@ -31,7 +31,7 @@ from tonari.exact.cuda.attempts.within import WithinSearch
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
-from tonari.exact.cuda.routes.partition import Place, plan_for_part
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 

@@ -2,7 +2,7 @@
 
 screener.py        which screen a batch takes; sampling.py: the thresholds
 all_minima.py      products; wide_rows.py: of long rows; elementwise.py: other metrics; contracted.py: contracted rows
-mirrored.py        graphs, whose rows and points are compared once for both; mirror_notes.py
+mirrored.py        graphs, whose rows and points are compared once for both
 few.py             a few queries in two launches
-group_lists.py     what is left: all minima, or the groups below a threshold
+widths.py          how many groups are refined of what is left
 """

@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from tonari.cuda.launch import launch
-from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.groups import SCRATCH_BYTES
 from tonari.exact.cuda.refine.limit_members import Near, near_members
 from tonari.exact.cuda.refine.lowest import refine_lowest
 from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract
 from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
-from tonari.exact.cuda.screens.group_lists import Screened, parts_of
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDER
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
-from tonari.exact.cuda.rows.groups import POINT_TILE
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, POINT_TILE, group_count
+from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
 from tonari.metrics import cuda_terms, get_metric
 
 
@@ -88,3 +89,14 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
         },
         warps=tile.tr * tile.tc // 32,
     )
+
+
+def screen_parts(packed: PackedQueries, points: PackedPoints, metric: str) -> Any:
+    """Return the minimum of every group of LEAST_GROUP points by an elementwise metric, float32 (rows, groups)."""
+    import torch
+
+    rows = len(packed.values)
+    groups = group_count(points.n, LEAST_GROUP)
+    minima = torch.empty((rows, groups), dtype=torch.float32, device=packed.values.device)
+    screen_elementwise(packed, points, minima, metric=metric, group=LEAST_GROUP, rows=slice(0, rows))
+    return minima

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import Launch
-from tonari.exact.cuda.plan import CudaPlan, usual_width
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.groups import STEP, load_unit
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, POINT_TILE, group_count
 from tonari.exact.cuda.rows.pack import largest_element
 from tonari.exact.cuda.rows.tiles import multiprocessors
+from tonari.exact.cuda.screens.widths import usual_width
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 

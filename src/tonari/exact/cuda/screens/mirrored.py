@@ -18,6 +18,7 @@ from typing import Any
 from tonari.core.slices import cut
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import to_visit
+from tonari.exact.cuda.refine.group_lists import Listed, Mirrored, Noted
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE
 from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
 from tonari.exact.cuda.rows.tiles import (
@@ -32,7 +33,6 @@ from tonari.exact.cuda.rows.tiles import (
     row_bytes,
     step_of,
 )
-from tonari.exact.cuda.screens.group_lists import Listed, Mirrored, Noted
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 from tonari.select.cuda.survivors import power_of_two

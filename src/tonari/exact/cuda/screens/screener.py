@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.group_lists import AllMinima, Listed, Mirrored
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries, packed_row_bytes
 from tonari.exact.cuda.rows.tiles import row_bytes
 from tonari.exact.cuda.screens.all_minima import screen, screen_below, slots_of
 from tonari.exact.cuda.screens.elementwise import screen_elementwise
-from tonari.exact.cuda.screens.group_lists import AllMinima, Listed, Mirrored
 from tonari.exact.cuda.screens.mirrored import Mirror, is_faster
 from tonari.exact.cuda.screens.sampling import (
     LEAST_ROWS,

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.exact.cuda.refine.candidate_groups import choose_groups
 from tonari.exact.cuda.refine.limit_members import Near, near_listed, near_minima, near_noted
+from tonari.exact.cuda.refine.mirror_notes import lowest_noted
 from tonari.exact.cuda.rows.groups import LEAST_GROUP
 from tonari.exact.cuda.rows.tiles import Lists
-from tonari.exact.cuda.screens.mirror_notes import lowest_noted
 from tonari.select.cuda.dispatch import k_smallest
 
 Part: TypeAlias = "AllMinima | Lowest | Listed | Noted"

@@ -14,7 +14,7 @@ def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: 
 
     Parameters
     ----------
-    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.screens.group_lists.Noted`
+    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
     width : int
 
     Returns
@@ -24,7 +24,7 @@ def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: 
     """
     import torch
 
-    from tonari.exact.cuda.kernels.screens.mirror_notes import lowest_noted_kernel
+    from tonari.exact.cuda.kernels.refine.mirror_notes import lowest_noted_kernel
 
     rows, room = values.shape
     width = min(width, room - 1)

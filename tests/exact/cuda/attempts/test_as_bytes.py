@@ -24,9 +24,10 @@ if HAS_TORCH:
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import ladder as engine
+    from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points, in_int8
     from tonari.exact.cuda.attempts.first import DevicePoints
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
-    from tonari.exact.cuda.rows.bytes import BytePoints, byte_points, in_int8, shifts_of
+    from tonari.exact.cuda.rows.bytes import shifts_of
     from tonari.exact.cuda.rows.pack import pack_points
     from tonari.exact.cuda.screens import mirrored
     from tonari.exact.report import Report
@@ -177,7 +178,7 @@ def test_errors_of_other_rows_are_measured(noise: float, monkeypatch: pytest.Mon
     """Rows that should not have been screened in int8 have the same answers, only later."""
     monkeypatch.setattr(BytePoints, "is_usable", lambda self: True)
     monkeypatch.setattr(BytePoints, "_holds", lambda self, queries: True)
-    monkeypatch.setattr("tonari.exact.cuda.rows.bytes.shifts_of", lambda rows: [128])
+    monkeypatch.setattr("tonari.exact.cuda.attempts.as_bytes.shifts_of", lambda rows: [128])
     rng = np.random.default_rng(3)
     points, queries = (rows_of_bytes(n, dtype="float64", seed=n) + noise * rng.standard_normal((n, D)) for n in (N, M))
     points[0], queries[0] = 1e4, -1e4  # beyond range
