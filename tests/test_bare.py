@@ -33,7 +33,7 @@ def collected(*paths: str) -> subprocess.CompletedProcess[str]:
 def test_every_test_is_collected_without_the_libraries_of_other_extras() -> None:
     found = collected("tests")
     assert found.returncode == 0, found.stdout[-4000:]
-    assert "tests/exact/cuda/test_near.py" in found.stdout
+    assert "tests/exact/cuda/refine/test_limit_members.py" in found.stdout
 
 
 @pytest.mark.process

@@ -32,14 +32,15 @@ def near_a_plane(n: int, seed: int = 0) -> Array:
 @pytest.fixture
 def rented(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """A search takes a second for each query; pilot rows are worth 3 M queries, and choose as many coordinates."""
-    from tonari.exact.cuda import form_dim, plan
+    from tonari.exact.cuda import planning
+    from tonari.exact.cuda.rows import form_dim
 
     def choose(p: int) -> None:
         monkeypatch.setattr(form_dim, "cheapest", lambda *_: p)
 
-    monkeypatch.setattr(plan, "brute_seconds", lambda problem, isa, workers: float(problem.m))
+    monkeypatch.setattr(planning, "brute_seconds", lambda problem, isa, workers: float(problem.m))
     monkeypatch.setattr(form_dim, "SECONDS", form_dim.SHARE * 3 * M)
-    monkeypatch.setattr(plan, "_CONTRACTED_SECONDS", 2.0)
+    monkeypatch.setattr(planning, "_CONTRACTED_SECONDS", 2.0)
     monkeypatch.setattr(form_dim, "FORM_DIMS", (P,))
     choose(P)
     return choose
@@ -83,7 +84,7 @@ def test_the_third_search_is_of_contracted_rows(metric: str, rented: Any, levels
 
 
 def test_what_pilot_rows_refuse_is_asked_once(rented: Any, levels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.exact.cuda import contracted_search
+    from tonari.exact.cuda.attempts import contracted as contracted_search
 
     rented(0)
     asked: list[int] = []

@@ -34,7 +34,7 @@ from tests.helpers.target_alone import TargetAlone
 from tonari.cuda import ahead, compile
 from tonari.cuda.compile import compile_call, is_compiled
 from tonari.cuda.rehearsal import Card, rehearsing
-from tonari.exact.cuda.rehearse import rehearse_search
+from tonari.exact.cuda.attempts.rehearse import rehearse_search
 
 driver.set_active(TargetAlone())
 card = Card((9, 0), 132)
@@ -240,7 +240,7 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
     ran = run(
         """
 import sys
-from tonari.exact.cuda.search import DevicePoints, rehearse_comparison, rehearse_level
+from tonari.exact.cuda.attempts.ladder import DevicePoints, rehearse_comparison, rehearse_level
 given = {"devices": ("cuda:0",), "free_bytes": 10**11}
 with rehearsing(card):
     for m in (10**4, 10**6):

@@ -1,6 +1,6 @@
 """Rows on their way to a device: several arrays side by side, and streams that wait for each other.
 
-tests/exact/cuda/test_routes.py has the tests of one array.
+tests/exact/cuda/routes/test_routes.py has the tests of one array.
 """
 
 from __future__ import annotations

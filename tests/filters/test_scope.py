@@ -13,7 +13,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
 from tonari.cuda import memory
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.filters import dropping, nearest
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope

@@ -7,7 +7,8 @@ from typing import Any
 
 from tonari.bits.cuda.plan import BitsCudaPlan, plan_bits_on_cuda
 from tonari.core.problem import Problem
-from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.exact.plan import ExactPlan, plan_on_cpu
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.metrics.problem import make_problem

@@ -20,7 +20,7 @@ from tonari.core.problem import Problem
 from tonari.costs.formulas import MeanVisits
 from tonari.costs.model import all_visits, brute_seconds, build_seconds, expected_visits, tree_seconds
 from tonari.costs.rates import BRUTE, TREE
-from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.kdtree.cpu import prepared
 from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
 from tonari.methods import auto as choosing

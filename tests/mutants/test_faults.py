@@ -240,8 +240,8 @@ def test_a_copy_has_the_files_that_git_knows_or_would_add(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        ("src/tonari/exact/cuda/kernels/refine.py", ["tests/exact/cuda/test_refine.py"]),
-        ("src/tonari/exact/cuda/kernels/dense.py", ["tests/exact/cuda"]),
+        ("src/tonari/exact/cuda/kernels/refine/groups.py", ["tests/exact/cuda/refine/test_groups.py"]),
+        ("src/tonari/exact/cuda/kernels/refine/dense.py", ["tests/exact/cuda/refine"]),
         ("src/tonari/streams/writing.py", ["tests/streams"]),
         ("native/kdtree/reach.hpp", ["tests/kdtree/cpu", "tests/native"]),
         ("native/core/rows.cpp", ["tests/core", "tests/native"]),

@@ -76,7 +76,7 @@ def finish(points: Any, lists: Lists, k: int) -> Neighbors:
     import torch
 
     from tonari.core.neighbors import Neighbors
-    from tonari.exact.cuda.refine import refine_groups
+    from tonari.exact.cuda.refine.groups import refine_groups
     from tonari.nn_descent.entries import ID
 
     ids = torch.where(lists.entries < 0, -1, lists.entries & ID)

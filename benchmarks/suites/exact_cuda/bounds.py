@@ -38,7 +38,7 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
     """
     import torch
 
-    from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, group_count
+    from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, group_count
 
     n = len(packed.data.points)
     rows = rows[(lists.counts <= lists.room).all(dim=1).cpu().numpy()[rows]]
@@ -77,7 +77,7 @@ def check_bounds(lower: Any, listed: Any, rows: Any, packed: Packed) -> int:
     """
     import torch
 
-    from tonari.exact.cuda.groups import POINT_TILE, group_count, members
+    from tonari.exact.cuda.rows.groups import POINT_TILE, group_count, members
 
     (points, queries), packed_queries, packed_points, form, group = packed
     n, d = points.shape

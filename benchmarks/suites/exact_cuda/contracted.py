@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from tonari import inputs
-from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.metrics.problem import make_problem
 
 from ...harness.case import Case

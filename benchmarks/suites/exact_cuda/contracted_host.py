@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from tonari import inputs
-from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.metrics.problem import make_problem
 
 from ...harness.case import Case
@@ -31,8 +31,8 @@ OF_RESIDENT = "of a resident search of f"
 def contracted_host(run: Run, case: Case) -> None:
     """Prove and time the search of points in host memory, then the search of their contracted rows."""
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.contraction import contract
-    from tonari.exact.cuda.pack import new_flags
+    from tonari.exact.cuda.rows.contraction import contract
+    from tonari.exact.cuda.rows.pack import new_flags
 
     needed, there = 2 * case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY_SHARE * there:

@@ -33,9 +33,9 @@ def sweep(run: Run, case: Case) -> None:
 
 def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
     """Prove and time the screen on some data, both ways where the engine has the second."""
-    from tonari.exact.cuda import pack
-    from tonari.exact.cuda.form import make_form
-    from tonari.exact.cuda.sampling import sample_for
+    from tonari.exact.cuda.rows import pack
+    from tonari.exact.cuda.rows.form import make_form
+    from tonari.exact.cuda.screens.sampling import sample_for
 
     flags = pack.new_flags(data.points.device)
     plan = run.tonari.plan(case.n, case.m, case.d, case.k, device=run.where)
@@ -58,8 +58,8 @@ def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
     """All minima."""
     import torch
 
-    from tonari.exact.cuda.groups import group_count
-    from tonari.exact.cuda.screen import screen
+    from tonari.exact.cuda.rows.groups import group_count
+    from tonari.exact.cuda.screens.all_minima import screen
 
     groups = group_count(case.n, packed.group)
     minima = torch.full((case.m, groups), torch.nan, dtype=torch.float32, device=packed.data.points.device)
@@ -79,8 +79,8 @@ def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> No
     """Groups at or below the threshold of a sample."""
     import torch
 
-    from tonari.exact.cuda.groups import group_count
-    from tonari.exact.cuda.screen import screen, screen_below
+    from tonari.exact.cuda.rows.groups import group_count
+    from tonari.exact.cuda.screens.all_minima import screen, screen_below
     from tonari.select.cuda.dispatch import k_smallest
 
     everything, device = slice(0, case.m), packed.data.points.device

@@ -15,7 +15,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.methods.answer import PLAN_VARIABLES, checked
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.call import Call

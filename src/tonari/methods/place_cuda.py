@@ -11,7 +11,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.cuda import self_neighbors
 from tonari.cuda.devices import to_device
-from tonari.exact.cuda.batches import no_others
+from tonari.exact.cuda.attempts.first import no_others
 from tonari.methods.place import CpuPlace
 from tonari.methods.value_range import check_range
 from tonari.metrics import Metric

@@ -15,8 +15,8 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.exact.cuda import cuda_graph_cache
-from tonari.exact.cuda.cuda_graph_cache import GraphKey
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
+from tonari.exact.cuda.replay.cache import GraphKey
 from tonari.methods.answer import answer, checked, decide
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision

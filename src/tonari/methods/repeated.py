@@ -3,7 +3,7 @@
 Two searches are alike if they differ only in the values and addresses of their rows. Then all checks of arguments,
 except those of values, have the same outcome, and so has planning; of a search of microseconds these are the most part.
 Therefore `tonari.search` looks here first, by :func:`answered`. Kept is what follows from sizes, and from how many
-processors are free to use. `tonari.exact.cuda.cuda_graph_cache` is the like for CUDA.
+processors are free to use. `tonari.exact.cuda.replay.cache` is the like for CUDA.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from benchmarks.harness.run import run_cases  # noqa: E402
 from benchmarks.suites.exact_cuda import SUITE, bounds, cases, cold, contracted, contracted_host, host, warm  # noqa: E402
 from benchmarks.suites.exact_cuda import screen as screens  # noqa: E402
 from benchmarks.suites.exact_cuda import search as searches  # noqa: E402
-from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
 from tonari.metrics import METRICS  # noqa: E402
 
 H100 = {"kind": "cuda", "title": "NVIDIA H100, made up"}
@@ -317,7 +317,7 @@ def test_cases_share_data_and_their_proof(monkeypatch: pytest.MonkeyPatch) -> No
 @interpreted
 @pytest.mark.parametrize("sampled", [False, True])
 def test_the_screen_is_proved_and_timed(sampled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    sampling = importlib.import_module("tonari.exact.cuda.sampling")
+    sampling = importlib.import_module("tonari.exact.cuda.screens.sampling")
     sample = sampling.Sample(stride=2, rank=3, capacity=64) if sampled else None
     monkeypatch.setattr(sampling, "sample_for", lambda n, k, group: sample)
     library = SimpleNamespace(plan=lambda *shape, device: SimpleNamespace(group=16, width=17))

@@ -11,6 +11,6 @@ from tests.helpers.devices import HAS_TORCH
 def attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are searched again on every level, however few they are."""
     if HAS_TORCH:
-        from tonari.exact.cuda import batches
+        from tonari.exact.cuda.attempts import first
 
-        monkeypatch.setattr(batches, "OF_ATTEMPT", -1)
+        monkeypatch.setattr(first, "OF_ATTEMPT", -1)

@@ -18,10 +18,11 @@ from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
-from tonari.exact.cuda.choices import PRECISIONS
-from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
+from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
-from tonari.exact.cuda.plan import CudaPlan, is_contracted_for
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import is_contracted_for
+from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE, group_count
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import make_problem
 
@@ -104,8 +105,8 @@ def test_where_there_is_no_room_for_split_it_is_left_out_in_few_columns_too() ->
     ("n", "d", "dtype"), [(1, 1, "uint8"), (128, 17, "float32"), (300, 100, "float16"), (129, 40, "bfloat16")]
 )
 def test_packed_bytes_are_those_of_the_copy(device: str, metric: str, n: int, d: int, dtype: str) -> None:
-    from tonari.exact.cuda.form import make_form
-    from tonari.exact.cuda.pack import new_flags, pack_points
+    from tonari.exact.cuda.rows.form import make_form
+    from tonari.exact.cuda.rows.pack import new_flags, pack_points
 
     points = torch.ones((n, d), dtype=getattr(torch, dtype), device=device)
     form = make_form(points, metric)

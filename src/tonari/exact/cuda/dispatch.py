@@ -33,10 +33,10 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
-from tonari.exact.cuda.batches import DevicePoints
-from tonari.exact.cuda.contracted_search import ContractedPoints, contracted_points
+from tonari.exact.cuda.attempts.contracted import ContractedPoints, contracted_points
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident

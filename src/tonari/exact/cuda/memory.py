@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
-from tonari.exact.cuda.contraction import contraction_bytes, sample_rows
-from tonari.exact.cuda.form_dim import pilot_bytes
-from tonari.exact.cuda.groups import POINT_TILE, group_count
-from tonari.exact.cuda.mirror import may_mirror, noted_bytes
-from tonari.exact.cuda.pack import packed_row_bytes
-from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
-from tonari.exact.cuda.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
+from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES
+from tonari.exact.cuda.rows.contraction import contraction_bytes, sample_rows
+from tonari.exact.cuda.rows.form_dim import pilot_bytes
+from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
+from tonari.exact.cuda.rows.pack import packed_row_bytes
+from tonari.exact.cuda.screens.mirrored import may_mirror, noted_bytes
+from tonari.exact.cuda.screens.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
+from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDEST, wider
 from tonari.select.cuda.order import MERGE_BYTES
 
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
@@ -23,24 +24,10 @@ AT_ONCE = 3  # so many batches are one where there is room: each takes the host 
 LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
-KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
 SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
-NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
-WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 MIRRORED_LONGER = 2  # times as long are their batches: their screens become short, and launches stay as many
 MIRRORED_BATCHES = 4  # fewest batches of a graph in which rows and points are compared once for both
-WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
-_SHORT = 16  # columns of a row that is not short
-
-
-def wider(d: int) -> int:
-    """Return how many times as many groups of rows of d columns a retry refines.
-
-    >>> wider(3), wider(5), wider(16), wider(768)
-    (16, 12, 4, 4)
-    """
-    return WIDER * min(4, max(1, _SHORT // d))
 
 
 @dataclass(frozen=True)
@@ -185,7 +172,7 @@ class CudaNeeds:
         return self.n * (SORTED_BYTES + self.d * self.itemsize) + self._packed(self.n, self.precisions[0], self.d)
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots of each row in lists of what earlier batches of a graph note for it (mirror.py).
+        """Return the slots of each row in lists of what earlier batches of a graph note for it (screens/mirrored.py).
 
         0 if rows and points are not compared once for both: where they are not the same rows on one device, where
         products take no longer than their minima, or where `room` bytes are too few.

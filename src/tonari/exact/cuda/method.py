@@ -14,9 +14,10 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
-from tonari.exact.cuda.cuda_graph_capture import capture_if_due
-from tonari.exact.cuda.listed import search_listed
-from tonari.exact.cuda.plan import CudaPlan, is_contracted_for, plan_on_cuda
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda
+from tonari.exact.cuda.refine.listed import search_listed
+from tonari.exact.cuda.replay.capture import capture_if_due
 from tonari.metrics.problem import refuse_metric
 
 

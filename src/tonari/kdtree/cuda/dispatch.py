@@ -29,7 +29,7 @@ from tonari.cuda.devices import on, to_device
 from tonari.cuda.self_neighbors import without_own
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import dispatch as brute
-from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.kdtree.cuda.blocks import Asked, answer_blocks, new_lists, tensors_of
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare, unprepared
 from tonari.kdtree.cuda.rehearse import rehearse_tree

@@ -22,7 +22,7 @@ from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.exact.cuda import dispatch as brute
-from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.exact.cuda.routes.within import Verb
 from tonari.kdtree.cuda.prepared import PreparedTrees
 from tonari.kdtree.cuda.search import beyond

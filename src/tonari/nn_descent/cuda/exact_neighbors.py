@@ -12,9 +12,10 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.exact.cuda import dispatch as run
-from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
-from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
-from tonari.exact.cuda.refine import refine_all
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import plan_on_cuda
+from tonari.exact.cuda.refine.groups import refine_all
+from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.metrics import is_own
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent import tuning
@@ -52,7 +53,7 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
     ----------
     problem : Problem
     free_bytes : int, optional
-        See :func:`tonari.exact.cuda.plan.plan_on_cuda`.
+        See :func:`tonari.exact.cuda.planning.plan_on_cuda`.
     """
     n, m = problem.n, problem.m
 

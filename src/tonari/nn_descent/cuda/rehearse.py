@@ -13,7 +13,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import numbers_from, to_visit
-from tonari.exact.cuda.refine import refine_groups
+from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.metrics import get_metric
 from tonari.nn_descent.cuda.form import Form, form_of, terms_of
 from tonari.nn_descent.cuda.near_clusters import near_centres

@@ -8,7 +8,7 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
-from tonari.exact.cuda.refine import refine_groups
+from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cuda.reverse import reverse_of
 from tonari.nn_descent.entries import ID, MISSING, NEW

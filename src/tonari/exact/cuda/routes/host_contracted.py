@@ -1,6 +1,6 @@
 """Points in host memory whose contracted rows are on the GPU: few numbers of each row are there, and none of the rows.
 
-    GPU   look     (contracted_screen.py)   -> points that are near in p coordinates
+    GPU   look     (screens/contracted.py)   -> points that are near in p coordinates
     CPU   exact values of these             -> the k-th value
     GPU   within                            -> everything that may be no worse, and whether it is all
     CPU   exact values, order               -> the k best
@@ -27,8 +27,17 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.batches import PILOT_ROWS, Fitted, fitted_width
-from tonari.exact.cuda.contracted_screen import (
+from tonari.exact.cuda.attempts.first import PILOT_ROWS
+from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.memory import LISTED_BYTES
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
+from tonari.exact.cuda.rows.contraction import contract, contracted_room, contraction_of, sample_rows
+from tonari.exact.cuda.rows.form import make_form
+from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, new_flags
+from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.screens.contracted import (
     FITTED_ROWS,
     HOPELESS,
     ContractedScreen,
@@ -36,16 +45,8 @@ from tonari.exact.cuda.contracted_screen import (
     retried_at_once,
     retries,
 )
-from tonari.exact.cuda.contraction import contract, contracted_room, contraction_of, sample_rows
-from tonari.exact.cuda.form import make_form
-from tonari.exact.cuda.memory import LISTED_BYTES
-from tonari.exact.cuda.oom_retry import in_batches
-from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags
-from tonari.exact.cuda.packed_copies import Copied, PackedCopies
-from tonari.exact.cuda.partition import Place
-from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
-from tonari.exact.cuda.sampling import Sample
+from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
 
@@ -63,7 +64,7 @@ class HostContractedPoints(Copied):
     Attributes
     ----------
     form, by, flags, rows, farthest, fitted
-        As for :class:`tonari.exact.cuda.contracted_search.ContractedPoints`.
+        As for :class:`tonari.exact.cuda.attempts.contracted.ContractedPoints`.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -109,7 +110,7 @@ class HostContractedPoints(Copied):
 def search_contracted(
     queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """Search points whose values are checked; see :mod:`tonari.exact.cuda.partition`."""
+    """Search points whose values are checked; see :mod:`tonari.exact.cuda.routes.partition`."""
     prepared.check_range(place.first_point)
     search = _Search(queries, prepared, plan, place, bar)
     search.run()

@@ -1,6 +1,6 @@
 """The route on which the GPU screens and the CPU refines (matsumoto2015): the original rows need not fit on the GPU.
 
-    GPU   screen, select (batches.py)  -> members of the chosen groups    of one batch of queries, while
+    GPU   screen, select (attempts/first.py)  -> members of the chosen groups    of one batch of queries, while
     CPU   exact values, order          -> the k best                      of the previous batch are computed
     GPU   certify                      -> proved or not
 
@@ -26,18 +26,20 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.certify import certify
-from tonari.exact.cuda.chooser import Chooser
-from tonari.exact.cuda.form import SAMPLE_ROWS, make_form
-from tonari.exact.cuda.groups import LEAST_GROUP
-from tonari.exact.cuda.memory import MEMBER_BYTES, wider
-from tonari.exact.cuda.oom_retry import in_batches
-from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
-from tonari.exact.cuda.partition import Place, search_whole
+from tonari.exact.cuda.attempts.in_batches import in_batches
+from tonari.exact.cuda.memory import MEMBER_BYTES
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.refine import SCRATCH_BYTES, list_members
+from tonari.exact.cuda.refine.certify import certify
+from tonari.exact.cuda.refine.groups import SCRATCH_BYTES, list_members
 from tonari.exact.cuda.routes.host_contracted import HostContractedPoints, search_contracted
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.form import SAMPLE_ROWS, make_form
+from tonari.exact.cuda.rows.groups import LEAST_GROUP
+from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
+from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.screens.screener import Chooser
+from tonari.exact.cuda.screens.widths import wider
 from tonari.exact.report import Report
 
 
@@ -54,7 +56,7 @@ class ScreenedPoints:
     Attributes
     ----------
     flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.batches.DevicePoints`.
+        As for :class:`tonari.exact.cuda.attempts.first.DevicePoints`.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -113,7 +115,7 @@ def search_host_refine(
 def search_part(
     queries: Any, prepared: ScreenedPoints | HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.partition`; results are NumPy arrays."""
+    """See :mod:`tonari.exact.cuda.routes.partition`; results are NumPy arrays."""
     prepared.read()
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     if isinstance(prepared, HostContractedPoints):

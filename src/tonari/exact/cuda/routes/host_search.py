@@ -25,11 +25,12 @@ from tonari.cuda.devices import over
 from tonari.cuda.memory import RESERVE
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
-from tonari.exact.cuda.pack import new_flags
-from tonari.exact.cuda.partition import Place
-from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
-from tonari.exact.cuda.refine import NO_MEMBER
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.planning import plan_on_cuda
+from tonari.exact.cuda.refine.groups import NO_MEMBER
 from tonari.exact.cuda.routes import streamed
+from tonari.exact.cuda.rows.pack import new_flags
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.plan import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric

@@ -3,7 +3,7 @@
     points     every query is compared with every part; lists are merged on the first device
     queries    all points are on each device; lists are concatenated
 
-Each part is searched by the plan's route like a search of its own (partition.py).
+Each part is searched by the plan's route like a search of its own (routes/partition.py).
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
-from tonari.exact.cuda.choices import share
-from tonari.exact.cuda.partition import Place, SearchPart, plan_for_part
+from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
+from tonari.exact.cuda.routes.partition import SearchPart
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 

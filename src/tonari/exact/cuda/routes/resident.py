@@ -7,12 +7,13 @@ from typing import Any
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
-from tonari.exact.cuda.batches import Searchable
-from tonari.exact.cuda.contracted_search import prepare_points
-from tonari.exact.cuda.first_copies import PreparedOnce, prepare_once
-from tonari.exact.cuda.partition import Place, search_whole
+from tonari.exact.cuda.attempts.contracted import prepare_points
+from tonari.exact.cuda.attempts.first import Searchable
+from tonari.exact.cuda.attempts.ladder import search_on_device
+from tonari.exact.cuda.attempts.without_copies import PreparedOnce, prepare_once
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import search_on_device
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
 
@@ -45,7 +46,7 @@ def search_resident(
 def search_part(
     queries: Any, prepared: Searchable | PreparedOnce, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.partition`."""
+    """See :mod:`tonari.exact.cuda.routes.partition`."""
     rows = to_device(queries, plan.devices[0])
     if isinstance(prepared, PreparedOnce):
         return prepared.search(rows, place, bar)

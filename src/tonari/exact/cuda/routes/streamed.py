@@ -2,7 +2,7 @@
 
     for slab of queries:
         for slab of points, forth and back:      the next one is copied meanwhile (cuda/prefetch.py)
-            pack, search                         search.py
+            pack, search                         attempts/ladder.py
             merge                                by (value, number), so that the order of the slabs does not matter
 
 Points are in host memory, in a mapped file, or on the device if only their packed copy does not fit there.
@@ -22,10 +22,11 @@ from tonari.core.progress import Counter, ProgressLike
 from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
-from tonari.exact.cuda.batches import DevicePoints
-from tonari.exact.cuda.partition import Place, plan_for_part, search_whole
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.ladder import search_on_device
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import search_on_device
+from tonari.exact.cuda.routes.partition import search_whole
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 
@@ -43,7 +44,7 @@ def search_streamed(
 
 
 def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-    """See :mod:`tonari.exact.cuda.partition`."""
+    """See :mod:`tonari.exact.cuda.routes.partition`."""
     device = torch.device(plan.devices[0])
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
     passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]

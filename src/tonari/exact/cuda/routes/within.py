@@ -26,12 +26,12 @@ from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
-from tonari.exact.cuda.batches import DevicePoints
-from tonari.exact.cuda.choices import share
-from tonari.exact.cuda.partition import Place, plan_for_part
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.within import WithinSearch
+from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
-from tonari.exact.cuda.within import WithinSearch
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 

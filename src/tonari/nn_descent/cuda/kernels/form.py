@@ -14,7 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.value import widened
+from tonari.exact.cuda.kernels.rows.value import widened
 
 
 @triton.jit

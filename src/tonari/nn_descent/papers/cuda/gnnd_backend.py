@@ -8,7 +8,7 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.devices import on
-from tonari.exact.cuda.refine import refine_groups
+from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cuda.backend import CudaBackend
 from tonari.nn_descent.cuda.form import Form

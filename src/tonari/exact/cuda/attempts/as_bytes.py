@@ -1,0 +1,121 @@
+"""Searches in int8, of rows whose elements are whole numbers of a byte (rows/bytes.py).
+
+Their products are those of int8, which matrix units multiply twice as fast as float16 and add without an error
+(docs/exactness.md, "Bytes"). Where float16 leaves thousands of rows to higher precisions, because its sums round,
+nothing but ties is left.
+
+    look    a few rows, then a sample of all, of the queries and of the points: are they such numbers, with what shift?
+    pack    all rows; those that are not show in the errors that are measured, or are beyond range: there must be none
+
+Single searches look first if they are long; all others once float16 has left rows (ladder.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from tonari.cuda.devices import over
+from tonari.cuda.rehearsal import without_data
+from tonari.exact.cuda.attempts.first import DevicePoints, Search
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.rows.bytes import shifts_of
+from tonari.exact.cuda.rows.form import DeviceForm, shifted_form
+from tonari.exact.cuda.screens.widths import usual_width
+
+BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a few that tie
+
+
+class BytePoints(DevicePoints):
+    """Prepared points on one GPU with packed copies in int8; for the parameters see :class:`DevicePoints`.
+
+    Parameters
+    ----------
+    form : DeviceForm
+        With a shift of ``SHIFTS`` as its centre.
+    shift : int
+    asked : tensor or array, optional
+        Queries that have been found to be such numbers, with this shift.
+    """
+
+    def __init__(self, points: Any, metric: str, form: DeviceForm, shift: int, asked: Any = None) -> None:
+        super().__init__(points, metric, "int8", form)
+        self.shift, self._asked = shift, asked
+
+    def is_usable(self) -> bool:
+        """Whether every row is exact (docs/exactness.md, "Bytes"); waits for the device."""
+        import torch
+
+        packed = self.packed("int8")
+        worst, lowest = torch.stack([packed.e1.amax(), packed.low.amin()]).tolist()
+        return bool(worst == 0 and lowest > -1e29)
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries: in int8 if these are such numbers, too, for which it may wait."""
+        if self._holds(queries):
+            return ByteSearch(queries, self, in_int8(plan))
+        self.forget("int8")  # the plan has no room for it beside the usual copies
+        return Search(queries, self, plan)
+
+    def without_data(self) -> BytePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
+
+    def _holds(self, queries: Any) -> bool:
+        known = queries is self.points or queries is self._asked or queries.device.type == "meta"
+        return known or self.shift in shifts_of(queries)
+
+
+class ByteSearch(Search):
+    """The state that all batches of a search in int8 share."""
+
+    prepared: BytePoints
+
+    def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
+        """Return packed rows for graphs: their differences are those of the rows themselves, in fewer bytes."""
+        if first is None or not self.is_graph:
+            return super().refined_rows(queries, first)
+        rows = self.prepared.packed("int8").values[: len(self.prepared.points), : self.plan.d]
+        return rows[first : first + len(queries)], rows
+
+
+def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
+    """Prepare points for the search of some queries in int8; None if elements of either are no whole numbers of a byte.
+
+    Queries that are none end it before anything is packed: to pack a million points, and then again in float16 with a
+    centre that is far from their mean, takes as long as half of the search. Waits for the device.
+
+    Parameters
+    ----------
+    queries : tensor, or array in host memory
+    points : tensor
+    plan : CudaPlan
+    """
+    shifts = shifts_of(over(queries) if isinstance(queries, np.ndarray) else queries)
+    if shifts and queries is not points:
+        both = shifts_of(points)
+        shifts = [shift for shift in shifts if shift in both]
+    if not shifts:
+        return None
+    made = shifted_points(points, plan, shifts[0], queries)
+    return made if made.is_usable() else None
+
+
+def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -> BytePoints:
+    """Prepare points for a search in int8, with one of their shifts; they need not be usable."""
+    return BytePoints(points, plan.metric, shifted_form(plan.metric, plan.d, shift, points.device), shift, asked)
+
+
+def in_int8(plan: CudaPlan) -> CudaPlan:
+    """Return the plan whose first precision is int8; float16 is exact for such rows, too, and takes queries beyond.
+
+    Of the usual groups, those beside the nearest are for bounds that overlap, and most of them are left out.
+    """
+    if plan.precisions[0] == "int8":
+        return plan
+    rest = [precision for precision in plan.precisions if precision != "split"]
+    rest = rest if "split" in plan.precisions else rest[-1:]
+    width = min(plan.width, plan.k + BESIDE) if plan.width <= usual_width(plan.k + 1) else plan.width
+    return dataclasses.replace(plan, precisions=("int8", *rest), width=width)

@@ -1,0 +1,67 @@
+"""A few rows by the exact values of all points, with the kernels that a first attempt has compiled already.
+
+Each row becomes as many rows as it takes to refine all groups, a part of them in each, in the shape in which a first
+attempt refines the chosen ones. Of the k best of each part the k best are those of the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.core.slices import cut
+from tonari.cuda.rehearsal import all_repeated, each_repeated, joined, numbers_from, to_visit
+from tonari.exact.cuda.refine.groups import refine_groups
+from tonari.exact.cuda.rows.groups import group_count
+from tonari.metrics import get_metric
+
+ENTRIES = 1 << 22  # of lists that are ordered at a time
+
+
+def compare_few(
+    queries: Any, points: Any, k: int, *, metric: str, group: int, columns: int, own: Any = None, double: bool
+) -> tuple[Any, Any]:
+    """Find the k best among all points.
+
+    Parameters
+    ----------
+    queries, points, k, metric, group, own, double
+        As for :func:`tonari.exact.cuda.refine.groups.refine_groups`; at least one query.
+    columns : int
+        Groups of a part.
+
+    Returns
+    -------
+    distances, indices : as from ``refine_groups``
+    """
+    import torch
+
+    device = points.device
+    parts = -(-group_count(len(points), group) // columns)
+    numbers = numbers_from(0, parts * columns, device, torch.int32)  # beyond the last group there is nothing
+    found = []
+    block = max(1, ENTRIES // (parts * k))
+    for here in to_visit(cut(len(queries), block), device):
+        rows = here.stop - here.start
+        distances, indices = refine_groups(
+            each_repeated(queries[here], parts),
+            points,
+            all_repeated(numbers.view(parts, columns), rows),
+            k,
+            metric=metric,
+            group=group,
+            own=None if own is None else each_repeated(own[here], parts),
+            double=double,
+        )
+        if (
+            device.type == "meta"
+        ):  # a rehearsal, of which only launches count: what follows would take seconds to import
+            found.append((distances[:rows], indices[:rows]))
+            continue
+        # By value, and by index where values are equal; what is missing comes last.
+        indices, order = indices.masked_fill(indices < 0, 2**31 - 1).view(rows, parts * k).sort(1)
+        distances = distances.view(rows, parts * k).gather(1, order)
+        best = distances.sort(dim=1, stable=True, descending=get_metric(metric).descending)
+        indices = indices.gather(1, best.indices[:, :k])
+        found.append((best.values[:, :k].contiguous(), indices.masked_fill_(indices == 2**31 - 1, -1)))
+    distances, indices = zip(*found, strict=True)
+    return joined(distances), joined(indices)

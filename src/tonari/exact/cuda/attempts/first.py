@@ -1,0 +1,338 @@
+"""One batch of queries on one GPU, and the ways in which rows that it does not prove are searched again.
+
+    screen    a sample of the points, all minima       -> a threshold per row               (large n only)
+    screen    all points                               -> the groups below the threshold, or all minima
+    select    the `width` lowest minima, and the next
+    refine    exact values of those groups' members    -> the k best
+    certify   the next minimum exceeds what the k-th value allows                           -> proved or not
+
+Nothing here waits for the device but the choice of a width.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from typing import Any, Protocol, TypeAlias
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.costs.model import brute_pair_seconds
+from tonari.costs.rates import CARD
+from tonari.cuda.ahead import expecting
+from tonari.cuda.devices import on
+from tonari.cuda.rehearsal import without_data
+from tonari.cuda.streams import Written
+from tonari.exact.cuda.attempts.compare import compare_few
+from tonari.exact.cuda.divisions import PRECISIONS
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.certify import certify
+from tonari.exact.cuda.refine.group_lists import listed_room
+from tonari.exact.cuda.refine.groups import refine_all
+from tonari.exact.cuda.refine.lowest import refine_lowest
+from tonari.exact.cuda.rows.form import DeviceForm, make_form
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
+from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
+from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.screens.few import search_few
+from tonari.exact.cuda.screens.sampling import FirstAttempt, Sample
+from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.widths import fitted_width, wider, widths_from
+from tonari.metrics import get_metric
+
+# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups, at most WIDEST times
+# the planned width, take the least time.
+PILOT_BATCHES, PILOT_ROWS = 8, 1024
+OF_RETRIES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
+LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
+STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
+# Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
+# and OF_PAIR more, which is for selecting.
+OF_ATTEMPT, OF_PAIR = 1 << 30, 96
+
+
+class Searchable(Prepared, Protocol):
+    """Prepared points on one GPU that search themselves."""
+
+    flags: Any
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+
+    def without_data(self) -> Searchable:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions."""
+
+
+class DevicePoints(Copied):
+    """Prepared points on one GPU: their form, and packed copies by precision.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked
+        The original rows; refinement reads them, so they must not change.
+    metric : str
+    precision : str
+        The precision of the first packed copy; others are made when rows are retried.
+    form : DeviceForm, optional
+        Default: made for the points.
+
+    Attributes
+    ----------
+    flags : int64 tensor of shape (3,)
+        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
+    """
+
+    def __init__(self, points: Any, metric: str, precision: str, form: DeviceForm | None = None) -> None:
+        self.points = points
+        self.metric, self.precision = metric, precision
+        self.form = make_form(points, metric) if form is None else form
+        self.flags = new_flags(points.device)
+        self._copies = PackedCopies(points, self.form, self.flags)
+        self.packed(precision)
+        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+        return Search(queries, self, plan)
+
+    def without_data(self) -> DevicePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        return DevicePoints(without_data(self.points), self.metric, self.precision)
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions: these."""
+        return self
+
+
+class SomePoints(DevicePoints):
+    """Some of the points of a search, which is searched by the kernels of the first attempt at all of them.
+
+    Parameters
+    ----------
+    points, metric, precision, form : as for :class:`DevicePoints`
+    like : FirstAttempt, optional
+        The first attempt. Default: their number alone decides.
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        metric: str,
+        precision: str,
+        like: FirstAttempt | None,
+        form: DeviceForm | None = None,
+    ) -> None:
+        super().__init__(points, metric, precision, form)
+        self._like, self._given = like, form
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+        search = super().begin(queries, plan)
+        search.chooser.like = self._like
+        return search
+
+    def without_data(self) -> SomePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        form = None if self._given is None else self._given.without_data()
+        return SomePoints(without_data(self.points), self.metric, self.precision, self._like, form)
+
+
+# Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
+Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
+
+
+class Search:
+    """The state that all batches of one search share."""
+
+    def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
+        import torch
+
+        prepared.read()
+        self.queries, self.prepared, self.plan = queries, prepared, plan
+        self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
+        self.flags = new_flags(prepared.points.device)
+        self.chooser = Chooser(prepared, plan)
+        self.width = self.least_width = plan.width
+        self.unproved = 0.0  # share of the first rows that the fitted width does not prove
+
+    @property
+    def sample(self) -> Sample | None:
+        """The sample for the current width."""
+        return self.chooser.sample(self.width)
+
+    @property
+    def query_batch(self) -> int:
+        """The queries of a batch."""
+        return self.chooser.query_batch
+
+    def first_attempt(self) -> FirstAttempt | None:
+        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
+        return self.chooser.first_attempt(self.least_width)
+
+    @property
+    def least_fitted(self) -> int:
+        """The least number of queries for which the width is fitted."""
+        return PILOT_BATCHES * self.plan.query_batch
+
+    def fit_width(self, own: Any) -> Search:
+        """Fit the width to the first rows; return the search to go on with."""
+
+        def unproved(width: int) -> float:
+            self.width = width
+            with contextlib.nullcontext() if width == self.least_width else expecting(rehearse):
+                proved = self.pilot(own)
+            return int((proved == 0).sum()) / len(proved)
+
+        def rehearse() -> None:
+            twin = self.prepared.without_data().begin(without_data(self.queries), self.plan)
+            for width in widths_from(self.width, self.least_width):
+                twin.width = width
+                twin.pilot(without_data(own))
+
+        self.width, self.unproved = fitted_width(self.least_width, unproved, self.again_cost)
+        return self
+
+    @property
+    def again_cost(self) -> float:
+        """How many times as long as refining the least groups of a row it takes to search it with all minima."""
+        n, d = self.prepared.points.shape
+        refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
+        return float(OF_RETRIES * n * brute_pair_seconds(d) / refine + wider(d))
+
+    def begin_mirror(self) -> None:
+        """Compare rows and points once for both from now on, if these are the same and it pays."""
+        if self.is_graph:
+            self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the queries are the points, in their order."""
+        return self.queries is self.prepared.points
+
+    def _pack_own(self, rows: slice) -> PackedQueries:
+        """Pack some of the points as queries, which have been checked as points."""
+        precision = self.plan.precisions[0]
+        return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
+
+    def pilot(self, own: Any) -> Any:
+        """Search the first rows once, with the present width; return which are proved."""
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
+        ids = None if own is None else own[rows]
+        return self.first_batch(self.queries[rows], ids)[1]
+
+    def first_batch(self, queries: Any, own: Any, first: int | None = None) -> tuple[Neighbors, Any]:
+        """Search some rows for the first time; `first` is the number of the first one. See :meth:`batch`."""
+        if self.plan.few and own is None:
+            return search_few(queries, self.prepared, self.plan, self.flags, first=first or 0)
+        return self.batch(queries, own, self.plan.precisions[0], self.width, self.sample, first)
+
+    def batch(
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
+    ) -> tuple[Neighbors, Any]:
+        """Search some rows once; `first` is the number of the first one, for flags and for the mirror of a graph.
+
+        Returns
+        -------
+        Neighbors, and uint8 tensor of shape (rows,)
+            1 for each row that is proved, else 0.
+        """
+        import torch
+
+        plan, prepared = self.plan, self.prepared
+        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first or 0)
+        found, following = refine_lowest(
+            *self.refined_rows(queries, first),
+            self.chooser.screened_in_turn(packed, precision, sample, first),
+            width,
+            plan.k,
+            metric=plan.metric,
+            own=own,
+            double=self.double,
+        )
+        make = torch.ones if following is None else torch.empty
+        proved = make(len(queries), dtype=torch.uint8, device=queries.device)
+        if following is not None:
+            certify(prepared.form, packed.shift, found.distances[:, -1], following, proved, double=self.double)
+        return found, proved
+
+    def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
+        """Return the rows that refining compares for some queries, of which `first` is the number, and for the points.
+
+        Their values are those of the original rows.
+        """
+        return queries, self.prepared.points
+
+    @property
+    def stragglers(self) -> int:
+        """How many rows are searched again without waiting for the device to tell which are left.
+
+        0 where the first rows let expect none, or so many that it is better to know which.
+        """
+        return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
+
+    def state(self, proved: Any) -> Any:
+        """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""
+        import torch
+
+        return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
+
+    def levels(self) -> Generator[tuple[str, Again], None, None]:
+        """Yield the ways to search again the rows that are not proved, each with its name in reports."""
+        first = self.plan.precisions[0]
+        for precision in self.plan.precisions[:-1]:
+            try:
+                yield self.level(precision), self.again(precision, wider(self.plan.d) * self.width)
+            finally:
+                if precision != first:
+                    self.prepared.forget(precision)
+
+    def level(self, precision: str) -> str:
+        """Return what reports call a precision of this search."""
+        return precision
+
+    def again(self, precision: str, width: int) -> Again:
+        """Return a search of some rows with all minima."""
+        return lambda queries, own: self.batch(queries, own, precision, width, None)
+
+    @property
+    def most_refined(self) -> int:
+        """Points of a row that a retry refines."""
+        return wider(self.plan.d) * self.width * self.plan.group
+
+    def are_few(self, rows: int) -> bool:
+        """Whether comparing so many rows with all points takes no longer than another attempt."""
+        n, d = self.prepared.points.shape
+        return rows == 0 or rows * n * (d + OF_PAIR) <= OF_ATTEMPT
+
+    def compare(self, queries: Any, own: Any) -> Neighbors:
+        """Return the neighbours of some rows by exact values of all points."""
+        plan, points = self.plan, self.prepared.points
+        facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
+        groups = group_count(len(points), plan.group)
+        if not self.are_few(len(queries)):
+            # Comparing with all points may use the memory that the minima of a batch took.
+            scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * groups)
+            return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
+        # In the shape in which a first attempt refines what it has chosen.
+        group, columns = plan.group, min(self.width, groups)
+        if self.sample is not None:
+            group, columns = LEAST_GROUP, listed_room(self.width)
+        return Neighbors(*compare_few(queries, points, plan.k, group=group, columns=columns, **facts))
+
+
+def no_others(points: Any, metric: str) -> Neighbors:
+    """Return empty neighbour lists, after checking the values of the points."""
+    with on(points.device):
+        flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
+    inputs.check_flags(flags, points, "points")
+    import torch
+
+    value = torch.float64 if points.dtype == torch.float64 else torch.float32
+    shape = (len(points), 0)
+    return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))

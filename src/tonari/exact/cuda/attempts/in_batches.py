@@ -1,0 +1,52 @@
+"""Process rows in batches; when a device runs out of memory, have idle memory given up, then halve the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# Each gives up memory that is kept for later searches, and returns whether there was any.
+IDLE: list[Callable[[], bool]] = []
+
+
+def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned: int) -> None:
+    """Call `work` on successive slices of `count` rows, of at most `size` rows each.
+
+    If memory does not suffice for a slice (another program may have taken free memory), half of the slice is tried, and
+    later slices stay that short.
+
+    Parameters
+    ----------
+    count, size : int
+    work : callable(slice)
+        May be called again for rows for which it ran out of memory.
+    planned : int
+        Bytes that the plan needs, for the message.
+
+    Raises
+    ------
+    MemoryError
+        There is not enough memory for even one row.
+    """
+    import torch
+
+    begin = 0
+    while begin < count:
+        rows = slice(begin, min(begin + size, count))
+        try:
+            work(rows)
+        except torch.cuda.OutOfMemoryError as error:
+            if any(give_up() for give_up in IDLE):
+                continue  # with the same size, in that memory
+            if rows.stop - begin == 1:
+                raise MemoryError(
+                    f"the device has no memory left even for one query at a time; the plan needs {planned} bytes "
+                    f"there: free some memory, or pass memory= with less than that. {_in_short(error)}"
+                ) from error
+            size = (rows.stop - begin) // 2
+        else:
+            begin = rows.stop
+
+
+def _in_short(error: Exception) -> str:
+    """Return torch's message about requested and free memory without its advice."""
+    return ". ".join(str(error).split(". ")[:3]).rstrip(".") + "."

@@ -1,0 +1,120 @@
+"""How a search may be divided: among devices, into slabs, and by routes, of which the plan takes the best that fits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from tonari.core.units import MIB
+from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
+from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
+
+ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
+# Precisions by form, first to last; the last one resolves all remaining rows by exact values.
+PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
+_PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
+
+
+def share(count: int, devices: int) -> int:
+    """Return the rows per device, in whole tiles. The last device has the rest; some may have no rows at all.
+
+    >>> [share(count, 4) for count in (1000, 100)]
+    [256, 100]
+    """
+    return count if devices == 1 else min(count, -(-count // (devices * POINT_TILE)) * POINT_TILE)
+
+
+def divisions(
+    whole: CudaNeeds, devices: int, overrides: dict[str, Any]
+) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
+    """Yield the ways to divide a search among devices: name, what the first device needs, and its overrides."""
+    if devices == 1:
+        yield "none", whole, overrides
+        return
+    asked = overrides.get("shard")
+    if asked != "queries":
+        yield "points", dataclasses.replace(whole, n=share(whole.n, devices), merged=True), overrides
+    rows = share(whole.m, devices)
+    on_each = overrides.get("route", "resident") == "resident" and whole.n <= MOST_POINTS
+    unslabbed = overrides.get("point_slab", whole.n) >= whole.n and overrides.get("query_slab", rows) >= rows
+    if asked == "queries" or (asked is None and on_each and unslabbed):
+        yield "queries", dataclasses.replace(whole, m=rows), overrides | {"route": "resident"}
+
+
+def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
+    """Return the best choice within the budget, and its batch of queries.
+
+    The first route that allows a batch of at least one tile is taken; if none does, the one with the longest batch. The
+    batch is 0 if nothing fits.
+    """
+    tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
+    bests = []
+    for route in ROUTES:
+        choices = [
+            (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
+        ]
+        if choices:
+            # Without "split", all rows that float16 does not prove would be compared with all points.
+            bests.append(max(choices, key=lambda c: (min(c[2], tile), "split" in c[0].precisions, -c[0].seconds(c[1]))))
+            if bests[-1][2] >= tile:
+                return bests[-1]
+    return max(bests, key=lambda choice: choice[2])
+
+
+def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any]) -> int:
+    asked = overrides.get("query_batch")
+    if asked is None:
+        return needs.batch(slabs, budget)
+    return int(asked) if needs.total_bytes(slabs, asked) <= budget else 0
+
+
+def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
+    """Yield the choices on a route, each with the group size that takes the least time."""
+    if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
+        return
+    ways = [needs.precisions]
+    if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
+        usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
+        short = tuple(level for level in usual if level != "split")
+        from_host = route == "host_refine" and not needs.form_dim  # where all rows would have to come once more
+        ways = [short] if from_host else [needs.precisions, short]
+    groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
+    for slabs in _slabs(route, needs, overrides):
+        group = min(groups, key=lambda size: dataclasses.replace(needs, group=size).row_seconds(needs.held(slabs)))
+        for precisions in dict.fromkeys(ways):
+            made = dataclasses.replace(needs, precisions=precisions, group=group)
+            if route == "host_refine" and "route" not in overrides and not (needs.form_dim or _is_for_few(made, slabs)):
+                continue
+            yield made, slabs
+
+
+def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
+    """Whether refining on the CPU takes no longer than copying all points to the device once more."""
+    return needs.host_points and needs.refine_on_cpu_seconds(slabs) <= needs.pass_seconds()
+
+
+def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[Slabs]:
+    """Yield the slabs of a route: as overridden, else all sizes that halving gives."""
+    n, m = needs.n, needs.m
+    points, queries = min(n, overrides.get("point_slab", n)), min(m, overrides.get("query_slab", m))
+    if route == "streamed":
+        for size in [points] if "point_slab" in overrides else _halves(n):
+            for rows in [queries] if "query_slab" in overrides else _halves(m):
+                if size <= MOST_POINTS:
+                    yield Slabs(route, size, rows)
+    elif n > MOST_POINTS:
+        return
+    elif route == "host_refine" and queries == m:
+        piece = _PACKED_AT_ONCE // (needs.d * needs.itemsize) // POINT_TILE * POINT_TILE
+        yield Slabs(route, points if "point_slab" in overrides else min(n, max(POINT_TILE, piece)), m)
+    elif route == "resident" and (points, queries) == (n, m):
+        yield Slabs(route, n, m)
+
+
+def _halves(count: int) -> list[int]:
+    """Return the count, a half of it, a quarter and so on, in whole tiles."""
+    sizes = [count]
+    while sizes[-1] > POINT_TILE:
+        sizes.append(-(-sizes[-1] // (2 * POINT_TILE)) * POINT_TILE)
+    return sizes

@@ -1,0 +1,129 @@
+"""From the screen of contracted rows to the points that are within a limit by these, in two steps.
+
+    groups     those of a list, or of all minima, whose certified minimum is at or below the row's score
+    members    those of these groups with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows:
+               CHUNK members and COLUMNS columns of their rows at a time, gathered, in float32
+
+One program per row; where rows are few, several share the members of a row, in turns of CHUNK. Both steps count what
+there is and write it while there is room. A row with too little is searched again, so that the second step does nothing
+for it; so is one of whose groups the list does not tell all. Which members are written does not depend on the order in
+which programs run, only their places do. The limit allows for the rounding of the sums (contracted_limits.py).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.refine.groups import candidates
+from tonari.exact.cuda.kernels.rows.groups import part_number
+
+_UNKNOWN = tl.constexpr(2**31 - 1)  # more than there is room for
+
+
+@triton.jit(do_not_specialize=["segments", "segment_room", "room"])
+def near_listed_kernel(
+    # inputs: the screen's lists and their thresholds, and the scores
+    values_ptr, entries_ptr, counts_ptr, thresholds_ptr, scores_ptr,
+    # outputs: int32 [row][room] and [row]
+    groups_ptr, found_ptr,
+    # shapes
+    segments, segment_room, room,
+    # constants
+    SEGMENTS: tl.constexpr,
+    TILE: tl.constexpr,
+):  # fmt: skip
+    """Write the parts that a row's list names in groups at or below the row's score."""
+    row = tl.program_id(0).to(tl.int64)
+    score = tl.load(scores_ptr + row)
+    slots = segments * segment_room
+    total = tl.zeros((), tl.int32)
+    for start in tl.range(0, slots, TILE):
+        slot = start + tl.arange(0, TILE)
+        value = tl.load(values_ptr + row * slots + slot, mask=slot < slots, other=float("inf"))  # [TILE]
+        near = (value <= score) & (value < float("inf"))  # no entry has +inf
+        entry = tl.load(entries_ptr + row * slots + slot, mask=near, other=0)
+        mask = entry & 15
+        wanted = (mask & 1) + ((mask >> 1) & 1) + ((mask >> 2) & 1) + (mask >> 3)
+        place = total + tl.cumsum(wanted, 0) - wanted
+        for part in tl.static_range(4):
+            bit = (mask >> part) & 1
+            tl.store(groups_ptr + row * room + place, part_number(entry >> 4, part), mask=(bit > 0) & (place < room))
+            place += bit
+        total += tl.sum(wanted, 0)
+    segment = tl.arange(0, SEGMENTS)
+    counts = tl.load(counts_ptr + row * segments + segment, mask=segment < segments, other=0)  # [SEGMENTS]
+    told = (score <= tl.load(thresholds_ptr + row)) & (tl.max(counts, 0) <= segment_room)
+    tl.store(found_ptr + row, tl.where(told, total, _UNKNOWN))
+
+
+@triton.jit(do_not_specialize=["groups", "stride", "room"])
+def near_minima_kernel(
+    # inputs: the minima of all groups, and the scores
+    minima_ptr, scores_ptr,
+    # outputs: int32 [row][room] and [row]
+    groups_ptr, found_ptr,
+    # shapes
+    groups, stride, room,
+    # constants
+    TILE: tl.constexpr,
+):  # fmt: skip
+    """Write the groups of a row whose minimum is at or below the row's score."""
+    row = tl.program_id(0).to(tl.int64)
+    score = tl.load(scores_ptr + row)
+    total = tl.zeros((), tl.int32)
+    for start in tl.range(0, groups, TILE):
+        group = start + tl.arange(0, TILE)
+        lowest = tl.load(minima_ptr + row * stride + group, mask=group < groups, other=float("inf"))  # [TILE]
+        near = ((lowest <= score) & (lowest < float("inf"))).to(tl.int32)
+        place = total + tl.cumsum(near, 0) - near
+        tl.store(groups_ptr + row * room + place, group, mask=(near > 0) & (place < room))
+        total += tl.sum(near, 0)
+    tl.store(found_ptr + row, total)
+
+
+@triton.jit(do_not_specialize=["p", "units", "n", "room", "members_room"])
+def near_members_kernel(
+    # inputs: contracted rows of queries and points; limits; groups of each row; the point that a row is itself
+    queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
+    # outputs: int32 [row][members_room] and [row], which have some already
+    members_ptr, near_ptr,
+    # shapes
+    p, units, n, room, members_room,
+    # constants
+    HAS_OWN: tl.constexpr,
+    GROUP: tl.constexpr,
+    POINT_TILE: tl.constexpr,
+    UNIT: tl.constexpr,
+    CHUNK: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    PARTS: tl.constexpr,
+):  # fmt: skip
+    """Write the members of a row's groups that are within its limit, behind those that are there."""
+    row = (tl.program_id(0) // PARTS).to(tl.int64)
+    found = tl.load(found_ptr + row)
+    limit = tl.load(limits_ptr + row)
+    total = tl.load(near_ptr + row)
+    first = (tl.program_id(0) % PARTS) * CHUNK
+    for start in tl.range(first, tl.where(found > room, 0, found) * GROUP, PARTS * CHUNK):
+        numbers = start + tl.arange(0, CHUNK)
+        ids, present = candidates(groups_ptr, own_ptr, row, numbers, found, room, n, HAS_OWN, GROUP, POINT_TILE)
+        x_ptrs = rows_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
+        square = tl.zeros([CHUNK], tl.float32)
+        for at in tl.range(0, p, COLUMNS):
+            column = at + tl.arange(0, COLUMNS)
+            q = tl.load(queries_ptr + row * p + column, mask=column < p, other=0.0)[None, :]  # [1, COLUMNS]
+            x = tl.load(
+                x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0.0
+            )  # [CHUNK, COLUMNS]
+            square += tl.sum((x - q) * (x - q), 1)
+            present = present & (square <= limit)  # of the others no more is read
+        near = present.to(tl.int32)
+        if PARTS > 1:
+            total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")
+        place = total + tl.cumsum(near, 0) - near
+        tl.store(members_ptr + row * members_room + place, ids, mask=(near > 0) & (place < members_room))
+        if PARTS == 1:
+            total += tl.sum(near, 0)
+    if PARTS == 1:
+        tl.store(near_ptr + row, total)

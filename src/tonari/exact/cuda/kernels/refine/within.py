@@ -1,0 +1,208 @@
+"""All points within a limit of each query, from the groups that the screen cannot rule out.
+
+    threshold   the score that no point within the limit exceeds: T(limit) of kernels/refine/certify.py, rounded up
+    parts       of each row the groups of eight points at or below its threshold: counted, then written one row after
+                the other, in blocks of BLOCK groups that belong to one row, padded with -1
+    values      a program takes a block: exact values of its points (kernels/refine/groups.py), rounded as they are
+                returned, and compared with the row's limit
+    pack        what is within the limit of all blocks, one after the other
+
+A threshold holds from the beginning, so nothing is selected and nothing has to be proved afterwards: a point that is
+not a candidate has a lower bound above the threshold (docs/exactness.md, Lemmas 2 and 3, for the limit in place of the
+k-th value). Nothing depends on the order in which programs run.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.refine.certify import threshold_of
+from tonari.exact.cuda.kernels.refine.groups import candidates, values_of
+from tonari.exact.cuda.kernels.rows.groups import part_number
+from tonari.exact.cuda.kernels.rows.pack import round_up
+
+_LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
+
+
+@triton.jit(do_not_specialize=["rows", "d"])
+def thresholds_kernel(
+    # inputs
+    shift_ptr,
+    limits_ptr,
+    scale_ptr,
+    # output: float32
+    thresholds_ptr,
+    # shapes
+    rows,
+    d,
+    # constants
+    METRIC: tl.constexpr,
+    DOUBLE: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """Write the threshold of every row: -inf if nothing is within its limit, the largest float32 if anything may be."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    present = row < rows
+    limit = tl.load(limits_ptr + row, mask=present, other=0.0).to(tl.float64)
+    shift = tl.load(shift_ptr + row, mask=present, other=0.0)  # [ROWS]
+    threshold, bounded = threshold_of(limit, shift, tl.load(scale_ptr), d, METRIC, DOUBLE)
+    threshold = tl.minimum(round_up(tl.where(bounded, threshold, 0.0)), _LARGEST)
+    threshold = tl.where(bounded, threshold, _LARGEST)
+    if not METRIC.descending:
+        threshold = tl.where(limit < 0, -float("inf"), threshold)  # values are not negative
+    tl.store(thresholds_ptr + row, threshold, mask=present)
+
+
+@triton.jit(do_not_specialize=["segments", "room"])
+def listed_parts_kernel(
+    # inputs: the screen's lists
+    entries_ptr,
+    counts_ptr,
+    # in: where the parts of each row begin; outputs: the parts, or their number
+    begins_ptr,
+    parts_ptr,
+    totals_ptr,
+    # shapes
+    segments,
+    room,
+    # constants
+    FILL: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Count or write the parts that a row's list names; an entry is 16 times a group's number, plus their mask."""
+    row = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((), tl.int32)
+    if FILL:
+        parts_ptr += tl.load(begins_ptr + row)
+    for start in tl.range(0, segments * room, TILE):
+        slot = start + tl.arange(0, TILE)
+        segment = slot // room
+        inside = slot < segments * room
+        count = tl.load(counts_ptr + row * segments + segment, mask=inside, other=0)
+        present = inside & (slot - segment * room < count)
+        entry = tl.load(entries_ptr + row * segments * room + slot, mask=present, other=0)  # [TILE]
+        mask = entry & 15
+        wanted = (mask & 1) + ((mask >> 1) & 1) + ((mask >> 2) & 1) + (mask >> 3)
+        if FILL:
+            place = total + tl.cumsum(wanted, 0) - wanted
+            group = entry >> 4
+            for part in tl.static_range(4):
+                bit = (mask >> part) & 1
+                number = part_number(group, part)
+                tl.store(parts_ptr + place, number, mask=bit > 0)
+                place += bit
+        total += tl.sum(wanted, 0)
+    if not FILL:
+        tl.store(totals_ptr + row, total)
+
+
+@triton.jit(do_not_specialize=["groups"])
+def lowest_parts_kernel(
+    # inputs: the minimum of every group of eight points, and thresholds
+    minima_ptr,
+    thresholds_ptr,
+    # as for the kernel above
+    begins_ptr,
+    parts_ptr,
+    totals_ptr,
+    # shapes
+    groups,
+    # constants
+    FILL: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Count or write the groups of a row whose minimum is at or below its threshold."""
+    row = tl.program_id(0).to(tl.int64)
+    threshold = tl.load(thresholds_ptr + row)
+    total = tl.zeros((), tl.int32)
+    if FILL:
+        parts_ptr += tl.load(begins_ptr + row)
+    for start in tl.range(0, groups, TILE):
+        group = start + tl.arange(0, TILE)
+        lowest = tl.load(minima_ptr + row * groups + group, mask=group < groups, other=float("inf"))  # [TILE]
+        wanted = (lowest <= threshold).to(tl.int32)
+        if FILL:
+            place = total + tl.cumsum(wanted, 0) - wanted
+            tl.store(parts_ptr + place, group, mask=wanted > 0)
+        total += tl.sum(wanted, 0)
+    if not FILL:
+        tl.store(totals_ptr + row, total)
+
+
+@triton.jit(do_not_specialize=["d", "units", "n", "first_block"])
+def within_kernel(
+    # inputs: widened queries and norms; points; limits; of each block its row and its parts; the point a row is itself
+    queries_ptr,
+    norms_ptr,
+    points_ptr,
+    limits_ptr,
+    rows_ptr,
+    parts_ptr,
+    own_ptr,
+    # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; how many are within it
+    values_ptr,
+    ids_ptr,
+    hits_ptr,
+    # shapes
+    d,
+    query_width,
+    units,
+    n,
+    first_block,
+    # constants
+    METRIC: tl.constexpr,
+    TERM: tl.constexpr,
+    DOUBLE: tl.constexpr,
+    LISTED: tl.constexpr,
+    HAS_OWN: tl.constexpr,
+    GROUP: tl.constexpr,
+    POINT_TILE: tl.constexpr,
+    UNIT: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Compare the points of a block with its row's limit; write them if LISTED, and how many there are."""
+    BLOCK: tl.constexpr = CHUNK // GROUP
+    here = tl.program_id(0).to(tl.int64)
+    block = first_block + here
+    row = tl.load(rows_ptr + block)
+    numbers = tl.arange(0, CHUNK)
+    ids, present = candidates(parts_ptr, own_ptr, block, numbers, BLOCK, BLOCK, n, False, GROUP, POINT_TILE)
+    if HAS_OWN:
+        present = present & (ids != tl.load(own_ptr + row))
+    row_ptrs = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
+    query_ptrs = queries_ptr + row * query_width + tl.arange(0, 16)
+    values = values_of(row_ptrs, query_ptrs, norms_ptr, row, present, d, METRIC, TERM, UNIT, CHUNK)
+    if not DOUBLE:
+        values = values.to(tl.float32)
+    limit = tl.load(limits_ptr + row)
+    if METRIC.descending:
+        inside = present & (values >= limit)
+    else:
+        inside = present & (values <= limit)
+    tl.store(hits_ptr + block, tl.sum(inside.to(tl.int32), 0))
+    if LISTED:
+        tl.store(values_ptr + here * CHUNK + numbers, values)
+        tl.store(ids_ptr + here * CHUNK + numbers, tl.where(inside, ids, -1))
+
+
+@triton.jit
+def pack_hits_kernel(
+    # inputs: [block][CHUNK], and where each block's hits go
+    values_ptr,
+    ids_ptr,
+    places_ptr,
+    # outputs: flat
+    out_values_ptr,
+    out_ids_ptr,
+    # constants
+    CHUNK: tl.constexpr,
+):
+    """Copy the hits of a block to their place."""
+    block = tl.program_id(0).to(tl.int64)
+    at = block * CHUNK + tl.arange(0, CHUNK)
+    ids = tl.load(ids_ptr + at)  # [CHUNK]
+    hit = (ids >= 0).to(tl.int32)
+    place = tl.load(places_ptr + block) + tl.cumsum(hit, 0) - hit
+    tl.store(out_values_ptr + place, tl.load(values_ptr + at), mask=hit > 0)
+    tl.store(out_ids_ptr + place, ids, mask=hit > 0)

@@ -1,0 +1,129 @@
+"""The form of points from a sample of them: a centre and a scale, in two launches.
+
+    sample   each program sums some of the sampled rows in COLUMNS columns, and finds their minima and maxima
+    settle   one program combines the parts: with c the mean of a column, the largest |x - c| of the sample is at the
+             minimum or the maximum, so that the rows need not be read again
+
+The scale 2^p brings that magnitude into [2^6, 2^7), or below 1 for metrics that ask for it. The centre is then rounded
+to a multiple of 2^-4 / 2^p. Any centre is correct, and this one keeps integers exact: if x is a multiple of 2^-4 / 2^p
+and |x'| < 2^7, then x' is a multiple of 2^-4 with 11 bits, which is exact in float16. So SIFT vectors and images are
+screened without rounding, even as float32.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.rows.form_rows import read_elements
+
+_INFINITY = tl.constexpr(float("inf"))
+
+
+@triton.jit(do_not_specialize=["n", "d", "stride", "every", "count", "chunk", "blocks"])
+def sample_kernel(
+    rows_ptr,
+    # output: [3][parts][d] float64: sums, minima, maxima
+    parts_ptr,
+    n,
+    d,
+    stride,
+    every,  # distance between sampled rows
+    count,  # number of sampled rows
+    chunk,  # sampled rows per program
+    blocks,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    part = tl.program_id(0) // blocks
+    column = (tl.program_id(0) % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+    end = tl.minimum(part * chunk + chunk, count)
+    sums = tl.zeros([ROWS, COLUMNS], tl.float64)
+    least = tl.full([ROWS, COLUMNS], _INFINITY, tl.float64)
+    greatest = tl.full([ROWS, COLUMNS], -_INFINITY, tl.float64)
+    for start in range(part * chunk, end, ROWS):
+        number = start + tl.arange(0, ROWS)[:, None]  # [ROWS, 1]
+        present = number < end
+        x, _ = read_elements(
+            rows_ptr, tl.where(present, number.to(tl.int64) * every, n), column[None, :], n, d, stride, False
+        )
+        sums += x
+        least = tl.where(present, tl.minimum(least, x), least)
+        greatest = tl.where(present, tl.maximum(greatest, x), greatest)
+    size = tl.num_programs(0) // blocks * d
+    out_ptrs = parts_ptr + part * d + column
+    inside = column < d
+    tl.store(out_ptrs, tl.sum(sums, 0), mask=inside)
+    tl.store(out_ptrs + size, tl.min(least, 0), mask=inside)
+    tl.store(out_ptrs + 2 * size, tl.max(greatest, 0), mask=inside)
+
+
+@triton.jit
+def column_centre(parts_ptr, column, parts, d, count, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Return the means of some columns of the sample, float64 [COLUMNS]."""
+    sums = tl.zeros([PARTS, COLUMNS], tl.float64)
+    for start in range(0, parts, PARTS):
+        part = start + tl.arange(0, PARTS)[:, None]  # [PARTS, 1]
+        sums += tl.load(parts_ptr + part * d + column[None, :], mask=(part < parts) & (column < d)[None, :], other=0.0)
+    return tl.sum(sums, 0) / tl.cast(count, tl.float64)
+
+
+@triton.jit
+def column_magnitude(parts_ptr, column, centre, parts, d, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Return the largest |x - centre| of some columns of the sample, float64 [COLUMNS]."""
+    magnitude = tl.zeros([PARTS, COLUMNS], tl.float64)
+    for start in range(0, parts, PARTS):
+        part = start + tl.arange(0, PARTS)[:, None]
+        inside = (part < parts) & (column < d)[None, :]
+        least_ptrs = parts_ptr + (parts + part) * d + column[None, :]
+        greatest_ptrs = least_ptrs + parts * d
+        low = tl.abs(tl.load(least_ptrs, mask=inside, other=0.0) - centre[None, :])
+        high = tl.abs(tl.load(greatest_ptrs, mask=inside, other=0.0) - centre[None, :])
+        magnitude = tl.where(inside, tl.maximum(magnitude, tl.maximum(low, high)), magnitude)
+    return tl.max(magnitude, 0)
+
+
+@triton.jit(do_not_specialize=["parts", "d", "count"])
+def settle_kernel(
+    # input: the output of sample_kernel
+    parts_ptr,
+    # outputs: [d] and [1] float64
+    centre_ptr,
+    scale_ptr,
+    parts,
+    d,
+    count,
+    CENTRED: tl.constexpr,
+    WHOLE: tl.constexpr,  # scale 1 and an integer centre
+    TOP: tl.constexpr,  # exponent of the largest element of a form row
+    LEAST: tl.constexpr,  # exponents of the scale, which is a power of 2^EVERY
+    MOST: tl.constexpr,
+    EVERY: tl.constexpr,
+    PARTS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    scale = 1.0 + tl.zeros([], tl.float64)
+    grid = scale
+    if not WHOLE:
+        magnitudes = tl.zeros([COLUMNS], tl.float64)
+        for start in range(0, d, COLUMNS):
+            column = start + tl.arange(0, COLUMNS)
+            centre = tl.zeros([COLUMNS], tl.float64)
+            if CENTRED:
+                centre = column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS)
+            magnitude = column_magnitude(parts_ptr, column, centre, parts, d, PARTS, COLUMNS)
+            magnitudes = tl.maximum(magnitudes, magnitude)
+        magnitude = tl.max(magnitudes, 0)
+        exponent = (magnitude.to(tl.int64, bitcast=True) >> 52) - 1023
+        # Input is at most 1e150 < 2^499, so form rows are finite whatever the sample was.
+        power = tl.minimum(tl.maximum(TOP - exponent, LEAST), MOST)
+        power = tl.where(magnitude > 0, (power & -EVERY), 0)
+        scale = ((power + 1023) << 52).to(tl.float64, bitcast=True)
+        grid = 16 * scale
+    tl.store(scale_ptr, scale)
+    for start in range(0, d, COLUMNS):
+        column = start + tl.arange(0, COLUMNS)
+        centre = tl.zeros([COLUMNS], tl.float64)
+        if CENTRED:
+            centre = tl.floor(column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS) * grid + 0.5) / grid
+        tl.store(centre_ptr + column, centre, mask=column < d)

@@ -1,0 +1,90 @@
+"""Form rows in float64, less an origin, for products in float64 (exact/cuda/rows/contraction.py).
+
+    z = x' - origin        x' as in kernels/rows/form_rows.py
+
+One program writes ROWS rows, in blocks of T * V columns [ROWS, T, V], as the packing kernel reads them. The length |z|
+is a float64 sum of squares. A row with an element beyond LIMIT, and an angular row whose squared norm is so small that
+its products may underflow, becomes zeros of infinite length; so does a row that searches refuse, which also lowers a
+flag.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.rows.form_rows import angular_factor, less_mean, read_elements, row_means
+from tonari.exact.cuda.kernels.rows.pack import set_aside
+
+_INFINITY = tl.constexpr(float("inf"))
+
+
+@triton.jit(do_not_specialize=["n", "d", "stride", "first_row"])
+def write_form_kernel(
+    # inputs: any rows; [d] and [1] float64; [d] float64
+    rows_ptr,
+    centre_ptr,
+    scale_ptr,
+    origin_ptr,
+    # outputs: [n][d] and [n] float64; three flags
+    out_ptr,
+    length_ptr,
+    flags_ptr,
+    # shapes
+    n,
+    d,
+    stride,
+    first_row,  # number of the first row in the flags
+    # constants
+    METRIC: tl.constexpr,
+    LIMIT: tl.constexpr,  # largest magnitude of a form element
+    STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
+    ROWS: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    d = d // STEP * STEP
+    stride = stride // STEP * STEP
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    row_axis = row[:, None, None]
+    local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
+    present = row < n
+    scale = tl.load(scale_ptr)
+
+    mean = tl.zeros([ROWS], tl.float64)
+    varies = present
+    lossy = row < 0
+    if METRIC.centred:
+        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS)
+    if METRIC.angular:
+        factor, lossy = angular_factor(
+            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC.centred, ROWS, T, V
+        )  # fmt: skip
+    else:
+        factor = tl.where(present, scale, 0.0)
+
+    squares = tl.zeros([ROWS, T], tl.float64)
+    lost = tl.zeros([ROWS, T], tl.int32)
+    for start in range(0, d, T * V):
+        column = start + local
+        inside = column < d
+        x, sound = read_elements(rows_ptr, row_axis, column, n, d, stride, METRIC.nonnegative)  # [ROWS, T, V]
+        if METRIC.squares:
+            x = x - tl.load(centre_ptr + column, mask=inside, other=0.0)
+        if METRIC.centred:
+            x = less_mean(x, column, mean, varies, d)
+        form = x * factor[:, None, None]
+        fits = tl.abs(form) <= LIMIT
+        z = tl.where(fits, form, 0.0) - tl.load(origin_ptr + column, mask=inside, other=0.0)
+        lost += tl.sum(((sound & fits) == 0).to(tl.int32), 2)
+        squares += tl.sum(z * z, 2)
+        tl.store(out_ptr + row_axis * d + column, z, mask=(row_axis < n) & inside)
+
+    beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
+    if tl.max(beyond.to(tl.int32), 0) > 0:
+        set_aside(
+            rows_ptr, out_ptr, flags_ptr, row, local, beyond, n, d, stride, d, first_row,
+            METRIC.nonnegative, ROWS, T, V,
+        )  # fmt: skip
+    length = tl.where(beyond, _INFINITY, tl.sqrt(tl.sum(squares, 1)))
+    tl.store(length_ptr + row, length, mask=present)

@@ -1,0 +1,204 @@
+"""The screen for a few queries, which packs them, too, and has no use for matrix units.
+
+    every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/rows/pack.py makes them
+    all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
+    the first       no tiles, but what the certificate and the exact values read: norms, errors, float64 rows, flags
+
+    score(row, point)  = low(point) + sum of q~ x^
+    minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
+
+The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (finish_few.py) subtracts it, when N and
+r are known. That is Lemma 3 of docs/exactness.md in its order: the minimum, then the subtraction, each rounded.
+
+The error of the sums, line by line against that page, with u = 2^-24 and w columns in use:
+
+    products     two float16 numbers: at most 22 bits, 0 or at least 2^-48, so exact in float32, fused or not
+    additions    rounded to nearest: each loses at most u of its result. Matrix units may lose 4 u of the magnitudes
+    a term       passes through at most w additions that round, in any order; those of zeros beyond the columns do not
+    the sum      within w u / (1 - w u) of the magnitudes, `low` among them, as sums start at it. gamma and e0 are made
+                 for y / (1 - y), y = 4 w u, of both (kernels/rows/pack.py, whose functions make all bounds here)
+
+The queries are packed by every program alike, element by element, so that the errors that the first one measures are
+those of all. Only norms and means of the angular metrics are sums, which each program makes by the same instructions.
+
+Groups are adjacent points here, not those of a matrix unit's accumulator (rows/groups.py).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.rows.form_rows import angular_factor, row_means
+from tonari.exact.cuda.kernels.rows.pack import (
+    ROUNDED,
+    TINY,
+    form_of,
+    load_with_centre,
+    norm_of,
+    note_refused,
+    product_errors,
+    store_query_terms,
+)
+from tonari.exact.cuda.kernels.rows.widen import widen_rows
+
+
+@triton.jit
+def load_step(
+    point_ptrs, first, step, steps, width, blocks, point, inner,
+    POINTS: tl.constexpr, BLOCK: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """Load the points of a step, a block of columns of a tile: [1, POINTS, BLOCK]; zeros beyond the width."""
+    start = step % blocks * BLOCK
+    ptrs = point_ptrs + ((first + step // blocks).to(tl.int64) * POINTS * width + start)
+    # Of one value in a row of points, so that loads are as wide as without it.
+    present = point[None, :, None] < tl.where(step < steps, POINTS, 0)
+    if WHOLE:
+        x = tl.load(ptrs, mask=present, other=0.0)
+    else:
+        x = tl.load(ptrs, mask=present & (start + inner < width), other=0.0)
+    return x
+
+
+@triton.jit
+def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
+    """Load what the sums [M, POINTS] of a tile begin with."""
+    present = point < tl.where(tile < tiles, POINTS, 0)
+    low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
+    return tl.zeros([M, POINTS], tl.float32) + low[None, :]
+
+
+@triton.jit(do_not_specialize=["d", "stride", "units", "wide_steps", "tiles", "each", "m", "first_row"])
+def screen_few_kernel(
+    # inputs
+    rows_ptr,
+    centre_ptr,
+    scale_ptr,
+    values_ptr,
+    low_ptr,
+    # scratch: [program][M][width]
+    packed_ptr,
+    # outputs: [row][tiles * POINTS / GROUP], [row][tiles], one per row, and float64 rows of whole steps
+    minima_ptr,
+    tile_minima_ptr,
+    norm_ptr,
+    rest_ptr,
+    shift_ptr,
+    widened_ptr,
+    norms_ptr,
+    counters_ptr,  # set to 0
+    flags_ptr,
+    # shapes
+    m,
+    d,
+    stride,
+    units,
+    wide_steps,
+    width,
+    blocks,  # of columns; a single one needs no divisions
+    tiles,
+    each,  # tiles of a program
+    first_row,  # number of the first row in the flags
+    # constants
+    METRIC: tl.constexpr,
+    LIMIT: tl.constexpr,
+    STEP: tl.constexpr,
+    UNIT: tl.constexpr,
+    M: tl.constexpr,
+    POINTS: tl.constexpr,
+    GROUP: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WHOLE: tl.constexpr,  # whether BLOCK divides the width
+    V: tl.constexpr,
+):
+    T: tl.constexpr = BLOCK // V
+    GROUPS: tl.constexpr = POINTS // GROUP
+    program = tl.program_id(0)
+    d = d // STEP * STEP
+    stride = stride // STEP * STEP
+    row = tl.arange(0, M).to(tl.int64)
+    row_axis = row[:, None, None]
+    local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
+    present = row < m
+    scale = tl.load(scale_ptr)
+    mean = tl.zeros([M], tl.float64)
+    varies = present
+    lossy = row < 0
+    if METRIC.centred:
+        mean, varies = row_means(rows_ptr, row, m, d, stride, M)
+    if METRIC.angular:
+        factor, lossy = angular_factor(
+            rows_ptr, row, local, m, d, stride, mean, varies, scale, METRIC.centred, M, T, V
+        )  # fmt: skip
+    else:
+        factor = tl.where(present, scale, 0.0)
+
+    point = tl.arange(0, POINTS)
+    inner = tl.arange(0, BLOCK)[None, None, :]
+    point_ptrs = values_ptr + point[None, :, None] * width + inner
+    first = tl.maximum(program - 1, 0) * each
+    steps = tl.where(program > 0, (tl.minimum(first + each, tiles) - first) * blocks, 0)
+    # The points of the first step are on their way while the queries are packed; later those of the next.
+    x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
+    packed_ptr += program.to(tl.int64) * M * width
+    for start in range(0, width, BLOCK):
+        column = start + local
+        elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
+        form, _ = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)  # [M, T, V]
+        q = (form.to(tl.float32) * -2.0).to(tl.float16)
+        tl.store(packed_ptr + row_axis * width + column, q, mask=column < width)
+    tl.debug_barrier()  # the packed queries are read by all threads
+
+    group = tl.arange(0, GROUPS)
+    sums = load_low(low_ptr, first, tiles, point, M, POINTS)
+    for step in range(steps):
+        tile = first + step // blocks
+        block = step % blocks
+        following = load_step(point_ptrs, first, step + 1, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)
+        at = block * BLOCK + inner
+        for query in tl.static_range(M):
+            if WHOLE:
+                q = tl.load(packed_ptr + query * width + at)  # [1, 1, BLOCK]
+            else:
+                q = tl.load(packed_ptr + query * width + at, mask=at < width, other=0.0)
+            products = tl.sum(q.to(tl.float32) * x.to(tl.float32), 2)  # [1, POINTS]
+            sums += tl.where(row[:, None] == query, products, 0.0)
+        if block == blocks - 1:
+            minima = tl.min(tl.reshape(sums, [M, GROUPS, GROUP]), 2)
+            out_ptrs = minima_ptr + row[:, None] * (tiles * GROUPS) + tile * GROUPS + group[None, :]
+            tl.store(out_ptrs, minima, mask=present[:, None])
+            tl.store(tile_minima_ptr + row * tiles + tile, tl.min(minima, 1), mask=present)
+            sums = load_low(low_ptr, tile + 1, tiles, point, M, POINTS)
+        x = following
+
+    if program == 0:
+        tl.store(counters_ptr + row, 0, mask=present)
+        sizes = tl.zeros([M, T], tl.float64)
+        differences = tl.zeros([M, T], tl.float64)
+        lost = tl.zeros([M, T], tl.int32)
+        for start in range(0, d, BLOCK):
+            column = start + local
+            elements, centre = load_with_centre(rows_ptr, centre_ptr, row_axis, column, m, d, stride, METRIC)
+            form, lost_here = form_of(elements, centre, column, d, mean, varies, factor, METRIC, LIMIT)
+            y = form.to(tl.float32) * -2.0  # the same numbers as above, so that the same are measured
+            rest = y - y.to(tl.float16).to(tl.float32)
+            sizes += tl.sum(form * form, 2)
+            differences += tl.sum(rest * rest, 2).to(tl.float64)
+            lost += tl.sum(lost_here, 2)
+        beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
+        if tl.max(beyond.to(tl.int32), 0) > 0:
+            note_refused(rows_ptr, flags_ptr, row, local, m, d, stride, first_row, METRIC.nonnegative, M, T, V)
+        size = norm_of(sizes, METRIC)
+        difference, gamma = product_errors(size, norm_of(differences, METRIC) / 2, d, "float16")
+        remainder = (difference + gamma * (size + difference)) * ROUNDED + TINY
+        term = size * 0
+        if METRIC.squares:
+            term = tl.sum(sizes, 1)
+        packed = present & (beyond == 0)
+        store_query_terms(
+            norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, size * ROUNDED + TINY, remainder, term
+        )  # fmt: skip
+        widen_rows(
+            rows_ptr, widened_ptr, norms_ptr, row, present, d, units, wide_steps,
+            METRIC.angular, METRIC.centred, UNIT, M,
+        )  # fmt: skip

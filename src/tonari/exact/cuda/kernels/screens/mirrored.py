@@ -1,0 +1,113 @@
+"""The screen of a graph: one product of a tile of rows and a tile of points, for the rows and for the points.
+
+    s = -2 <x^(row), x^(point)>       what the row is to the point, and the point to the row
+    to the row, the point is          s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
+    to the point, the row is          s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
+
+Of int8, s + low(row) + low(point) is noted (kernels/screens/mirrored_note.py).
+
+    tile of rows      ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
+    accumulator       ROWS x COLUMNS float32, or int32
+
+Rows are those of a batch; points are its own and those of all later batches, so that each product of two batches is
+computed once. What points are to rows is appended to the rows' lists (record.py). What rows are to points of later
+batches is noted in lists of the rows, too, so that nothing is atomic here: for each LISTED points that a thread holds
+of a row, if the row is at or below the threshold of any, a mask of these, and the lowest of their scores. A thread has
+one slot for each tile, and so none is ever missing. kernels/screens/mirrored_note.py hands them to the points.
+
+A row is noted where its score is at or below `limit`, the threshold plus the bound (kernels/screens/mirrored_note.py).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.screens.record import append_below, lowest_scores, never_rounded, scores_of
+
+_ALWAYS = tl.constexpr(-1e30)  # `low` of a point beyond range
+
+
+@triton.jit
+def note_near(
+    scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
+    """Append the points of whose limits a row's score is at or below; return the new counts [ROWS, 4]."""
+    tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
+    column = tl.arange(0, COLUMNS)
+    bits = tl.full((COLUMNS,), 1, tl.int32) << (column // 8 * 2 + column % 2)
+    near = scores <= limits[None, :]
+    masks = tl.reshape(tl.where(near, bits[None, :], 0), (ROWS, COLUMNS // 8, 4, 2))
+    mask = tl.sum(tl.sum(masks, 3), 1)  # [ROWS, 4]
+    kept = tl.reshape(tl.where(near, scores, float("inf")), (ROWS, COLUMNS // 8, 4, 2))
+    nearest = never_rounded(tl.min(tl.min(kept, 3), 1), WHOLE)
+    hit = mask != 0
+    at = starts + noted
+    tl.store(nearest_ptr + at, nearest, mask=hit)
+    tl.store(groups_ptr + at, first_group + tl.arange(0, 4)[None, :] + tl.zeros_like(mask), mask=hit)
+    tl.store(masks_ptr + at, mask, mask=hit)
+    return noted + hit.to(tl.int32)
+
+
+@triton.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
+def screen_mirrored_kernel(
+    # inputs: rows of the batch, and what is packed of all points, as points and as rows
+    queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
+    # outputs: the lists of the batch's rows, and what they are to points of later batches
+    values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
+    # shapes: the batch is rows `first` to `first + m`
+    first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
+    # constants
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
+    STAGES: tl.constexpr,
+):  # fmt: skip
+    WHOLE: tl.constexpr = queries.dtype == tl.int8
+    SUMS: tl.constexpr = tl.int32 if WHOLE else tl.float32
+    first_row = (tl.program_id(0) % row_tiles) * ROWS
+    part = tl.program_id(0) // row_tiles
+    begin = first // COLUMNS + part * blocks_per_program
+    end = tl.minimum(begin + blocks_per_program, blocks)
+    column = tl.arange(0, COLUMNS)
+    row = first_row + tl.arange(0, ROWS)
+    present = row < m
+    norm = tl.load(norm_ptr + first + row, mask=present, other=0.0)
+    rest = tl.load(rest_ptr + first + row, mask=present, other=0.0)
+    thresholds = tl.load(thresholds_ptr + first + row, mask=present, other=-float("inf"))
+    # A row that is too large for a query, and not for a point, has no elements here: it is noted for all points.
+    low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
+    low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
+    # Each list of a row has `segments` segments, of which four belong to this program.
+    segment = part * 4 + tl.arange(0, 4)[None, :]
+    places = tl.arange(0, ROWS)[:, None] * segments + segment
+    values_ptr += first_row.to(tl.int64) * segments * room
+    entries_ptr += first_row.to(tl.int64) * segments * room
+    nearest_ptr += first_row.to(tl.int64) * segments * blocks_per_program
+    groups_ptr += first_row.to(tl.int64) * segments * blocks_per_program
+    masks_ptr += first_row.to(tl.int64) * segments * blocks_per_program
+    counts = tl.zeros((ROWS, 4), tl.int32)
+    noted = tl.zeros((ROWS, 4), tl.int32)
+    for number in tl.range(begin, end, flatten=True):
+        block = tl.cast(number, tl.int32)
+        sums = tl.zeros((ROWS, COLUMNS), SUMS)
+        for at in tl.range(0, width, STEP, num_stages=STAGES):
+            first_column = tl.cast(at, tl.int32)
+            q, x = queries.load([first_row, first_column]), points.load([block * COLUMNS, first_column])
+            sums = tl.dot(q, x.T, sums, out_dtype=SUMS)
+        scores = scores_of(sums)
+        point = block * COLUMNS + column
+        low = tl.load(low_ptr + point)
+        e1, e2 = tl.load(e1_ptr + block), tl.load(e2_ptr + block)
+        lowest = lowest_scores(scores + low[None, :], norm, rest, e1, e2, ROWS, COLUMNS, GROUP, WHOLE)
+        counts = append_below(
+            lowest, counts, thresholds, block * 4, values_ptr, entries_ptr, places * room, room,
+            ROWS, COLUMNS, GROUP, LISTED,
+        )  # fmt: skip
+        if WHOLE:  # squared distances
+            scores += low[None, :]
+        noted = note_near(
+            scores + low_of_row[:, None], tl.load(limits_ptr + point), noted, places * blocks_per_program, block * 4,
+            nearest_ptr, groups_ptr, masks_ptr, ROWS, COLUMNS, LISTED, WHOLE,
+        )  # fmt: skip
+    tl.store(counts_ptr + row[:, None] * segments + segment, counts, mask=present[:, None])
+    tl.store(noted_ptr + row[:, None] * segments + segment, noted, mask=present[:, None])

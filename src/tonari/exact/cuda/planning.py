@@ -1,0 +1,367 @@
+"""How a plan (plan.py) is made: every choice of a search, from the problem and the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any
+
+from tonari import inputs
+from tonari.core.caches import cached
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.problem import Problem
+from tonari.costs.model import brute_seconds
+from tonari.cuda.memory import SPARE, available
+from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, share
+from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.plan import PILOT, CudaPlan
+from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
+from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
+from tonari.exact.cuda.screens.widths import usual_width
+from tonari.exact.overrides import ON_CUDA
+from tonari.inputs.overrides import check_overrides
+from tonari.metrics import get_metric
+from tonari.metrics.problem import refuse_metric
+
+# Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
+# leaves many rows of few columns to a second one. Bytes are exact in float16.
+_SPLIT_FIRST = 16
+SHARDS = ("points", "queries")
+
+_KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
+_CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
+_CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
+_BYTES_SECONDS = 3e-3  # least seconds of a search that looks first whether elements are bytes, in 0.05 ms where not
+_LEAST_OF_SUBSETS = 1 << 15  # points; all values of fewer are soon compared
+
+
+def plan_on_cuda(
+    problem: Problem, *, free_bytes: int | None = None, prepared_by: CudaPlan | None = None, **overrides: Any
+) -> CudaPlan:
+    """Plan brute force on CUDA; see :func:`tonari.plan`.
+
+    Everything stays on the device ("resident") if it fits. Otherwise points are copied from host memory slab by slab
+    ("streamed"), and so are queries if necessary; slabs are chosen for the least expected time. "host_refine" is chosen
+    if the packed copy fits but the original rows do not, and if there are so few queries that refining on the CPU takes
+    no longer than streaming all points once more, or if contracted rows are asked for; otherwise only on request. The
+    second precision is left out if its packed copy does not fit.
+
+    Several devices divide the points, or the queries if all points fit on each device and that is faster. Dividing the
+    queries needs no merging of lists and refines no row more than once, but copies more points.
+
+    Parameters
+    ----------
+    problem : Problem
+    free_bytes : int, optional
+        Free memory on each device. Default: queried.
+    prepared_by : CudaPlan, optional
+        The plan that the points were prepared by; the memory of its prepared points counts as free.
+    **overrides
+        Fields listed in :data:`tonari.exact.overrides.ON_CUDA`.
+
+    Raises
+    ------
+    ValueError
+        An override or the budget cannot work; the message says why.
+
+    Examples
+    --------
+    >>> from tonari.metrics.problem import make_problem
+    >>> problem = make_problem(10**6, 10**4, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",))
+    >>> made = plan_on_cuda(problem, free_bytes=80 * 10**9)
+    >>> made.route, made.precisions, made.group, made.width
+    ('resident', ('float16', 'split', 'values'), 32, 16)
+    """
+    why_not = refuse_metric(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+    if overrides.get("form_dim") == PILOT and overrides.get("route") == "host_refine":
+        raise Unsupported(
+            "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
+            "coordinates, such as form_dim=64, or leave route out"
+        )
+    usual = not overrides
+    if prepared_by is not None:
+        overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
+    contracted = prepared_by is not None and prepared_by.form_dim == overrides["form_dim"] == PILOT
+    if free_bytes is None and problem.memory is None and usual and not contracted:
+        small = _plan_within_spare(problem, tuple(overrides.items()))
+        if small is not None:
+            return small
+    budget = available(problem.devices, free_bytes)
+    if free_bytes is None and usual and prepared_by is None:
+        return _plan_usual(problem, _rounded(budget))
+    if prepared_by is not None and prepared_by.route != "streamed":
+        budget += prepared_by.packed_bytes + prepared_by.copied_bytes
+    if contracted and usual and free_bytes is None:
+        return _plan_for_contracted(problem, _rounded(budget), tuple(overrides.items()))
+    if contracted:
+        return _plan_route(problem, budget, overrides, usual=usual)
+    return _plan_within(problem, budget, overrides, usual=usual)
+
+
+def is_contracted_for(problem: Problem, searched: int) -> bool:
+    """Whether prepared points are contracted for a search, if pilot rows find that worth it.
+
+    They are once `searched` queries and those of the problem would have been worth the pilot rows had they come at
+    once, but not for short searches: these have too many launches then. Points in all dimensions are kept beside.
+    """
+    if len(problem.devices) > 1 or problem.memory is not None:
+        return False
+    long = brute_seconds(problem, "", 1) >= _CONTRACTED_SECONDS
+    return long and _may_contract(dataclasses.replace(problem, m=problem.m + searched), {})
+
+
+@cached(maxsize=1024)
+def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
+    """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
+    try:
+        plan = _plan_within(problem, SPARE, dict(overrides), usual=True)
+    except BudgetExceeded:
+        return None
+    return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
+
+
+@cached(maxsize=1024)
+def _plan_usual(problem: Problem, free: int) -> CudaPlan:
+    """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
+    return _plan_within(problem, free, {}, usual=True)
+
+
+@cached(maxsize=1024)
+def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
+    """Return the plan of a search of contracted points that overrides nothing else, kept for the next like it."""
+    return _plan_route(problem, free, dict(overrides), usual=True)
+
+
+def _rounded(free: int) -> int:
+    """Return free memory to six bits, rounded down: searches of the same sizes then have one plan.
+
+    >>> _rounded(127), _rounded(128), _rounded(131)
+    (126, 128, 128)
+    """
+    last = max(0, free.bit_length() - 6)
+    return free >> last << last
+
+
+def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
+    if overrides.get("form_dim", PILOT) == PILOT:
+        if _may_contract(problem, overrides):
+            with contextlib.suppress(BudgetExceeded):
+                return _plan_route(problem, free, overrides | {"form_dim": PILOT}, usual=usual)
+        overrides = overrides | {"form_dim": "full"}
+    return _plan_route(problem, free, overrides, usual=usual)
+
+
+def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
+    """Whether a contraction may be worth the pilot rows that choose it."""
+    metric = get_metric(problem.metric)
+    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
+    screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
+    pilot = is_pilot_due(brute_seconds(problem, "", len(problem.devices)))
+    n, m = problem.n, problem.m
+    whole = overrides.get("point_slab", n) >= n and overrides.get("query_slab", m) >= m and n <= MOST_POINTS
+    return screened and pilot and whole and overrides.get("route", "resident") == "resident"
+
+
+def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
+    """Whether a screen of whole numbers of a byte would be faster in int8, and no other is asked for."""
+    asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
+    return get_metric(problem.metric).squares and problem.d > _SPLIT_FIRST and not asked
+
+
+def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
+    devices, asked = problem.devices, problem.memory
+    budget = free if asked is None else min(asked, free)
+    form_dim, shards = _form_dim(overrides, problem), _ways(problem, overrides)
+    tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
+    choices = [(shard, *fit(needs, budget, limits)) for shard, needs, limits in shards]
+    shard, needs, slabs, batch = min(choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2])))
+    if batch == 0:
+        where = (
+            f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
+        )
+        least = _least_of(shards, overrides)
+        raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}", least=least)
+    chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
+    screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
+    width = needs.refined_groups(slabs)
+    in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
+    captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
+    seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
+    alone = slabs.route == "resident" and not needs.several
+    may_be_bytes = _may_be_bytes(problem, overrides)
+    longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
+    for times in sorted(longer, reverse=True):
+        room = budget - needs.total_bytes(slabs, times * batch)
+        subsets = alone and problem.n >= _LEAST_OF_SUBSETS and needs.subset_bytes() <= room
+        slots = needs.mirrored_slots(slabs, times * batch, room - needs.subset_bytes() * subsets)
+        if slots:
+            batch *= times
+            break
+    working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
+    working += needs.mirrored_bytes(slots, batch)
+    return CudaPlan(
+        n=problem.n,
+        m=problem.m,
+        d=problem.d,
+        k=problem.k,
+        dtype=problem.dtype,
+        metric=problem.metric,
+        method="exact",
+        device="cuda",
+        devices=devices,
+        isa="",
+        threads=0,
+        route=slabs.route,
+        shard=shard,
+        precisions=needs.precisions,
+        form_dim=PILOT if chosen else form_dim or "full",
+        group=needs.group,
+        width=min(width, overrides.get("width", _usual_width(problem))),
+        contracted_width=width if form_dim else 0,
+        query_batch=batch,
+        query_slab=slabs.queries,
+        point_slab=slabs.points,
+        subsets=subsets,
+        bytes_first=alone and seconds >= _BYTES_SECONDS and may_be_bytes,
+        bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
+        mirrored_slots=slots,
+        cuda_graph=captured and batch >= problem.m,
+        packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
+        copied_bytes=needs.copied_bytes(slabs),
+        working_bytes=working,
+        output_bytes=needs.output_bytes(slabs),
+        seconds=seconds,
+    )
+
+
+def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
+    """Return the ways to divide a search among its devices; see :func:`tonari.exact.cuda.divisions.divisions`."""
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
+    if form_dim and (overrides["form_dim"] == PILOT or not problem.host_points):
+        overrides = {"route": "resident"} | overrides
+    _check_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
+    whole = CudaNeeds(
+        n=n,
+        m=m,
+        d=d,
+        k=k,
+        itemsize=inputs.dtype_of(problem.dtype).itemsize,
+        query_itemsize=inputs.dtype_of(problem.query_dtype).itemsize,
+        value_itemsize=8 if problem.value_dtype == "float64" else 4,
+        gemm=form == "gemm",
+        self_join=problem.self_join,
+        host_points=problem.host_points,
+        host_queries=problem.host_queries,
+        precisions=tuple(overrides.get("precisions", usual_precisions(form, d, problem.dtype))),
+        group=GROUP_SIZES[-1],
+        width=overrides.get("width", max(_CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
+        form_dim=form_dim,
+        several=devices > 1,
+        results=0 if problem.host_queries else m,
+    )
+    return list(divisions(whole, devices, overrides))
+
+
+def _usual_width(problem: Problem) -> int:
+    """Return the default of `width`."""
+    return usual_width(problem.k + problem.self_join)
+
+
+def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
+    """Return the precisions of the screen of rows of d columns, first to last.
+
+    >>> usual_precisions("gemm", 3, "float32"), usual_precisions("gemm", 3, "uint8")
+    (('split', 'values'), ('float16', 'split', 'values'))
+    """
+    levels = PRECISIONS[form]
+    exact = inputs.dtype_of(dtype).kind in "iu"
+    return levels[1:] if form == "gemm" and d <= _SPLIT_FIRST and not exact else levels
+
+
+def least_bytes(problem: Problem, **overrides: Any) -> int:
+    """Return the bytes of the search that needs the fewest; arguments as for :func:`plan_on_cuda`."""
+    return _least_of(_ways(problem, overrides), overrides)
+
+
+def _least_of(shards: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
+    return min(
+        made.total_bytes(at, overrides.get("query_batch", 1))
+        for _, part, limits in shards
+        for route in ROUTES
+        for made, at in on_route(route, part, limits)
+    )
+
+
+def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
+    """Return the coordinates of contracted rows that are asked for, 0 for all dimensions."""
+    given = overrides.get("form_dim", "full")
+    if given == "full":
+        return 0
+    if given == PILOT:
+        return largest_form_dim(problem.d)  # memory is planned for the most
+    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # text comes from the command line
+    asked = int(given) if whole else 0
+    if not 2 <= asked < problem.d:
+        raise ValueError(
+            f"form_dim={given!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
+        )
+    metric = get_metric(problem.metric)
+    if not (metric.squares or metric.angular):
+        raise Unsupported(
+            f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
+            "sqeuclidean, cosine and correlation; leave form_dim out"
+        )
+    if overrides.get("route") == "streamed":
+        raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
+    return asked
+
+
+def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
+    """Raise ValueError for overrides that cannot work, however much memory there is."""
+    check_overrides(overrides, ON_CUDA)
+    route, shard = overrides.get("route"), overrides.get("shard")
+    if "route" in overrides and route not in ROUTES:
+        raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
+    if route == "host_refine" and not host_points:
+        raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
+    if "shard" in overrides:
+        known = SHARDS if devices > 1 else ("none",)
+        if shard not in known:
+            raise ValueError(f"shard={shard!r}: expected one of {', '.join(known)} on {devices} devices")
+        if shard == "queries" and route not in (None, "resident"):
+            raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
+    n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
+    form_dim = overrides.get("form_dim", "full")
+    whole = f"route={route!r}" if route in ("resident", "host_refine") else f"form_dim={form_dim!r}"
+    if (route in ("resident", "host_refine") or form_dim != "full") and n > MOST_POINTS:
+        raise ValueError(f"{whole}: a device takes at most {MOST_POINTS} points at once, not {n}")
+    if "precisions" in overrides:
+        _check_precisions(overrides["precisions"], form)
+    if "group" in overrides and overrides["group"] not in GROUP_SIZES:
+        raise ValueError(f"group={overrides['group']!r}: expected one of {', '.join(map(str, GROUP_SIZES))}")
+    holds_all = "shard='queries'" if shard == "queries" else f"route={route!r}" if route == "resident" else None
+    if "point_slab" in overrides:
+        points = overrides["point_slab"]
+        if points < n and points % POINT_TILE:
+            raise ValueError(f"point_slab must be a multiple of {POINT_TILE}, or all {n} points, got {points}")
+        if points < n and holds_all:
+            raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
+        if min(points, n) > MOST_POINTS:
+            raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
+    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine" or form_dim != "full"):
+        raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
+
+
+def _check_precisions(precisions: Any, form: str) -> None:
+    levels = tuple(precisions) if isinstance(precisions, list | tuple) else ()
+    rising = list(levels) == [level for level in PRECISIONS[form] if level in levels]
+    if len(levels) < 2 or not rising or levels[-1] != "values":
+        raise ValueError(
+            f"precisions={precisions!r}: expected a tuple in the order {', '.join(PRECISIONS[form])} that ends "
+            f"with 'values', such as {(PRECISIONS[form][0], 'values')}"
+        )

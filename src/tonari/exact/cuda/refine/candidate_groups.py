@@ -1,0 +1,68 @@
+"""From the lists of groups below a threshold to the groups that are refined, and a bound on everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.rows.tiles import Lists
+from tonari.select.cuda.dispatch import k_smallest
+from tonari.select.cuda.survivors import power_of_two, warps_for
+
+SEGMENTS = 256  # of a list, which a program reads at once: more than most lists have, so that these share a kernel
+
+
+def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
+    """Choose the parts of each row's `width` lowest listed groups.
+
+    Parameters
+    ----------
+    lists : Lists
+    thresholds : float32 (rows,)
+        The thresholds of the lists.
+    width : int
+        Listed groups to consider.
+    room : int
+        Most parts per row; those of its lowest groups come first.
+
+    Returns
+    -------
+    int32 (rows, room), float32 (rows,)
+        Groups of LEAST_GROUP points, -1 where there are no more; and a lower bound on the scores of all points in other
+        groups, which is -inf if a segment of the list was too short.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.refine.candidate_groups import chosen_kernel
+
+    rows, capacity = lists.values.shape
+    segments = lists.counts.shape[1]
+    width = min(width, capacity - 1)
+    lowest = k_smallest(lists.values, width + 1)
+    groups = torch.empty((rows, room), dtype=torch.int32, device=thresholds.device)
+    following = torch.empty(rows, dtype=torch.float32, device=thresholds.device)
+    launch(
+        chosen_kernel,
+        rows,
+        {
+            "values_ptr": lowest.values,
+            "indices_ptr": lowest.indices,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "thresholds_ptr": thresholds,
+            "groups_ptr": groups,
+            "following_ptr": following,
+            "width": width,
+            "capacity": capacity,
+            "segments": segments,
+            "segment_room": lists.room,
+            "room": room,
+        },
+        constants={
+            "WIDTH": power_of_two(width),
+            "SEGMENTS": max(SEGMENTS, power_of_two(segments)),
+            "ROOM": power_of_two(room),
+        },
+        warps=warps_for(power_of_two(width), False),
+    )
+    return groups, following

@@ -1,0 +1,117 @@
+"""Which groups of points may be within a limit of each query: thresholds, the screen, and blocks of parts to refine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.pack import PackedQueries
+from tonari.exact.cuda.rows.tiles import Lists
+from tonari.metrics import get_metric
+
+ROWS = 256  # rows per program that computes thresholds
+SLOTS = 1024  # of a row's list that are read at a time
+
+
+class Blocks(NamedTuple):
+    """Parts of LEAST_GROUP points, in blocks that belong to one row each, row after row.
+
+    Attributes
+    ----------
+    begins : int64 tensor of shape (rows + 1,)
+        The blocks of row i are numbers ``begins[i]`` to ``begins[i + 1]``.
+    rows : int64 tensor of shape (blocks,)
+    parts : int32 tensor of shape (blocks, size)
+        Numbers of groups, -1 in the padding.
+    """
+
+    begins: Any
+    rows: Any
+    parts: Any
+
+
+def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
+    """Return for each row a score that no point within its limit exceeds, float32 (rows,).
+
+    Parameters
+    ----------
+    packed : PackedQueries
+    form : DeviceForm
+    limits : float32 or float64 tensor of shape (rows,), contiguous
+        The farthest returned value that is within the limit, of the dtype of returned values; not NaN.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.refine.within import thresholds_kernel
+
+    thresholds = torch.empty(len(limits), dtype=torch.float32, device=limits.device)
+    launch(
+        thresholds_kernel,
+        -(-len(limits) // ROWS),
+        {
+            "shift_ptr": packed.shift,
+            "limits_ptr": limits,
+            "scale_ptr": form.scale,
+            "thresholds_ptr": thresholds,
+            "rows": len(limits),
+            "d": form.d,
+        },
+        constants={"METRIC": get_metric(form.metric), "DOUBLE": limits.dtype == torch.float64, "ROWS": ROWS},
+        warps=4,
+        fused=False,
+    )
+    return thresholds
+
+
+def blocks_of_lists(lists: Lists, size: int) -> Blocks:
+    """Return the parts that lists name, of which no entry is missing, `size` to a block."""
+    from tonari.exact.cuda.kernels.refine.within import listed_parts_kernel
+
+    rows, segments = lists.counts.shape
+
+    def run(fill: bool, out: dict[str, Any]) -> None:
+        launch(
+            listed_parts_kernel,
+            rows,
+            {"entries_ptr": lists.entries, "counts_ptr": lists.counts, **out, "segments": segments, "room": lists.room},
+            constants={"FILL": fill, "TILE": SLOTS},
+            warps=4,
+        )
+
+    return _blocks(run, lists.counts, size)
+
+
+def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
+    """Return the groups whose minimum is at or below the row's threshold, `size` to a block."""
+    from tonari.exact.cuda.kernels.refine.within import lowest_parts_kernel
+
+    rows, groups = minima.shape
+
+    def run(fill: bool, out: dict[str, Any]) -> None:
+        launch(
+            lowest_parts_kernel,
+            rows,
+            {"minima_ptr": minima, "thresholds_ptr": thresholds, **out, "groups": groups},
+            constants={"FILL": fill, "TILE": SLOTS},
+            warps=4,
+        )
+
+    return _blocks(run, minima, size)
+
+
+def _blocks(run: Any, rows_like: Any, size: int) -> Blocks:
+    """Count the parts of each row, and write them to blocks; waits for the device."""
+    import torch
+
+    rows, device = len(rows_like), rows_like.device
+    totals = torch.empty(rows, dtype=torch.int32, device=device)
+    run(False, {"begins_ptr": None, "parts_ptr": None, "totals_ptr": totals})
+    begins = torch.zeros(rows + 1, dtype=torch.int64, device=device)
+    each = (totals + (size - 1)) // size
+    torch.cumsum(each, 0, out=begins[1:])
+    count = int(begins[-1])
+    parts = torch.full((count, size), -1, dtype=torch.int32, device=device)
+    run(True, {"begins_ptr": begins[:-1] * size, "parts_ptr": parts, "totals_ptr": None})
+    numbers = torch.arange(rows, device=device)
+    return Blocks(begins, torch.repeat_interleave(numbers, each, output_size=count), parts)

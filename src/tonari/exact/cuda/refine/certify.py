@@ -1,0 +1,51 @@
+"""The certificate: which rows are proved to be correct."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.metrics import get_metric
+
+ROWS = 256  # rows per program
+
+
+def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: Any, *, double: bool) -> None:
+    """Decide for each row whether a point that was not refined may belong to its answer, in one launch.
+
+    Parameters
+    ----------
+    form : DeviceForm
+    shift : float64 tensor (rows,), contiguous
+        As packed; +inf for a query beyond range, which is never proved.
+    kth : float32 or float64 tensor (rows,), strided or not
+        The k-th returned value, exact. A row where it is infinite or NaN, because it is missing, is never proved.
+    next_minimum : float32 tensor (rows,), strided or not
+        A lower bound on the scores of all points that were not refined; +inf if all were.
+    proved : bool or uint8 tensor (rows,), contiguous
+        Output: whether no such point belongs to the row's answer.
+    double : bool
+        Whether values are returned as float64.
+    """
+    from tonari.exact.cuda.kernels.refine.certify import certify_kernel
+
+    rows = len(kth)
+    launch(
+        certify_kernel,
+        -(-rows // ROWS),
+        {
+            "shift_ptr": shift,
+            "kth_ptr": kth,
+            "next_ptr": next_minimum,
+            "scale_ptr": form.scale,
+            "proved_ptr": proved,
+            "rows": rows,
+            "d": form.d,
+            "kth_stride": kth.stride(0),
+            "next_stride": next_minimum.stride(0),
+        },
+        constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": ROWS},
+        warps=4,
+        fused=False,  # so that the result is the same on every device
+    )

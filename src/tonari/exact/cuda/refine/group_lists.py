@@ -1,0 +1,161 @@
+"""What the screen of some rows leaves: all minima, the lowest, or lists of the groups below a threshold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from tonari.exact.cuda.refine.candidate_groups import choose_groups
+from tonari.exact.cuda.refine.limit_members import Near, near_listed, near_minima, near_noted
+from tonari.exact.cuda.refine.mirror_notes import lowest_noted
+from tonari.exact.cuda.rows.groups import LEAST_GROUP
+from tonari.exact.cuda.rows.tiles import Lists
+from tonari.select.cuda.dispatch import k_smallest
+
+Part: TypeAlias = "AllMinima | Lowest | Listed | Noted"
+Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
+
+
+def listed_room(width: int) -> int:
+    """Return the parts that are refined of the `width` lowest listed groups of a row."""
+    return width + max(6, width // 4)
+
+
+class AllMinima(NamedTuple):
+    """The certified minimum of every group.
+
+    Attributes
+    ----------
+    minima : float32 tensor of shape (rows, groups)
+    group : int
+        Points of a group.
+    """
+
+    minima: Any
+    group: int
+
+    def lowest(self, width: int) -> tuple[Any, Any]:
+        """Return the `width` lowest groups of each row, and a lower bound on the scores of all other points.
+
+        The bound is None if there are no other points.
+        """
+        groups = self.minima.shape[1]
+        width = min(width, groups)
+        lowest = k_smallest(self.minima, min(width + 1, groups))
+        return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
+
+    def near(self, scores: Any, room: int) -> Near:
+        """Return the groups at or below each row's score."""
+        return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
+
+    def kept(self, room: int) -> Lowest:
+        """Return what later questions about up to `room` groups need, which takes less memory than all minima."""
+        lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
+        return Lowest(lowest.values, lowest.indices, self.group)
+
+
+class Lowest(NamedTuple):
+    """The lowest groups of each row, ascending.
+
+    Attributes
+    ----------
+    minima : float32 tensor of shape (rows, count)
+    groups : int32 tensor of shape (rows, count)
+        All groups, or one more than there is room for later.
+    group : int
+        Points of a group.
+    """
+
+    minima: Any
+    groups: Any
+    group: int
+
+    def lowest(self, width: int) -> tuple[Any, Any]:
+        """Return the `width` lowest groups of each row, fewer than are kept, and a lower bound on all other scores.
+
+        The bound is None if there are no other groups.
+        """
+        return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
+
+    def near(self, scores: Any, room: int) -> Near:
+        """Return the groups at or below each row's score, as many as there is room for."""
+        near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
+        return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
+
+
+class Listed(NamedTuple):
+    """The groups at or below each row's threshold, in parts of LEAST_GROUP points.
+
+    Attributes
+    ----------
+    lists : Lists
+    thresholds : float32 tensor of shape (rows,)
+    """
+
+    lists: Lists
+    thresholds: Any
+
+    @property
+    def group(self) -> int:
+        """Points of a part."""
+        return LEAST_GROUP
+
+    def lowest(self, width: int) -> tuple[Any, Any]:
+        """Return parts of the `width` lowest groups of each row, and a lower bound on all other scores."""
+        return choose_groups(self.lists, self.thresholds, width, listed_room(width))
+
+    def near(self, scores: Any, room: int) -> Near:
+        """Return the parts at or below each row's score."""
+        return near_listed(self.lists, self.thresholds, scores, room)
+
+    def kept(self, room: int) -> Listed:
+        """Return what later questions about up to `room` parts need: these lists."""
+        return self
+
+
+class Noted(NamedTuple):
+    """The points of earlier batches at or below each row's threshold, as the screens of those noted them.
+
+    Attributes
+    ----------
+    values : float32 tensor of shape (rows, room)
+        Lower bounds on their scores; +inf where there is no entry.
+    points : int32 tensor of shape (rows, room)
+        Undefined where there is no entry.
+    counts : int32 tensor of shape (rows,)
+        If it exceeds the room, entries are missing.
+    thresholds : float32 tensor of shape (rows,)
+    """
+
+    values: Any
+    points: Any
+    counts: Any
+    thresholds: Any
+
+    @property
+    def group(self) -> int:
+        """Points of an entry."""
+        return 1
+
+    def lowest(self, width: int) -> tuple[Any, Any]:
+        """Return the `width` lowest points of each row, and a lower bound on all other scores."""
+        return lowest_noted(*self, width)
+
+    def near(self, scores: Any, room: int) -> Near:
+        """Return the points at or below each row's score."""
+        return near_noted(*self, scores, room)
+
+
+class Mirrored(NamedTuple):
+    """What the screen of a graph leaves of a batch: points of this batch and later ones, and points of earlier ones."""
+
+    listed: Listed
+    noted: Noted
+
+    def kept(self, room: int) -> Mirrored:
+        """Return what later questions about up to `room` parts need: all of it."""
+        return self
+
+
+def parts_of(screened: Screened) -> tuple[Part, ...]:
+    """Return the parts of what is left, which have no point in common."""
+    return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

@@ -1,0 +1,211 @@
+"""The points that contracted rows do not rule out: groups by the screen, then their members."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.refine.groups import load_unit
+from tonari.exact.cuda.rows.groups import POINT_TILE
+from tonari.exact.cuda.rows.tiles import Lists
+from tonari.select.cuda.survivors import power_of_two
+
+SLOTS = 1024  # of a row's list, or of its minima, that are read at a time
+MEMBERS, COLUMNS = 128, 32  # of a tile of contracted rows; most members are ruled out by the first columns
+WARPS = 4
+FEW, PARTS = 128, 16  # of so few rows each has several programs, which keep multiprocessors busy
+
+
+class Near(NamedTuple):
+    """What is near each row.
+
+    Attributes
+    ----------
+    numbers : int32 tensor of shape (rows, room)
+        Groups, or points, in any order; undefined where there are no more.
+    found : int32 tensor of shape (rows,)
+        How many there are; more than `room` if some are missing.
+    """
+
+    numbers: Any
+    found: Any
+
+    @property
+    def room(self) -> int:
+        """Numbers of a row at most."""
+        return int(self.numbers.shape[1])
+
+    @property
+    def whole(self) -> Any:
+        """Which rows have all that is near them, bool (rows,)."""
+        return self.found <= self.room
+
+
+def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
+    """Return the groups of LEAST_GROUP points that a list names with a minimum at or below the row's score.
+
+    Parameters
+    ----------
+    lists : Lists
+    thresholds, scores : float32 tensor of shape (rows,)
+        Nothing is known of a row whose score is above the threshold of its list.
+    room : int
+    """
+    from tonari.exact.cuda.kernels.refine.limit_members import near_listed_kernel
+
+    rows, segments = lists.counts.shape
+    near = _room_for(rows, room, scores.device)
+    launch(
+        near_listed_kernel,
+        rows,
+        {
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "thresholds_ptr": thresholds,
+            "scores_ptr": scores,
+            "groups_ptr": near.numbers,
+            "found_ptr": near.found,
+            "segments": segments,
+            "segment_room": lists.room,
+            "room": room,
+        },
+        constants={"SEGMENTS": power_of_two(segments), "TILE": SLOTS},
+        warps=WARPS,
+    )
+    return near
+
+
+def near_minima(minima: Any, scores: Any, room: int) -> Near:
+    """Return the groups whose minimum, of float32 (rows, groups), is at or below the row's score."""
+    from tonari.exact.cuda.kernels.refine.limit_members import near_minima_kernel
+
+    rows, groups = minima.shape
+    near = _room_for(rows, room, scores.device)
+    launch(
+        near_minima_kernel,
+        rows,
+        {
+            "minima_ptr": minima,
+            "scores_ptr": scores,
+            "groups_ptr": near.numbers,
+            "found_ptr": near.found,
+            "groups": groups,
+            "stride": minima.stride(0),
+            "room": room,
+        },
+        constants={"TILE": SLOTS},
+        warps=WARPS,
+    )
+    return near
+
+
+def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
+    """Return the points whose value is at or below the row's score.
+
+    Parameters
+    ----------
+    values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
+    scores : float32 tensor of shape (rows,)
+    room : int
+    """
+    from tonari.exact.cuda.kernels.refine.mirror_notes import near_noted_kernel
+
+    rows, capacity = values.shape
+    near = _room_for(rows, room, scores.device)
+    launch(
+        near_noted_kernel,
+        rows,
+        {
+            "values_ptr": values,
+            "rows_ptr": points,
+            "counts_ptr": counts,
+            "thresholds_ptr": thresholds,
+            "scores_ptr": scores,
+            "near_ptr": near.numbers,
+            "found_ptr": near.found,
+            "room": capacity,
+            "near_room": room,
+        },
+        constants={"TILE": SLOTS},
+        warps=WARPS,
+    )
+    return near
+
+
+def near_members(
+    queries: Any,
+    rows: Any,
+    limits: Any,
+    groups: Near,
+    room: int,
+    *,
+    group: int,
+    own: Any,
+    beside: Near | None = None,
+) -> Near:
+    """Return the points of each row's groups that are within its limit; -1 where there are no more.
+
+    Parameters
+    ----------
+    queries, rows : float32 tensor of shape (m, p) and (n, p), contiguous
+        Contracted rows of queries and points.
+    limits : float32 tensor of shape (m,)
+        Squared distances, with an allowance for the rounding of float32 sums of p squares.
+    groups : Near
+    room : int
+    group : int
+        Points of a group.
+    own : int64 tensor of shape (m,), or None
+        For each query, the point to leave out.
+    beside : Near, optional
+        Points with the same room, behind which the others are written and counted; returned.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.refine.limit_members import near_members_kernel
+
+    m, p = queries.shape
+    unit = load_unit(rows)
+    if beside is None:
+        members = torch.full((m, room), -1, dtype=torch.int32, device=queries.device)
+        found = torch.zeros(m, dtype=torch.int32, device=queries.device)
+    else:
+        members, found = beside
+    parts = PARTS if m <= FEW else 1
+    launch(
+        near_members_kernel,
+        m * parts,
+        {
+            "queries_ptr": queries,
+            "rows_ptr": rows,
+            "limits_ptr": limits,
+            "groups_ptr": groups.numbers,
+            "found_ptr": groups.found,
+            "own_ptr": own,
+            "members_ptr": members,
+            "near_ptr": found,
+            "p": p,
+            "units": p // unit,
+            "n": len(rows),
+            "room": groups.room,
+            "members_room": room,
+        },
+        constants={
+            "HAS_OWN": own is not None,
+            "GROUP": group,
+            "POINT_TILE": POINT_TILE,
+            "UNIT": unit,
+            "CHUNK": MEMBERS,
+            "COLUMNS": min(COLUMNS, power_of_two(p)),
+            "PARTS": parts,
+        },
+        warps=WARPS,
+    )
+    return Near(members, found)
+
+
+def _room_for(rows: int, room: int, device: Any) -> Near:
+    import torch
+
+    return Near(*(torch.empty(shape, dtype=torch.int32, device=device) for shape in ((rows, room), (rows,))))

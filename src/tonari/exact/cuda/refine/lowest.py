@@ -1,0 +1,45 @@
+"""From what a screen leaves of a batch to its k best: the lowest groups are refined, and all others bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.rehearsal import least_of
+from tonari.exact.cuda.refine.group_lists import Screened, parts_of
+from tonari.exact.cuda.refine.groups import refine_groups
+from tonari.select.cuda.order import merge_lists
+
+
+def refine_lowest(
+    queries: Any,
+    points: Any,
+    screened: Screened,
+    width: int,
+    k: int,
+    *,
+    metric: str,
+    own: Any,
+    double: bool,
+) -> tuple[Neighbors, Any]:
+    """Find the k best among the `width` lowest groups of each part of what is left.
+
+    Parameters
+    ----------
+    queries, points, k, metric, own, double : as for :func:`tonari.exact.cuda.refine.groups.refine_groups`
+    screened : Screened
+    width : int
+
+    Returns
+    -------
+    Neighbors of tensors of shape (rows, k), and float32 tensor of shape (rows,)
+        A lower bound on the scores of all other points; None if there are none.
+    """
+    found: Any = None
+    following: Any = None
+    for part in parts_of(screened):
+        chosen, beyond = part.lowest(width)
+        here = refine_groups(queries, points, chosen, k, metric=metric, group=part.group, own=own, double=double)
+        found = here if found is None else merge_lists(found, here, k, metric=metric)
+        following = beyond if following is None else least_of(following, beyond)
+    return Neighbors(*found), following

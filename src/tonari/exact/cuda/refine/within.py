@@ -1,0 +1,169 @@
+"""Exact values of candidate parts, and those that are within each row's limit (kernels/refine/within.py)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.refine.candidate_parts import Blocks
+from tonari.exact.cuda.refine.groups import (
+    CENTRED_REGISTERS,
+    DIVIDING_CANDIDATES,
+    LARGEST_UNIT,
+    REGISTERS,
+    WARP_CANDIDATES,
+    WARPS,
+    load_unit,
+    widen,
+)
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, POINT_TILE
+from tonari.metrics import cuda_terms, get_metric
+
+SCRATCH_BYTES = 1 << 28  # for the values and ids of all candidates of some blocks
+
+
+class Hits(NamedTuple):
+    """The points within each row's limit, row after row, in no order within a row.
+
+    Attributes
+    ----------
+    counts : int64 tensor of shape (rows,)
+    values : float32 or float64 tensor, flat; None if they were only counted
+    ids : int32 tensor, flat; None likewise
+    """
+
+    counts: Any
+    values: Any = None
+    ids: Any = None
+
+
+def parts_per_block(metric: str) -> int:
+    """Return how many parts a program refines."""
+    per_warp = DIVIDING_CANDIDATES if get_metric(metric).divides else WARP_CANDIDATES
+    return WARPS * per_warp // LEAST_GROUP
+
+
+def refine_within(
+    queries: Any, points: Any, blocks: Blocks, limits: Any, metric: str, *, own: Any = None, listed: bool
+) -> Hits:
+    """Find the points of some blocks that are within their row's limit. Waits for the device if they are listed.
+
+    Parameters
+    ----------
+    queries : tensor of shape (rows, d)
+    points : tensor of shape (n, d)
+    blocks : Blocks
+        Of ``parts_per_block(metric)`` parts.
+    limits : float32 or float64 tensor of shape (rows,), contiguous
+        Of the dtype of returned values.
+    metric : str
+    own : int64 tensor of shape (rows,), optional
+        For each query, the point to leave out.
+    listed : bool
+        Whether the points are returned, or only counted.
+    """
+    import torch
+
+    count, size = blocks.parts.shape
+    chunk, device = size * LEAST_GROUP, points.device
+    hits = torch.empty(count, dtype=torch.int32, device=device)
+    widened = widen(queries, metric)
+    per_block = chunk * (4 + limits.element_size())
+    block = max(1, SCRATCH_BYTES // per_block) if listed else max(1, count)
+    found = []
+    for begin in range(0, count, block):
+        some = min(block, count - begin)
+        values = ids = None
+        if listed:
+            values = torch.empty((some, chunk), dtype=limits.dtype, device=device)
+            ids = torch.empty((some, chunk), dtype=torch.int32, device=device)
+        _compare(widened, points, blocks, limits, metric, own, begin, some, (values, ids, hits))
+        if listed:
+            found.append(_pack(values, ids, hits[begin : begin + some]))
+    ends = torch.zeros(count + 1, dtype=torch.int64, device=device)
+    torch.cumsum(hits, 0, out=ends[1:])
+    counts = ends[blocks.begins].diff()
+    if not listed:
+        return Hits(counts)
+    if not found:
+        return Hits(counts, limits.new_empty(0), torch.empty(0, dtype=torch.int32, device=device))
+    if len(found) == 1:
+        return Hits(counts, *found[0])
+    return Hits(counts, *(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+
+def _compare(
+    widened: Any,
+    points: Any,
+    blocks: Blocks,
+    limits: Any,
+    metric: str,
+    own: Any,
+    begin: int,
+    some: int,
+    out: tuple[Any, Any, Any],
+) -> None:
+    import torch
+
+    from tonari.exact.cuda.kernels.refine.within import within_kernel
+
+    record, unit = get_metric(metric), load_unit(points)
+    launch(
+        within_kernel,
+        some,
+        {
+            "queries_ptr": widened.rows,
+            "norms_ptr": widened.norms,
+            "points_ptr": points,
+            "limits_ptr": limits,
+            "rows_ptr": blocks.rows,
+            "parts_ptr": blocks.parts,
+            "own_ptr": own,
+            "values_ptr": out[0],
+            "ids_ptr": out[1],
+            "hits_ptr": out[2],
+            "d": points.shape[1],
+            "query_width": widened.rows.shape[1],
+            "units": points.stride(0) // unit,
+            "n": len(points),
+            "first_block": begin,
+        },
+        constants={
+            "METRIC": record,
+            "TERM": cuda_terms(metric).term,
+            "DOUBLE": limits.dtype == torch.float64,
+            "LISTED": out[0] is not None,
+            "HAS_OWN": own is not None,
+            "GROUP": LEAST_GROUP,
+            "POINT_TILE": POINT_TILE,
+            "UNIT": unit,
+            "CHUNK": blocks.parts.shape[1] * LEAST_GROUP,
+        },
+        warps=WARPS,
+        registers=(CENTRED_REGISTERS if record.centred else REGISTERS) if unit == LARGEST_UNIT else None,
+        fused=False,
+    )
+
+
+def _pack(values: Any, ids: Any, hits: Any) -> tuple[Any, Any]:
+    """Return the values and ids of the hits of some blocks, one after the other."""
+
+    from tonari.exact.cuda.kernels.refine.within import pack_hits_kernel
+
+    ends = hits.cumsum(0)
+    total = int(ends[-1])
+    packed = values.new_empty(total), ids.new_empty(total)
+    launch(
+        pack_hits_kernel,
+        len(hits),
+        {
+            "values_ptr": values,
+            "ids_ptr": ids,
+            "places_ptr": ends - hits,
+            "out_values_ptr": packed[0],
+            "out_ids_ptr": packed[1],
+        },
+        constants={"CHUNK": values.shape[1]},
+        warps=1,
+    )
+    return packed

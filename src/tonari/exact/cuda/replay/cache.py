@@ -1,0 +1,183 @@
+"""The cache of searches that were captured as CUDA graphs: a few small ones that are repeated.
+
+    first search of a key      its key is remembered
+    second search              it is captured (replay/capture.py), evicting the least recently used graphs
+    every later search         the graph is replayed
+
+Searches of a few queries among prepared points are kept in the same way, as two launches without a graph
+(replay/few.py).
+
+Two searches have the same key if they differ only in the values, addresses and strides of their rows. Then all checks
+of arguments, except those of values, have the same outcome, and so has planning; a replay can skip both. Therefore the
+public functions look here first, by :func:`replayed`; the method that searches makes the same key from checked tensors.
+This module imports nothing that a search on the CPU does not need.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import sys
+import threading
+import weakref
+from collections.abc import Hashable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from tonari.core.caches import emptied_by
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.exact.cuda.attempts.in_batches import IDLE
+
+# The first item is a weak reference to the prepared points that are searched, or None.
+GraphKey: TypeAlias = tuple[Hashable, ...]
+
+CAPTURED = ("auto", "exact")  # values of `method` whose searches are looked up
+MOST_GRAPHS = 8
+HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most what plans leave unused
+REMEMBERED = 64  # keys without a graph that are remembered
+
+
+class Graph(Protocol):
+    """A search that is kept: captured as a graph, or as two launches."""
+
+    nbytes: int
+
+    def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
+        """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
+
+        Returns
+        -------
+        Neighbors of new tensors, or None
+            None if that has to be done step by step: to refuse a value, or because there is no memory.
+        """
+
+
+def key_of(
+    queries: Any, points: Any, k: Any, metric: Any, device: Any = "auto", *, self_join: bool = False
+) -> GraphKey | None:
+    """Return the key of a search of tensors on CUDA where the points are; None for all other searches."""
+    ours, theirs = _facts(queries), _facts(points)
+    if ours is None or theirs is None or not _is_whole(k) or type(metric) is not str:
+        return None
+    if type(device) is not str or (device not in ("auto", "cuda") and device != str(points.device)):
+        return None
+    return None, ours, theirs, k, metric, self_join
+
+
+def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
+    """Return the key of a search of prepared points with queries on CUDA; None for all other searches."""
+    ours = _facts(queries)
+    return None if ours is None or not _is_whole(k) else (weakref.ref(prepared), ours, k)
+
+
+def _facts(x: Any) -> tuple[Hashable, ...] | None:
+    torch = sys.modules.get("torch")
+    if torch is None or type(x) is not torch.Tensor or not x.is_cuda:
+        return None
+    return x.dtype, x.shape, x.device, x.layout
+
+
+def _is_whole(k: Any) -> bool:
+    """Whether k is an integer. Other values must not be part of a key, because 10.0 == 10 and True == 1."""
+    return type(k) is int or isinstance(k, np.integer)
+
+
+class Graphs:
+    """A cache of graphs by key, the least recently used first. It is thread-safe.
+
+    Parameters
+    ----------
+    most, held_bytes : int
+        Maximum number of graphs, and maximum memory of all graphs together.
+    """
+
+    def __init__(self, most: int = MOST_GRAPHS, held_bytes: int = HELD_BYTES) -> None:
+        self.most, self.held_bytes = most, held_bytes
+        self._kept: dict[GraphKey, Graph] = {}
+        self._watched: dict[GraphKey, Any] = {}
+        self._seen: dict[GraphKey, float] = {}  # searches without a graph; -inf once it is claimed
+        # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
+        self._lock = threading.RLock()
+
+    def get(self, key: GraphKey) -> Graph | None:
+        """Return the graph of a key; if there is none, remember the search and return None."""
+        with self._lock:
+            graph = self._kept.pop(key, None)
+            if graph is not None:
+                self._kept[key] = graph
+                return graph
+            self._seen[key] = self._seen.pop(key, 0) + 1
+            if len(self._seen) > REMEMBERED:
+                del self._seen[next(iter(self._seen))]
+            return None
+
+    def claim(self, key: GraphKey) -> bool:
+        """Whether the caller is to capture searches of a key: True once, from the second search on.
+
+        Later searches have no graph because another thread is capturing it, or because capturing failed.
+        """
+        with self._lock:
+            if self._seen.get(key, 0) < 2:
+                return False
+            self._seen[key] = -math.inf
+            return True
+
+    def make_room(self, nbytes: int) -> None:
+        """Evict graphs until one more of `nbytes` fits."""
+        with self._lock:
+            while self._kept and (len(self._kept) >= self.most or self.nbytes + nbytes > self.held_bytes):
+                self.forget(next(iter(self._kept)))
+
+    def put(self, key: GraphKey, graph: Graph) -> None:
+        """Keep a graph, at most as long as the prepared points that it searches exist."""
+        owner: Any = key[0]
+        alive = None if owner is None else owner()
+        with self._lock:
+            self.make_room(graph.nbytes)
+            self._kept[key] = graph
+            self._seen.pop(key, None)
+            if alive is not None:
+                self._watched[key] = weakref.ref(alive, lambda _: self.forget(key))
+
+    def forget(self, key: GraphKey | None = None) -> bool:
+        """Drop the graph of a key, or all graphs; return whether any existed. A graph in use lives until it is done."""
+        with self._lock:
+            keys = list(self._kept) if key is None else [key]
+            for one in keys:
+                self._watched.pop(one, None)
+                self._seen.pop(one, None)
+            given_up = [self._kept.pop(one, None) for one in keys]
+        return any(graph is not None for graph in given_up)
+
+    def clear(self) -> None:
+        """Drop all graphs, and what is remembered of searches without one."""
+        with self._lock:
+            self.forget()
+            self._seen.clear()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all graphs, in bytes."""
+        return sum(graph.nbytes for graph in self._kept.values())
+
+
+GRAPHS = Graphs()
+atexit.register(GRAPHS.forget)  # before CUDA is shut down
+emptied_by(GRAPHS.clear)
+IDLE.append(lambda: GRAPHS.forget())
+
+
+def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
+    """Replay the graph of a key; None if there is no graph, or if it cannot answer these values.
+
+    Parameters
+    ----------
+    key : GraphKey or None
+    given : tensors
+        Queries and points; only the points in a self-join, only the queries if the points are prepared.
+    progress : None, bool or callable(done, total)
+    """
+    graph = None if key is None else GRAPHS.get(key)
+    return None if graph is None else graph.answer(given, progress)

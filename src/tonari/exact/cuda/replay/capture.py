@@ -1,0 +1,218 @@
+"""A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
+
+Searches of a few queries among prepared points are kept without a graph (replay/few.py).
+
+A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
+fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
+
+    copy the input | replay | copy the output | wait | check the state
+
+The state (flags of the rows, and the number of proved rows) is copied to pinned memory by the graph itself. The output
+is copied before the state is known, so that the host waits for the device only once. Rows that are not proved are
+searched again, step by step. If a value is invalid, the graph gives no answer, and the search is run without it, which
+raises the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from tonari.core.caches import cached
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.cuda.devices import on
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.ladder import attempt
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.replay.cache import GRAPHS, Graph, key_of, key_on
+from tonari.exact.cuda.replay.few import FewKept
+from tonari.exact.cuda.replay.kept import KeptSearch
+from tonari.exact.cuda.rows.groups import group_count
+from tonari.exact.cuda.screens.few import few_row_bytes
+from tonari.inputs.values import NO_ROW
+
+logger = logging.getLogger("tonari")
+
+LARGEST_BYTES = 1 << 28  # of the largest graph: for larger searches the time to launch is negligible
+POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
+
+_capturing = threading.Lock()
+
+
+def capture_if_due(
+    queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> Neighbors | None:
+    """Capture a small search if this is its second run, or keep its two launches, and answer it by these.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+    points : tensor of shape (n, d), or DevicePoints
+    plan : CudaPlan
+    self_join : bool
+        The queries are the points, and no point is its own neighbour.
+    progress : None, bool or callable(done, total)
+
+    Returns
+    -------
+    Neighbors of tensors of shape (m, k), or None
+        None if no capture is due, if it fails, for example for want of memory, or if the graph cannot answer.
+    """
+    if not plan.cuda_graph:
+        return None
+    prepared = points if isinstance(points, DevicePoints) else None
+    if prepared is not None:
+        key = key_on(prepared, queries, plan.k)
+    else:
+        key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
+    given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
+    nbytes = _held_bytes(plan, given, prepared is not None)
+    if key is None or nbytes > LARGEST_BYTES or not GRAPHS.claim(key):
+        return None
+    with _capturing, on(plan.devices[0]), _no_collection():
+        GRAPHS.make_room(nbytes)
+        try:
+            if plan.few and prepared is not None and not self_join:
+                kept: Graph = FewKept(queries, plan, prepared, nbytes=nbytes)
+            else:
+                kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+        except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
+            logger.info("searches like this one are launched step by step: %s", error)
+            return None
+        GRAPHS.put(key, kept)
+    return kept.answer(given, progress)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Disable Python's garbage collector: it might destroy another graph, which makes a capture fail."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
+    """Estimate the memory that the graph of a first attempt holds.
+
+    It holds its input, packed points, minima and their selection, members of groups and their keys. It does not hold
+    what belongs to an Index, nor what retries of rows would need.
+    """
+    if plan.few and prepared:
+        return plan.m * few_row_bytes(plan.n, plan.d)
+    minima = 8 * group_count(plan.n, plan.group)
+    members = 32 * plan.width * plan.group
+    rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
+    inputs = sum(int(each.numel() * each.element_size()) for each in given)
+    return rows + inputs + POOL_BYTES + (0 if prepared else plan.packed_bytes)
+
+
+class CapturedSearch(KeptSearch):
+    """A captured search at the first precision, which also packs the points unless they are prepared.
+
+    Parameters
+    ----------
+    given : tensors
+        The input that changes from call to call: queries and points; only the points in a self-join, only the queries
+        if the points are prepared.
+    plan : CudaPlan
+    prepared : DevicePoints, optional
+        The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.
+    self_join : bool
+    nbytes : int
+        Estimated memory.
+
+    Raises
+    ------
+    RuntimeError, MemoryError
+        The search cannot be captured, or there is not enough memory.
+    """
+
+    def __init__(
+        self, given: tuple[Any, ...], plan: CudaPlan, prepared: DevicePoints | None, *, self_join: bool, nbytes: int
+    ) -> None:
+        super().__init__(plan, prepared, given[0].device, nbytes)
+        # Buffers made in inference mode could not be written to outside it.
+        with torch.inference_mode(False), torch.no_grad():
+            self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
+            own = torch.arange(plan.m, device=self._device) if self_join else None
+            state = torch.empty(7, dtype=torch.int64, pin_memory=self._device.type == "cuda")
+            self._state = state.numpy()  # its tolist() is faster than a tensor's
+
+            def search() -> tuple[Neighbors, Any]:
+                found, proved, here = attempt(self._given[0], self.points(self._given), plan, own=own)
+                state.copy_(here, non_blocking=True)
+                return found, proved
+
+            for ours, theirs in zip(self._given, given, strict=True):
+                ours.copy_(theirs)
+            search()  # compiles kernels, which is impossible during a capture
+            self._graph, (self._found, self._proved) = record(search, self._device)
+            self.own = own
+
+    def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
+        """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
+
+        Returns
+        -------
+        Neighbors of new tensors, or None
+            None if a value is invalid, or if there is no memory for the result.
+        """
+        started = time.perf_counter()
+        # The lock protects the buffers: when it is released, no work on the device uses them any more.
+        with self._lock:
+            stream = torch.cuda.current_stream(self._device)
+            try:
+                for ours, theirs in zip(self._given, given, strict=True):
+                    ours.copy_(theirs.detach() if theirs.requires_grad else theirs)
+                self._graph.replay()
+                found = Neighbors(self._found.distances.clone(), self._found.indices.clone())
+            except torch.cuda.OutOfMemoryError:
+                GRAPHS.forget()
+                return None
+            finally:
+                stream.synchronize()
+            *flags, certified = self._state.tolist()
+            if flags != [NO_ROW] * 6:
+                return None
+            proved = None
+            if certified < self.plan.m:
+                proved = self._proved.clone()
+                stream.synchronize()
+        return self.concluded(given, found, proved, certified, started, progress)
+
+
+def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
+    """Capture the launches of `work` without running them.
+
+    Returns
+    -------
+    CUDAGraph, and the result of `work`, whose tensors each replay overwrites
+        Memory that `work` allocates belongs to the graph.
+    """
+    stream = _side_stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        graph.capture_begin(capture_error_mode="thread_local")  # other threads may go on allocating
+        try:
+            made = work()
+        finally:
+            graph.capture_end()
+    return graph, made
+
+
+@cached(maxsize=64)
+def _side_stream(device: Any) -> Any:
+    return torch.cuda.Stream(device)

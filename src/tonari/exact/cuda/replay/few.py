@@ -1,0 +1,110 @@
+"""A search of a few queries among prepared points that is repeated: its two launches, with nothing around them.
+
+    launch the screen | launch the rest | allocate the next result | wait | check the state
+
+A CUDA graph of the two would be launched at once, but has fixed addresses: the queries would be copied to it and the
+result from it, three launches more. Here the kernels read the caller's queries and write to new tensors, and the second
+is launched while the first one runs. The state is written to pinned memory, which is read after the wait.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.cuda.devices import on
+from tonari.cuda.streams import CurrentStream
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.replay.cache import GRAPHS
+from tonari.exact.cuda.replay.kept import KeptSearch
+from tonari.exact.cuda.rows.pack import new_flags
+from tonari.exact.cuda.screens.few import FLAGS, Few
+from tonari.inputs.values import NO_ROW
+
+_NO_FLAGS = [NO_ROW] * (2 * FLAGS)
+_ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
+
+
+class FewKept(KeptSearch):
+    """A search by :class:`Few` with its buffers.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+    plan : CudaPlan
+        With ``few``.
+    prepared : DevicePoints
+        See :class:`KeptSearch`. The launches have tensors of it, so that this must not be kept any longer than it.
+    nbytes : int
+
+    Raises
+    ------
+    RuntimeError, MemoryError
+        There is not enough memory.
+    """
+
+    def __init__(self, queries: Any, plan: CudaPlan, prepared: DevicePoints, *, nbytes: int) -> None:
+        super().__init__(plan, prepared, queries.device, nbytes)
+        on_card = self._device.type == "cuda"
+        # Buffers made in inference mode could not be written to outside it.
+        with torch.inference_mode(False), torch.no_grad():
+            state = torch.empty(2 * FLAGS + plan.m, dtype=torch.int64, pin_memory=on_card)
+            self._state = state.numpy()  # its tolist() is faster than a tensor's
+            self._flags = new_flags(self._device)
+            self._few = Few(torch.zeros_like(queries), prepared, plan, self._flags, state)
+            self._few.screen()  # compiles the kernels unless they are
+            self._few.finish()
+            self._screen = self._few.screen.repeated("rows_ptr")
+            self._finish = self._few.finish.repeated("distances_ptr", "indices_ptr")
+            if on_card:  # the next call may be on another stream
+                torch.cuda.current_stream(self._device).synchronize()
+        self._one_of_several = on_card and torch.cuda.device_count() > 1
+        self._current = CurrentStream(self._device)
+        self._spare: tuple[Any, Neighbors] | None = None  # tensors for the next result, and the stream they are made on
+
+    def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
+        if self._one_of_several and torch.cuda.current_device() != self._device.index:
+            with on(self._device):  # on the current one Triton launches
+                return self._answer(given[0], progress)
+        return self._answer(given[0], progress)
+
+    def _answer(self, queries: Any, progress: ProgressLike) -> Neighbors | None:
+        started, few = time.perf_counter(), self._few
+        if not queries.is_contiguous() or queries.data_ptr() % _ALIGNED:
+            queries = queries.detach().clone(memory_format=torch.contiguous_format)
+        # The lock protects the buffers: when it is released, no work on the device uses them any more.
+        with self._lock:
+            handle, stream = self._current.get()
+            self._screen(handle, queries)
+            try:
+                spare, self._spare = self._spare, None
+                found = self._empty() if spare is None or spare[0] != stream else spare[1]
+                self._finish(handle, *found)
+                self._spare = stream, self._empty()  # while the device is busy
+            except torch.cuda.OutOfMemoryError:
+                GRAPHS.forget()
+                return None
+            finally:
+                stream.synchronize()
+            state = self._state.tolist()
+            if state[: 2 * FLAGS] != _NO_FLAGS:
+                self._flags.fill_(NO_ROW)
+                stream.synchronize()
+                return None
+            certified = sum(state[2 * FLAGS :])
+            proved = None
+            if certified < self.plan.m:
+                proved = few.proved.clone()
+                stream.synchronize()
+        return self.concluded((queries,), found, proved, certified, started, progress)
+
+    def _empty(self) -> Neighbors:
+        """Return tensors for a result, in no mode that the caller may be in."""
+        with torch.inference_mode(False):
+            like = self._few.found
+            return Neighbors(torch.empty_like(like.distances), torch.empty_like(like.indices))

@@ -1,0 +1,100 @@
+"""What a search that is kept for later calls does at the end of a call, once its first attempt is known."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from typing import Any
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress, ProgressLike
+from tonari.cuda.devices import on
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.ladder import finish
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.replay.cache import GRAPHS
+from tonari.exact.report import Report
+
+logger = logging.getLogger("tonari")
+
+
+class KeptSearch:
+    """A search of queries of one shape and dtype, and its buffers, which its lock protects.
+
+    Parameters
+    ----------
+    plan : CudaPlan
+    prepared : DevicePoints, optional
+        The points, to which only a weak reference is kept; the caller must keep them alive while it uses the search. If
+        there are none, points come with each call.
+    device : torch.device
+    nbytes : int
+        Estimated memory.
+
+    Attributes
+    ----------
+    own : int64 tensor of shape (m,), optional
+        For each query, the point that it is itself, which is left out.
+    """
+
+    own: Any = None
+
+    def __init__(self, plan: CudaPlan, prepared: DevicePoints | None, device: Any, nbytes: int) -> None:
+        self.plan, self.nbytes = plan, nbytes
+        self._lock = threading.Lock()
+        self._device = device
+        self._held = None if prepared is None else weakref.ref(prepared)
+
+    def points(self, given: tuple[Any, ...]) -> Any:
+        """Return the prepared points, or pack those that are given."""
+        return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
+
+    def concluded(
+        self,
+        given: tuple[Any, ...],
+        found: Neighbors,
+        proved: Any,
+        certified: int,
+        started: float,
+        progress: ProgressLike,
+    ) -> Neighbors | None:
+        """Search the rows again that are not proved, and report; None if there is no memory for that.
+
+        Parameters
+        ----------
+        given : tensors
+            Queries and points; only the points in a self-join, only the queries if the points are prepared.
+        found : Neighbors
+            Of the first attempt; what is searched again is written there.
+        proved : uint8 tensor of shape (m,), or None
+            1 for each row that is proved; None if all are.
+        certified : int
+            Number of these rows.
+        started : float
+            When the call began, by ``time.perf_counter``.
+        progress : None, bool or callable(done, total)
+        """
+        plan, logs = self.plan, logger.isEnabledFor(logging.INFO)
+        report = None
+        if proved is not None:
+            rows = tuple(theirs.detach().contiguous() for theirs in given)
+            try:
+                with on(plan.devices[0]):
+                    report = finish(rows[0], self.points(rows), plan, found, proved, certified, own=self.own)
+            except torch.cuda.OutOfMemoryError:
+                GRAPHS.forget()
+                return None
+        elif logs:
+            report = Report(rows=plan.m)
+            report.certify(plan.precisions[0], plan.m)
+        if progress is not None and progress is not False:
+            with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
+                bar.add(bar.total)
+        if logs and report is not None:
+            report.seconds = time.perf_counter() - started
+            logger.info("%s", report)
+        return found

@@ -1,0 +1,30 @@
+"""Rows whose elements are whole numbers of a byte, such as the pixels of pictures, whatever their dtype is.
+
+The elements are shifted by a whole number, so that 0 to 255 become -128 to 127.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.exact.cuda.rows.form import SAMPLE_ROWS
+
+SHIFTS = (128, 0)  # of unsigned bytes, and of signed ones
+FEW = 4  # rows that are looked at in host memory first: launches for a sample of all take four times as long
+
+
+def shifts_of(rows: Any) -> list[int]:
+    """Return the shifts that bring the elements of some of the rows to whole numbers from -128 to 127.
+
+    Waits for the device.
+    """
+    import torch
+
+    few = rows[:FEW].cpu().double()
+    if not ((few == few.round()) & (few.abs() < 256)).all():
+        return []
+    sample = rows[:: -(-len(rows) // SAMPLE_ROWS)]
+    least, most = sample.aminmax()
+    whole = (sample == sample.round()).all() if sample.is_floating_point() else torch.ones_like(least)
+    low, high, is_whole = torch.stack([least.double(), most.double(), whole.double()]).tolist()
+    return [shift for shift in SHIFTS if is_whole and low >= shift - 128 and high <= shift + 127]

@@ -1,0 +1,269 @@
+"""Contractions: rows of p coordinates whose distances never exceed those of the original rows (docs/exactness.md).
+
+    f(x) = (V' z, |z - V V' z|)        z = x' - origin, the centred form row; V has p - 1 orthonormal columns
+
+For orthonormal V the residuals r satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence |f(q) - f(x)| <= |q' - x'|. For any V,
+with e >= |V' V - I|, |f(q) - f(x)|^2 <= (1 + e (1 + e)) |q' - x'|^2. So any V is correct, and the principal directions
+of a sample leave the fewest candidates. What is stored is f evaluated in float64 and rounded to float32; each row has a
+bound on its distance from f.
+
+The angular metrics have form rows of length `scale`: |q' - x'|^2 = 2 scale^2 value, at most that for a row of zeros.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.core.draws import Purpose, derived_seed
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.pack import new_flags
+from tonari.metrics import get_metric
+
+LARGEST = 1e12  # of a form element: keeps all sums finite
+BEYOND = 1e6  # elements of a row without a contraction: more than any precision packs
+BLOCK_VALUES = 2**24  # float64 values of form rows in memory at once
+SAMPLE_VALUES, SAMPLE_ROWS = 2**25, 32768  # of the sample for the directions
+ITERATIONS = 8  # of the subspace iteration: its result need not have converged
+ROWS, WARPS = 16, 4  # per program that writes form rows, or rounds contracted ones, COLUMNS at a time
+COLUMNS = 64
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A map from form rows to rows of p coordinates.
+
+    Attributes
+    ----------
+    form : DeviceForm
+        Of the original rows.
+    directions : float64 tensor (d, p - 1)
+    origin : float64 tensor (d,)
+        Subtracted from form rows.
+    stretch : float64 tensor (1,)
+        An upper bound of (``|f(q) - f(x)|`` / ``|q' - x'|``) - 1.
+    """
+
+    form: DeviceForm
+    directions: Any
+    origin: Any
+    stretch: Any
+
+    @property
+    def p(self) -> int:
+        """Coordinates."""
+        return int(self.directions.shape[1]) + 1
+
+    @functools.cached_property
+    def screened(self) -> DeviceForm:
+        """The form by which contracted rows are packed: squared distances, neither moved nor scaled."""
+        import torch
+
+        device = self.origin.device
+        centre = torch.zeros(self.p, dtype=torch.float64, device=device)
+        return DeviceForm("sqeuclidean", self.p, centre, torch.ones(1, dtype=torch.float64, device=device))
+
+
+@dataclass(frozen=True)
+class ContractedRows:
+    """Rows in p coordinates.
+
+    Attributes
+    ----------
+    values : float32 tensor (n, p)
+        f, rounded; BEYOND everywhere for a row without a contraction.
+    errors : float64 tensor (n,)
+        An upper bound of each row's distance from f; +inf for a row without a contraction.
+    """
+
+    values: Any
+    errors: Any
+
+    def part(self, here: slice) -> ContractedRows:
+        """Return some rows."""
+        return ContractedRows(self.values[here], self.errors[here])
+
+
+def sample_rows(d: int) -> int:
+    """Return the most rows of the sample."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
+
+
+def contraction_bytes(d: int, p: int) -> int:
+    """Return the most bytes that choosing a contraction, or contracting a block of rows, takes beyond its output.
+
+    That is a sample and its square, or a block, in float64; matrices of the iteration; and the directions.
+    """
+    rows = sample_rows(d)
+    block = max(1, BLOCK_VALUES // d)
+    return 8 * (max(2 * rows * d + 3 * d * d, block * (d + 3 * p)) + 6 * d * p)
+
+
+def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
+    """Return a contraction to p coordinates by the principal directions of a sample, without waiting for the device.
+
+    Parameters
+    ----------
+    points : tensor (n, d)
+        As for :func:`tonari.exact.cuda.rows.form.make_form`; values that searches refuse count as 0.
+    form : DeviceForm
+        Of a metric of the families "squares" or "angles".
+    p : int
+        From 2 to d.
+    """
+    rows, origin = sampled(points, form)
+    return with_directions(form, principal(rows.mT @ rows, p - 1), origin)
+
+
+def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
+    """Return form rows of a sample of the points less their mean, float64 (rows, d), and that mean."""
+    import torch
+
+    n, d = points.shape
+    sample = points[:: -(-n // sample_rows(d))]
+    nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
+    rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
+    origin = rows.mean(0)
+    rows -= origin
+    return rows, origin
+
+
+def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the form rows of all points less an origin, float64 (block, d), and their lengths, a block at a time.
+
+    Rows without a contraction are zeros of infinite length.
+    """
+    n, d = points.shape
+    block = max(1, min(BLOCK_VALUES // d, SAMPLE_ROWS))  # callers hold many numbers per row
+    for begin in range(0, n, block):
+        yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
+
+
+def contracted_room(n: int, p: int, device: Any) -> ContractedRows:
+    """Allocate n contracted rows, uninitialised."""
+    import torch
+
+    values = torch.empty((n, p), dtype=torch.float32, device=device)
+    return ContractedRows(values, torch.empty(n, dtype=torch.float64, device=device))
+
+
+def contract(
+    rows: Any, by: Contraction, flags: Any, *, first: int = 0, room: ContractedRows | None = None
+) -> ContractedRows:
+    """Return rows in p coordinates, without waiting for the device.
+
+    Parameters
+    ----------
+    rows : tensor (n, d)
+        As for :func:`tonari.exact.cuda.rows.pack.pack_points`.
+    by : Contraction
+    flags : int64 tensor (3,)
+        Output: lowered to the first row that searches refuse, as by ``pack_points``.
+    first : int
+        Number of ``rows[0]`` in the flags.
+    room : ContractedRows, optional
+        Output for the same number of rows, on their device; written and returned. Default: a new one.
+
+    Notes
+    -----
+    With w = 2^-53, g = (d + p + 16) w and any order of additions, the product is within g sqrt(p) |z| of V' z, the
+    residual within twice that of its own, and its length within (d + 4) w of itself. Form rows are within (d + 16) w of
+    theirs, which is what the norm of an angular row may be off. All of it is below 8 g sqrt(p) (|z| + |origin|).
+    """
+    from tonari.exact.cuda.kernels.rows.round_contracted import round_contracted_kernel
+
+    n, d = rows.shape
+    made = contracted_room(n, by.p, rows.device) if room is None else room
+    block = max(1, BLOCK_VALUES // d)
+    for begin in range(0, n, block):
+        here = slice(begin, min(begin + block, n))
+        z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
+        along = z @ by.directions
+        z.addmm_(along, by.directions.mT, alpha=-1)
+        launch(
+            round_contracted_kernel,
+            -(-len(z) // ROWS),
+            {
+                "rest_ptr": z,
+                "along_ptr": along,
+                "lengths_ptr": lengths,
+                "origin_ptr": by.origin,
+                "values_ptr": made.values[here],
+                "errors_ptr": made.errors[here],
+                "n": len(z),
+                "d": d,
+                "kept": by.p - 1,
+            },
+            constants={"BEYOND": BEYOND, "ROWS": ROWS, "COLUMNS": COLUMNS},
+            warps=WARPS,
+        )
+    return made
+
+
+def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int) -> tuple[Any, Any]:
+    """Return the form rows less an origin, float64 (n, d), and their lengths, +inf for rows without a contraction."""
+    import torch
+
+    from tonari.exact.cuda.kernels.rows.write_form import write_form_kernel
+
+    n, d = rows.shape
+    out = torch.empty((n, d), dtype=torch.float64, device=rows.device)
+    lengths = torch.empty(n, dtype=torch.float64, device=rows.device)
+    launch(
+        write_form_kernel,
+        -(-n // ROWS),
+        {
+            "rows_ptr": rows,
+            "centre_ptr": form.centre,
+            "scale_ptr": form.scale,
+            "origin_ptr": origin,
+            "out_ptr": out,
+            "length_ptr": lengths,
+            "flags_ptr": flags,
+            "n": n,
+            "d": d,
+            "stride": rows.stride(0),
+            "first_row": first,
+        },
+        constants={
+            "METRIC": get_metric(form.metric).before_root,
+            "LIMIT": LARGEST,
+            "STEP": math.gcd(d, rows.stride(0), 4),
+            "ROWS": ROWS,
+            "T": 8,
+            "V": 4,
+        },
+        warps=WARPS,
+    )
+    return out, lengths
+
+
+def principal(covariance: Any, count: int) -> Any:
+    """Return orthonormal columns (d, count) that nearly span the principal directions, by subspace iteration."""
+    import torch
+
+    d = len(covariance)
+    random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
+    start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
+    # With a largest element of 1, powers of the matrix neither overflow nor vanish.
+    covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
+    found = torch.linalg.qr(start).Q
+    for _ in range(ITERATIONS):
+        found = torch.linalg.qr(covariance @ found).Q
+    return found
+
+
+def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
+    """Return the contraction by some directions, whose deviation from orthonormal is measured."""
+    import torch
+
+    d, count = directions.shape
+    identity = torch.eye(count, dtype=torch.float64, device=directions.device)
+    apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
+    # Each of count^2 inner products has an error of at most (d + 2) w of the product of two lengths.
+    apart = apart * (1 + 2.0**-20) + (1 + apart) * count * (d + count + 16) * 2.0**-52
+    return Contraction(form, directions.contiguous(), origin, (apart * (1 + apart))[None])

@@ -1,0 +1,136 @@
+"""Copies of rows: which points no answer can hold, and the points without them.
+
+Points at the same distance are listed by their numbers. So k neighbours hold no copy of a row beyond its first k, or
+its first k + 1 where the query may itself be one of them. Without the copies after those every answer is the same.
+
+A query whose k-th neighbour has thousands of copies cannot be proved otherwise: as many groups share its k-th value,
+more than are ever refined, and it is compared with all points. Pictures with plain areas, and tables with default
+values, have many such rows.
+
+    hash       a number of each row                              (kernels/rows/hash_rows.py)
+    sort       by hash, then by number: copies come together
+    compare    each row with the one before it in that order     (kernels/rows/same_rows.py)
+    count      the copies before each row
+
+A hash that different rows share costs time only: between two copies it makes the second one a first. So do zeros of
+different signs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.launch import launch
+
+ROWS, COLUMNS, WARPS = 16, 64, 4
+
+
+class Subset:
+    """Some of the points on a device, and how their numbers follow from those of all points.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d)
+        All of them.
+    kept : int64 tensor of shape (kept,)
+        The numbers of some, ascending.
+
+    Attributes
+    ----------
+    rows : tensor of shape (kept, d)
+    """
+
+    def __init__(self, points: Any, kept: Any) -> None:
+        self.kept, self.rows = kept, points[kept]
+        self._n = len(points)
+
+    def places(self, numbers: Any) -> Any:
+        """Return where points of these numbers are among the rows, -1 for those that are not; None for None."""
+        import torch
+
+        if numbers is None:
+            return None
+        places = torch.full((self._n,), -1, dtype=torch.int64, device=self.kept.device)
+        places[self.kept] = torch.arange(len(self.kept), device=self.kept.device)
+        return places[numbers]
+
+    def of_all(self, found: Neighbors) -> Neighbors:
+        """Return neighbours among the rows with their numbers among all points."""
+        return Neighbors(found.distances, self.kept[found.indices].to(found.indices.dtype))
+
+
+class FirstCopies(NamedTuple):
+    """The first copies of every row, and for all rows one of these.
+
+    Attributes
+    ----------
+    kept : int64 tensor of shape (kept,)
+        Their numbers, ascending.
+    alike : int64 tensor of shape (n,)
+        For each row the place in `kept` of the row itself, or of the last first copy of it.
+    """
+
+    kept: Any
+    alike: Any
+
+
+def first_copies(points: Any, most: int) -> FirstCopies | None:
+    """Return the first `most` copies of every row; None if these are all rows.
+
+    Waits for the device.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), of unit stride along rows
+    most : int
+    """
+    import torch
+
+    order, same = runs_of_copies(points)
+    at = torch.arange(len(points), device=points.device)
+    begins = torch.where(same != 0, 0, at).cummax(0).values
+    first = at - begins < most
+    if bool(first.all()):
+        return None
+    kept = order[first].sort().values
+    places = torch.empty_like(at)
+    places[kept] = torch.arange(len(kept), device=points.device)
+    alike = torch.empty_like(at)
+    alike[order] = places[order[torch.minimum(at, begins + most - 1)]]
+    return FirstCopies(kept, alike)
+
+
+def numbers_of_first_copies(points: Any, most: int) -> Any:
+    """Return the numbers of the first `most` copies of every row, ascending; None if these are all rows."""
+    found = first_copies(points, most)
+    return None if found is None else found.kept
+
+
+def runs_of_copies(points: Any) -> tuple[Any, Any]:
+    """Return an order of the rows, int64 (n,), and which are copies of the one before in it, int8 (n,).
+
+    Copies are in the order of their numbers.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.rows.hash_rows import hash_rows_kernel
+    from tonari.exact.cuda.kernels.rows.same_rows import same_rows_kernel
+
+    n, d = points.shape
+    bits = points.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[points.element_size()])
+    hashes = torch.empty(n, dtype=torch.int64, device=points.device)
+    same = torch.empty(n, dtype=torch.int8, device=points.device)
+    rows = {"n": n, "d": d, "stride": bits.stride(0)}
+    constants = {"STEP": math.gcd(d, bits.stride(0), 16 // points.element_size()), "ROWS": ROWS, "COLUMNS": COLUMNS}
+    programs = -(-n // ROWS)
+    hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
+    launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=WARPS)
+    if points.device.type == "meta":
+        order = torch.empty(n, dtype=torch.int64, device="meta")  # to sort nothing, torch imports for half a second
+    else:
+        hashes, order = hashes.sort(stable=True)
+    compared = {"bits_ptr": bits, "hashes_ptr": hashes, "order_ptr": order, "same_ptr": same}
+    launch(same_rows_kernel, programs, {**compared, **rows}, constants=constants, warps=WARPS)
+    return order, same

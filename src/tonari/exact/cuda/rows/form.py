@@ -1,0 +1,139 @@
+"""The form in which the GPU compares rows: metric, centre and scale (docs/exactness.md, "Forms and scores").
+
+    sqeuclidean, euclidean    x' = scale (x - centre)         a = |x'|^2     query_term = |q'|^2
+    cosine, correlation       x' = scale x / |x|              a = 0          query_term = 0
+    inner_product             x' = scale x                    a = 0          query_term = 0
+    elementwise               x' = scale x
+
+The identities are those of the CPU with two exceptions. Angular forms have scale 1 on the CPU and 2^6 here, so that
+small elements are normal in float16: value = 1 + score / (2 scale^2). And bytes need not be signed here, so the inner
+product has no centre.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import without_data
+from tonari.metrics import Metric, get_metric
+
+# Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
+SAMPLE_ROWS = 8192
+SAMPLE_VALUES, FEWEST_ROWS = 2**20, 512  # fewer wide rows are sampled, to keep small searches fast
+PROGRAMS = 256  # programs that read the sample: two per multiprocessor of a large GPU
+SAMPLE_TILE = {"ROWS": 32, "COLUMNS": 32}
+ANGULAR_SCALE = 64.0
+
+
+@dataclass(frozen=True)
+class DeviceForm:
+    """The transformation of rows to form rows.
+
+    Attributes
+    ----------
+    metric : str
+    d : int
+    centre : float64 tensor (d,)
+    scale : float64 tensor (1,)
+        A power of two from 2^-493 to 2^500, and so is scale^degree of an elementwise metric, from 2^-1000 to 2^1000.
+    """
+
+    metric: str
+    d: int
+    centre: Any
+    scale: Any
+
+    def without_data(self) -> DeviceForm:
+        """Return what stands for this form in a rehearsal, on the device "meta"."""
+        return dataclasses.replace(self, centre=without_data(self.centre), scale=without_data(self.scale))
+
+
+def shifted_form(metric: str, d: int, shift: int, device: Any) -> DeviceForm:
+    """Return the form of scale 1 that subtracts the same number from every element."""
+    import torch
+
+    centre = torch.full((d,), float(shift), dtype=torch.float64, device=device)
+    return DeviceForm(metric, d, centre, torch.ones(1, dtype=torch.float64, device=device))
+
+
+def make_form(points: Any, metric: str) -> DeviceForm:
+    """Choose centre and scale for points, from at most SAMPLE_ROWS of them, without waiting for the device.
+
+    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. For a metric
+    whose bounds hold only for elements of at most `largest` it is in [1/4, 1), far below that. Bytes keep
+    scale 1 under L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
+
+    Parameters
+    ----------
+    points : tensor (n, d)
+        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, any stride between rows.
+    metric : str
+        A name in ``tonari.metrics.METRICS``.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.rows.form import sample_kernel, settle_kernel
+
+    n, d = points.shape
+    device = points.device
+    family = get_metric(metric)
+    centred = family.squares
+    whole = points.dtype in (torch.uint8, torch.int8) and (centred or family.products)
+    if family.angular or (whole and not centred):
+        scale = 1.0 if whole else ANGULAR_SCALE
+        centre = torch.zeros(d, dtype=torch.float64, device=device)
+        return DeviceForm(metric, d, centre, torch.full((1,), scale, dtype=torch.float64, device=device))
+
+    every = -(-n // min(SAMPLE_ROWS, max(FEWEST_ROWS, SAMPLE_VALUES // d)))
+    count = -(-n // every)
+    blocks = -(-d // SAMPLE_TILE["COLUMNS"])
+    chunk = -(-count // max(1, min(PROGRAMS // blocks, -(-count // SAMPLE_TILE["ROWS"]))))
+    parts = -(-count // chunk)
+    found = torch.empty((3, parts, d), dtype=torch.float64, device=device)
+    launch(
+        sample_kernel,
+        parts * blocks,
+        {
+            "rows_ptr": points,
+            "parts_ptr": found,
+            "n": n,
+            "d": d,
+            "stride": points.stride(0),
+            "every": every,
+            "count": count,
+            "chunk": chunk,
+            "blocks": blocks,
+        },
+        constants=SAMPLE_TILE,
+        warps=4,
+    )
+    tile = {"PARTS": 32, "COLUMNS": 128} if parts > 8 else {"PARTS": 8, "COLUMNS": 512}
+    centre = torch.empty(d, dtype=torch.float64, device=device)
+    scale = torch.empty(1, dtype=torch.float64, device=device)
+    launch(
+        settle_kernel,
+        1,
+        {
+            "parts_ptr": found,
+            "centre_ptr": centre,
+            "scale_ptr": scale,
+            "parts": parts,
+            "d": d,
+            "count": count,
+        },
+        constants={"CENTRED": centred, "WHOLE": whole, **_powers_of(family), **tile},
+        warps=16,
+    )
+    return DeviceForm(metric, d, centre, scale)
+
+
+def _powers_of(metric: Metric) -> dict[str, int]:
+    """Return what the exponent of the scale has to be: where it begins, its least and largest value, and its factor."""
+    degree = metric.degree if metric.elementwise else 1.0
+    step = 1 if degree.is_integer() else 2
+    most = min(500, int(1000 / max(degree, 1.0))) // step * step
+    return {"TOP": 6 if metric.largest == math.inf else -1, "LEAST": -most, "MOST": most, "EVERY": step}

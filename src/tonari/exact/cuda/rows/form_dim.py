@@ -1,0 +1,134 @@
+"""How many coordinates to screen: measured on pilot rows, some of the points, when points are prepared.
+
+With the exact k-th distance as threshold, the points that contracted rows leave over are counted for each number of
+coordinates p: all points are read twice, for the distances and for the counts. Seconds of a query follow from the
+measured rates (costs/):
+
+    screen(p) + left over * (8 members of a group in p coordinates + one row of d)
+
+Every answer is the same whatever is chosen, so products of float64 without error bounds do here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tonari.costs.model import brute_pair_seconds
+from tonari.costs.rates import CARD
+from tonari.exact.cuda.rows.contraction import (
+    Contraction,
+    form_blocks,
+    principal,
+    sample_rows,
+    sampled,
+    with_directions,
+)
+from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.groups import LEAST_GROUP
+
+FORM_DIMS = (32, 64, 128, 256)
+PILOT_ROWS = 128
+SECONDS, SHARE = 0.06, 0.03  # what the choice takes, and may take of a whole search
+WORTH = 0.7  # most seconds of a contraction, relative to those of all dimensions
+MOST_LEFT = 512  # candidates of a row for which a search can widen (attempts/contracted.py)
+NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
+
+
+def largest_form_dim(d: int) -> int:
+    """Return the largest number of coordinates that is considered for d dimensions, 0 if none is."""
+    return max((p for p in FORM_DIMS if 2 * p <= d), default=0)
+
+
+def is_pilot_due(seconds: float) -> bool:
+    """Whether a search of so many seconds without a contraction may be worth the pilot rows.
+
+    >>> is_pilot_due(1.9), is_pilot_due(2.1)
+    (False, True)
+    """
+    return SHARE * seconds >= SECONDS
+
+
+def pilot_bytes(d: int) -> int:
+    """Return the most bytes that the choice takes: a sample, a block of rows in all forms, and distances."""
+    rows = sample_rows(d)
+    most = largest_form_dim(d)
+    return 8 * (rows * (2 * d + 3 * most + 6 * PILOT_ROWS) + 4 * d * d + 3 * d * most)
+
+
+def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: int) -> Contraction | None:
+    """Return the contraction that is expected to answer m queries fastest, None if none is clearly faster than none.
+
+    Without one, queries are expected to take as long as `columns` of float16. Waits for the device.
+    """
+    import torch
+
+    n, d = points.shape
+    most = largest_form_dim(d)
+    rows, origin = sampled(points, form)
+    covariance = rows.mT @ rows
+    found = principal(covariance, most - 1)
+    # The first p - 1 of them are to be the principal ones for every p.
+    turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
+    directions = found @ turned.flip(1)
+
+    pilot = rows[:: -(-len(rows) // PILOT_ROWS)]
+    lengths = torch.linalg.vector_norm(pilot, dim=1)
+    # Each pilot row is a point: one more than k are within its limit.
+    best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
+    for block, sizes in form_blocks(points, form, origin):
+        apart = _squares(pilot, lengths, block, sizes)
+        best = torch.cat([best, apart], 1).topk(best.shape[1], largest=False).values
+    limits = best[:, -1:] * (1 + 2.0**-20)
+    considered = [p for p in FORM_DIMS if p <= most]
+    counts = torch.zeros((len(considered), len(pilot)), dtype=torch.float64, device=rows.device)
+    shown = list(_contracted(pilot @ directions, lengths, considered))
+    for block, sizes in form_blocks(points, form, origin):
+        for count, mine, theirs in zip(counts, shown, _contracted(block @ directions, sizes, considered), strict=True):
+            count += (_squares(mine, lengths, theirs, sizes) <= limits).sum(1)
+    counted = (torch.stack([counts.mean(1), counts.quantile(NEARLY_ALL, dim=1)], 1)).tolist()
+    p = cheapest(counted, n, m, d, points.element_size(), columns)
+    return None if p == 0 else with_directions(form, directions[:, : p - 1], origin)
+
+
+def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, columns: int) -> int:
+    """Return the number of coordinates that takes the least time, 0 if none takes clearly less than all dimensions.
+
+    Parameters
+    ----------
+    counted : for each of FORM_DIMS that is considered, the mean of points left over, and what nearly all rows reach
+    n, m, d : int
+    itemsize : int
+        Bytes per value of a point.
+    columns : int
+        Of float16, which are screened as fast as all dimensions.
+
+    Examples
+    --------
+    >>> left_over = [[900.0, 4000.0], [200.0, 300.0], [60.0, 90.0]]
+    >>> cheapest(left_over, 10**6, 10**6, 960, 4, 960), cheapest(left_over, 10**6, 10**4, 960, 4, 960)
+    (128, 0)
+    """
+    best, least = 0, WORTH * m * n * brute_pair_seconds(columns)
+    for p, (mean, high) in zip(FORM_DIMS, counted, strict=False):
+        left_over = mean * (LEAST_GROUP * 4 * p + 2 * d * itemsize) / CARD.read_rows
+        contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # form rows in float64 are written, read and changed
+        seconds = m * (n * brute_pair_seconds(p) + left_over) + contracting
+        if high <= MOST_LEFT and seconds < least:
+            best, least = p, seconds
+    return best
+
+
+def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
+    """Return the squared distances of the pilot rows from other rows, all of known lengths."""
+    return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
+
+
+def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
+    """Yield rows in each number of coordinates, from those along all directions; their lengths stay as they are."""
+    import torch
+
+    for p in considered:
+        kept = along[:, : p - 1]
+        beside = (lengths * lengths - (kept * kept).sum(1)).clamp_min(0).sqrt()
+        yield torch.cat([kept, beside[:, None]], 1)

@@ -1,0 +1,57 @@
+"""A part of a search: some of its points, some of its queries, or both; where they are in the whole, and their plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari.cuda.rehearsal import numbers_from
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.rows.groups import group_count
+
+
+class Place(NamedTuple):
+    """The position of a part: the numbers of its first point and query in the whole, and whether query i is point i.
+
+    Attributes
+    ----------
+    first_point, first_query : int
+    self_join : bool
+    numbers : int64 array, optional
+        The points that the queries are, in a self-join of which only some rows are searched. Default: query i is
+        point i.
+    """
+
+    first_point: int = 0
+    first_query: int = 0
+    self_join: bool = False
+    numbers: npt.NDArray[np.int64] | None = None
+
+    def at(self, point: int, query: int) -> Place:
+        """Return the place of a part of this part."""
+        return self._replace(first_point=self.first_point + point, first_query=self.first_query + query)
+
+    def own(self, rows: int, device: Any) -> Any:
+        """Return the number of each query among the part's points, int64; None without a self-join."""
+        if not self.self_join:
+            return None
+        if self.numbers is not None:
+            here = slice(self.first_query, self.first_query + rows)
+            return torch.from_numpy(self.numbers[here] - self.first_point).to(device)
+        first = self.first_query - self.first_point
+        return numbers_from(first, rows, device)
+
+
+def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
+    """Return the plan for a part of n points and m queries on one of the plan's devices."""
+    # In a self-join some rows may have only n - 1 points to find; refining all groups is what proves such a list.
+    width, contracted = plan.width, plan.contracted_width
+    if plan.k >= n:
+        width = contracted = group_count(n, plan.group)
+    return dataclasses.replace(
+        plan, n=n, m=m, k=min(plan.k, n), width=width, contracted_width=contracted, devices=(device,)
+    )

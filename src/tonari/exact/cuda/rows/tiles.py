@@ -1,0 +1,167 @@
+"""Tiles of rows and points: how wide packed rows are, how programs divide them, and what they find below thresholds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.core.caches import cached
+from tonari.cuda.rehearsal import rehearsed_card
+from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
+
+# Packed queries of up to so many bytes stay in shared memory; wider ones do where there is a kernel for it
+# (screens/wide_rows.py), else both operands are streamed. Kernels and their tiles follow from the bytes of a row,
+# whatever its elements are.
+RESIDENT_BYTES = 256
+STEP_BYTES = 128  # of wide rows that are loaded at a time
+MOST_ROUNDS = 4  # successive rounds of programs
+LEAST_BLOCKS = 4  # blocks of points per program, so that its pipeline fills
+UNEVEN = 5.0  # a segment has room for its share of a list plus this many standard deviations
+
+
+@dataclass(frozen=True)
+class Lists:
+    """For each row, the groups of LISTED points whose certified minimum is at or below the threshold.
+
+    Attributes
+    ----------
+    values : float32 (rows, segments * room)
+        The certified minima; +inf where there is no entry.
+    entries : int32 (rows, segments * room)
+        16 times a group's number, plus a bit for each of its parts of LEAST_GROUP points that may contain a point at or
+        below the threshold; undefined where there is no entry.
+    counts : int32 (rows, segments)
+        Number of groups found for each segment; if it exceeds `room`, entries are missing.
+    """
+
+    values: Any
+    entries: Any
+    counts: Any
+
+    @property
+    def room(self) -> int:
+        """Slots of a segment."""
+        return int(self.values.shape[1] // self.counts.shape[1])
+
+
+def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
+    """Return lists of m rows without an entry, whose segments have so many slots."""
+    import torch
+
+    segments = 4 * split.parts
+    return Lists(
+        torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
+        torch.empty((m, segments * room), dtype=torch.int32, device=device),
+        torch.empty((m, segments), dtype=torch.int32, device=device),
+    )
+
+
+def room_of(split: Split, n: int, capacity: int) -> int:
+    """Return the slots of a segment."""
+    if capacity >= group_count(n, LISTED):
+        return split.each * split.columns // POINT_TILE  # one entry per tile
+    share = capacity / (4 * split.parts)
+    return math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
+
+
+def width_of(d: int, size: int = 2) -> int:
+    """Return the columns of a packed row of d values of `size` bytes: a width that the kernels' steps divide evenly.
+
+    >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
+    [16, 96, 128, 320, 960]
+    >>> [width_of(d, 1) for d in (1, 90, 100, 300, 960)]
+    [32, 128, 128, 384, 1024]
+    """
+    for each in (32, 64, 128, 192, RESIDENT_BYTES):
+        if d * size <= each:
+            return each // size
+    return -(-d * size // STEP_BYTES) * STEP_BYTES // size
+
+
+def row_bytes(packed: Any) -> int:
+    """Return the bytes of a row of packed values."""
+    return int(packed.shape[1] * packed.element_size())
+
+
+def step_of(packed: Any) -> int:
+    """Return the columns of wide rows of packed values that are loaded at a time."""
+    return int(STEP_BYTES // packed.element_size())
+
+
+@dataclass(frozen=True)
+class Split:
+    """The division of work: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
+
+    rows: int
+    columns: int
+    row_tiles: int
+    blocks: int
+    each: int
+    parts: int
+
+
+def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: Any, *, programs: int) -> Split:
+    """Divide work among the fewest programs that keep multiprocessors busy to the end: the last round is a full one.
+
+    A multiprocessor runs `programs` at a time.
+    """
+    slots = programs * multiprocessors(device)
+    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
+    parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
+    each = -(-blocks // parts)
+    return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
+
+
+def even_batch(batch: int, device: Any) -> int:
+    """Return the most rows, `batch` or less, whose tiles all multiprocessors of a device share evenly.
+
+    With tiles of 64 or 128 rows, and as many parts of the points as it takes, no round of programs is then a short one.
+    A batch that is too short for that is returned as it is.
+    """
+    count = multiprocessors(device)
+    step = POINT_TILE * count // math.gcd(count, 4)
+    return batch // step * step or batch
+
+
+def blocks_of(x: Any, rows: int, columns: int) -> Any:
+    """Return a tensor descriptor for loading blocks of a matrix by TMA; beyond its edges it reads zeros."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(x, [rows, columns])
+
+
+def swizzled(x: Any, rows: int, columns: int) -> Any:
+    """Return a tensor descriptor as :func:`blocks_of` does, with the shared-memory layout that Gluon requires."""
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    element = gl.int8 if x.element_size() == 1 else gl.float16
+    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], element)
+    return TensorDescriptor.from_tensor(x, [rows, columns], layout)
+
+
+def is_hopper(device: Any) -> bool:
+    """Whether a device has Hopper's matrix units. ROCm is excluded: it also has architectures numbered 9."""
+    return rehearsed_card().is_hopper if device.type == "meta" else _is_hopper(device)
+
+
+@cached(maxsize=64)
+def _is_hopper(device: Any) -> bool:
+    import torch
+
+    if device.type != "cuda" or torch.version.hip is not None:
+        return False
+    return bool(torch.cuda.get_device_capability(device)[0] == 9)
+
+
+def multiprocessors(device: Any) -> int:
+    """Return the number of multiprocessors of a device; 1 for the CPU, where Triton's interpreter runs."""
+    return rehearsed_card().multiprocessors if device.type == "meta" else _multiprocessors(device)
+
+
+@cached(maxsize=64)
+def _multiprocessors(device: Any) -> int:
+    import torch
+
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1

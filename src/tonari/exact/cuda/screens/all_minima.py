@@ -1,0 +1,229 @@
+"""The screen: certified minima of groups of points for a slice of the queries, all of them or those below a threshold.
+
+A matrix product at low precision whose group minima are taken in registers, so that the (queries x points) scores never
+reach memory. The output is either one float32 per (query, group), or a list per query of the groups below a threshold,
+which is very short for a threshold from a sample of the points (matsumoto2015).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
+from tonari.exact.cuda.rows.tiles import (
+    MOST_ROUNDS,
+    RESIDENT_BYTES,
+    Lists,
+    Split,
+    blocks_of,
+    fewest_parts,
+    is_hopper,
+    lists_for,
+    multiprocessors,
+    room_of,
+    row_bytes,
+    step_of,
+    swizzled,
+)
+from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
+
+RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at a time
+# On Hopper a separate kernel lists the groups below a threshold for rows of so many bytes, where it is faster. It has
+# this many rows per program, tiles between two pauses of the matrix units, and buffers.
+HOPPER_BYTES = 256
+HOPPER_ROWS, HOPPER_TILES, HOPPER_STAGES = 256, 4, 4
+
+
+def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
+    """Write the certified minimum of every group of the points.
+
+    Parameters
+    ----------
+    queries : PackedQueries
+    points : PackedPoints
+    rows : slice of the queries
+    group : int
+        Points per group, of ``groups.GROUP_SIZES``.
+    minima : float32 (rows, group_count(n, group))
+        Output; +inf for groups of padding.
+    """
+    _launch(queries, points, rows, group, minima=minima)
+
+
+def screen_below(
+    queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int, *, least_slots: int = 0
+) -> Lists:
+    """List the groups whose certified minimum is at or below the row's threshold.
+
+    Parameters
+    ----------
+    queries, points, rows : as for :func:`screen`
+    thresholds : float32 (rows,)
+    capacity : int
+        Most entries that a row is expected to have; its list is somewhat longer, because segments fill unevenly. With
+        as many as there are groups of LISTED points, no entry is missing.
+    least_slots : int
+        Slots of a row that its list has at least.
+
+    Returns
+    -------
+    Lists
+    """
+    m, device, length = len(thresholds), thresholds.device, row_bytes(queries.values)
+    held = held_tiling(length, device)
+    split = _split_for_lists(m, points.n, length, device)
+    segments = 4 * split.parts
+    room = max(room_of(split, points.n, capacity), -(-least_slots // segments))
+    lists = lists_for(m, split, room, device)
+    if held is not None:
+        terms = {"norm_ptr": queries.norm[rows], "rest_ptr": queries.rest[rows], "thresholds_ptr": thresholds}
+        launch_held(queries.values[rows], points, held, split, lists, terms)
+    elif _is_for_hopper(m, length, device):
+        _launch_on_hopper(queries, points, rows, thresholds, lists, split)
+    else:
+        _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
+    return lists
+
+
+def slots_of(m: int, n: int, length: int, capacity: int, device: Any) -> int:
+    """Return the slots of a row's list of groups among n points, for m packed queries of `length` bytes."""
+    split = _split_for_lists(m, n, length, device)
+    return 4 * split.parts * room_of(split, n, capacity)
+
+
+def _split_for_lists(m: int, n: int, length: int, device: Any) -> Split:
+    held = held_tiling(length, device)
+    if held is not None:
+        return held.split(m, n, 0, device)
+    return _split_for_hopper(m, n, device) if _is_for_hopper(m, length, device) else _split_of(m, n, length, device)
+
+
+def _split_of(m: int, n: int, length: int, device: Any) -> Split:
+    if length <= RESIDENT_BYTES:
+        rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
+    else:
+        rows, columns = (128, 256) if m > 64 else (64, 128)
+    return fewest_parts(rows, columns, -(-m // rows), -(-n // columns), device, programs=RESIDENT_PROGRAMS)
+
+
+def _launch(
+    queries: Any,
+    points: Any,
+    rows: slice,
+    group: int,
+    *,
+    minima: Any = None,
+    thresholds: Any = None,
+    lists: Lists | None = None,
+) -> None:
+    q = queries.values[rows]
+    (m, width), length = q.shape, row_bytes(q)
+    if m == 0:
+        return
+    split = _split_of(m, points.n, length, q.device)
+    common = {
+        "low_ptr": points.low,
+        "e1_ptr": points.e1,
+        "e2_ptr": points.e2,
+        "norm_ptr": queries.norm[rows],
+        "rest_ptr": queries.rest[rows],
+        "thresholds_ptr": thresholds,
+        "minima_ptr": minima,
+        "values_ptr": None if lists is None else lists.values,
+        "entries_ptr": None if lists is None else lists.entries,
+        "counts_ptr": None if lists is None else lists.counts,
+        "m": m,
+        "groups": group_count(points.n, group),
+        "minima_stride": minima.stride(0) if lists is None else 0,
+        "segments": 0 if lists is None else lists.counts.shape[1],
+        "room": 0 if lists is None else lists.room,
+        "row_tiles": split.row_tiles,
+    }
+    constants = {"ROWS": split.rows, "COLUMNS": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
+    if length <= RESIDENT_BYTES:
+        from tonari.exact.cuda.kernels.screens.all_minima import screen_kernel
+
+        first = width if width & (width - 1) == 0 else step_of(q)
+        more = width - first
+        launch(
+            screen_kernel,
+            split.row_tiles * split.parts,
+            {
+                "queries": blocks_of(q, split.rows, first),
+                "queries_more": blocks_of(q, split.rows, more) if more else None,
+                "points": blocks_of(points.values, split.columns, first),
+                "points_more": blocks_of(points.values, split.columns, more) if more else None,
+                **common,
+                "tiles": split.blocks,
+                "tiles_per_program": split.each,
+            },
+            constants={**constants, "WIDTH": first, "MORE": more, "STAGES": 2 if length > 192 else 3},
+            warps=8 if split.rows == 128 and length > 192 else 4,
+        )
+    else:
+        from tonari.exact.cuda.kernels.screens.all_minima_wide import screen_wide_kernel
+
+        step = step_of(q)
+        launch(
+            screen_wide_kernel,
+            split.row_tiles * split.parts,
+            {
+                "queries": blocks_of(q, split.rows, step),
+                "points": blocks_of(points.values, split.columns, step),
+                **common,
+                "n": points.n,
+                "width": width,
+                "blocks": split.blocks,
+                "blocks_per_program": split.each,
+            },
+            constants={**constants, "STEP": step, "POINT_TILE": POINT_TILE, "STAGES": 4},
+            warps=8 if split.rows == 128 else 4,
+        )
+
+
+def _is_for_hopper(m: int, length: int, device: Any) -> bool:
+    return m > HOPPER_ROWS and length == HOPPER_BYTES and is_hopper(device)
+
+
+def _split_for_hopper(m: int, n: int, device: Any) -> Split:
+    row_tiles, tiles = -(-m // HOPPER_ROWS), -(-n // POINT_TILE)
+    slots = multiprocessors(device)
+    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), tiles // (2 * HOPPER_TILES)))
+    rounds = {count: -(-row_tiles * count // slots) * -(-tiles // count) for count in range(1, most + 1)}
+    parts = min(rounds, key=lambda count: (rounds[count], count))
+    each = -(-tiles // (parts * HOPPER_TILES)) * HOPPER_TILES
+    return Split(HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
+
+
+def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: Split) -> None:
+    from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_kernel
+
+    q = queries.values[rows]
+    m, width = q.shape
+    half = HOPPER_ROWS // 2
+    launch(
+        screen_hopper_kernel,
+        split.row_tiles * split.parts,
+        {
+            "queries": swizzled(q, half, width),
+            "points": swizzled(points.values, POINT_TILE, width),
+            "low_ptr": points.low,
+            "e1_ptr": points.e1,
+            "e2_ptr": points.e2,
+            "norm_ptr": queries.norm[rows],
+            "rest_ptr": queries.rest[rows],
+            "thresholds_ptr": thresholds,
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "m": m,
+            "tiles": split.blocks,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "tiles_per_program": split.each,
+        },
+        constants={"HALF": half, "COLUMNS": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
+        warps=8,
+    )

@@ -1,0 +1,194 @@
+"""The screen of contracted rows in two steps, between which and after which others refine original rows.
+
+    look       screen; of the members of the lowest groups, the nearest in p coordinates
+               -> the caller refines these by their original rows, and has their k-th value
+    within     how far apart contracted rows of an answer no worse than that may be; all groups at or below that limit,
+               and of their members those within it                               -> what is refined, and is it all?
+
+The limit holds before the points are refined, as in a search within a radius. A row is proved if everything at or below
+its limit was there: in what is left of the screen, and in the room for groups and members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.group_lists import Screened, parts_of
+from tonari.exact.cuda.refine.groups import SCRATCH_BYTES
+from tonari.exact.cuda.refine.limit_members import Near, near_members
+from tonari.exact.cuda.refine.lowest import refine_lowest
+from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract
+from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
+from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDER
+from tonari.metrics import get_metric
+
+FITTED_ROWS = 4096  # least queries for which the width is fitted
+FEW_UNPROVED = 0.01  # share of unproved rows up to which they are retried at the first precision
+HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
+NEAREST = 10  # or k, and k: the nearest points in p coordinates, which are refined for the first k-th value
+ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
+ROWS = 256  # per program that computes limits
+
+
+class Contracted(Prepared, Protocol):
+    """Prepared points whose packed copies are those of their contracted rows.
+
+    Attributes
+    ----------
+    by : Contraction
+    rows : ContractedRows
+    farthest : float64 tensor of shape (1,)
+        The largest error of any row.
+    """
+
+    by: Contraction
+    rows: ContractedRows
+    farthest: Any
+
+
+class Look(NamedTuple):
+    """What the first step leaves of a batch of queries.
+
+    Attributes
+    ----------
+    rows : ContractedRows
+        Of the queries.
+    shift : float64 tensor of shape (rows,)
+    screened : Screened
+    nearest : int32 tensor of shape (rows, any)
+        Points, the nearest in p coordinates first, -1 where there are no more.
+    """
+
+    rows: ContractedRows
+    shift: Any
+    screened: Screened
+    nearest: Any
+
+
+class ContractedScreen:
+    """Screen contracted rows.
+
+    Parameters
+    ----------
+    prepared : Contracted
+    plan : CudaPlan
+    flags : int64 tensor of shape (3,)
+        Output: as for :func:`tonari.exact.cuda.rows.contraction.contract`, of the queries.
+    double : bool
+        Whether values are returned as float64.
+    """
+
+    def __init__(self, prepared: Contracted, plan: CudaPlan, flags: Any, *, double: bool) -> None:
+        self.prepared, self.plan, self.flags, self.double = prepared, plan, flags, double
+        self.chooser = Chooser(prepared, plan)
+        self._unread = new_flags(flags.device)  # contracted rows have no values that searches refuse
+
+    def look(
+        self,
+        queries: Any,
+        own: Any,
+        precision: str,
+        width: int,
+        sample: Sample | None,
+        *,
+        first: int | None = None,
+        known: ContractedRows | None = None,
+        keep: bool = False,
+    ) -> Look:
+        """Screen a batch and find the points that are nearest in p coordinates.
+
+        `first` is the number of the first query, for flags and for the mirror of a graph. `known` are the contracted
+        queries, if they have been contracted as points. With `keep`, little memory is held until the second step.
+        """
+        prepared = self.prepared
+        rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
+        packed = self.packed(rows, precision)
+        found = self.chooser.screened_in_turn(packed, precision, sample, first)
+        screened: Screened = found.kept(KEPT * width) if keep else found
+        del found  # all minima, of which the lowest are kept
+        count = min(self.plan.k + max(self.plan.k, NEAREST), len(prepared.points))
+        facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
+        nearest, _ = refine_lowest(rows.values, prepared.rows.values, screened, min(width, count), count, **facts)
+        return Look(rows, packed.shift, screened, nearest.indices)
+
+    def packed(self, rows: ContractedRows, precision: str) -> PackedQueries:
+        """Pack contracted rows as queries."""
+        return pack_queries(rows.values, self.prepared.by.screened, precision, self._unread)
+
+    def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
+        """Return the points that may be as good as each row's k-th value, and which rows have all of them.
+
+        `kth` are exact returned values of k points, float32 or float64 (rows,), worse than any if there are fewer.
+        """
+        squares, scores = self._limits(look, kth)
+        room, values = KEPT * width, self.prepared.rows.values
+        members: Near | None = None
+        whole: Any = True
+        for part in parts_of(look.screened):
+            groups = part.near(scores, room)
+            members = near_members(
+                look.rows.values, values, squares, groups, room, group=part.group, own=own, beside=members
+            )
+            whole = groups.whole & members.whole & whole
+        assert members is not None
+        return members, whole
+
+    def level(self, precision: str) -> str:
+        """Return what reports call a precision of this screen, such as "float16 in 64 dimensions"."""
+        return f"{precision} in {self.prepared.by.p} dimensions"
+
+    def _limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
+        """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
+
+        Squared distances are compared with float32 sums of p squares.
+        """
+        import torch
+
+        from tonari.exact.cuda.kernels.screens.contracted_limits import contracted_limits_kernel
+
+        prepared, rows = self.prepared, len(kth)
+        squares, scores = (torch.empty(rows, dtype=torch.float32, device=kth.device) for _ in range(2))
+        launch(
+            contracted_limits_kernel,
+            -(-rows // ROWS),
+            {
+                "shift_ptr": look.shift,
+                "kth_ptr": kth,
+                "error_ptr": look.rows.errors,
+                "farthest_ptr": prepared.farthest,
+                "stretch_ptr": prepared.by.stretch,
+                "scale_ptr": prepared.form.scale,
+                "squares_ptr": squares,
+                "scores_ptr": scores,
+                "rows": rows,
+                "d": prepared.form.d,
+                "p": prepared.by.p,
+                "kth_stride": kth.stride(0),
+            },
+            constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": ROWS},
+            warps=4,
+            fused=False,
+        )
+        return squares, scores
+
+
+def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
+    """Yield the precisions at which rows are screened again in p coordinates, and how many times the width.
+
+    `unproved` is the share of the first rows that were not proved at the width that was fitted to them.
+    """
+    first, last = plan.precisions[0], plan.precisions[-2]
+    if first != last and unproved <= FEW_UNPROVED:  # few rows are not worth packing the points once more
+        yield first, WIDER
+    for times in (WIDER, ROOMY):
+        yield last, times
+
+
+def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
+    """Return how many rows of a retry the scratch memory has room for, at `each` bytes per group and member."""
+    return max(1, SCRATCH_BYTES // (each * KEPT * width))

@@ -1,0 +1,263 @@
+"""The screen of a graph, in which a row and a point are compared once for both.
+
+    thresholds    of all rows, by the sample, before the first batch
+    screen        the rows of a batch with its own points and those of later batches (kernels/screens/mirrored.py):
+                  lists of the rows, and what the rows are to points of later batches
+    note          that, in lists of those points (kernels/screens/mirrored_note.py), complete when their batch comes
+
+It takes half of the products, and room for the rows that are noted for each row. Points are the rows, in their order,
+so batches have to come in order, too: if one is searched again, or some rows of it, all rows from there on are compared
+with all points, because what was noted twice would be found twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tonari.core.slices import cut
+from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import to_visit
+from tonari.exact.cuda.refine.group_lists import Listed, Mirrored, Noted
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE
+from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
+from tonari.exact.cuda.rows.tiles import (
+    RESIDENT_BYTES,
+    Lists,
+    Split,
+    blocks_of,
+    even_batch,
+    fewest_parts,
+    lists_for,
+    room_of,
+    row_bytes,
+    step_of,
+)
+from tonari.exact.cuda.screens.sampling import Sample
+from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
+from tonari.select.cuda.survivors import power_of_two
+
+ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
+LEAST_STREAMED = 1024  # bytes of such rows from which on one product for both is faster
+SLOTS, NOTE_WARPS = 64, 4  # entries of a row that are handed over at a time
+MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
+TILES = 128  # of a batch whose errors are compared at a time
+
+
+def may_mirror(length: int) -> bool:
+    """Whether packed rows of so many bytes are screened by products that take longer than their minima."""
+    return length > RESIDENT_BYTES
+
+
+def is_faster(length: int, device: Any) -> bool:
+    """Whether packed rows of so many bytes are screened faster so on a device; in the interpreter, to test it."""
+    return may_mirror(length) and (
+        held_tiling(length, device, mirrored=True) is not None or length >= LEAST_STREAMED or device.type == "cpu"
+    )
+
+
+def noted_bytes(n: int, slots: int, batch: int) -> int:
+    """Return the bytes of lists with so many slots for each of n rows, of what a batch notes, and of limits.
+
+    Three numbers are noted by each of the four threads that share a row and a tile of points.
+    """
+    tiles = -(-n // POINT_TILE)
+    return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)
+
+
+class Mirror:
+    """The screens of all batches of a graph.
+
+    Parameters
+    ----------
+    points : PackedPoints
+        The rows, as points.
+    sample : Sample
+        For thresholds.
+    slots : int
+        Room of a row for what earlier batches note for it.
+    batch : int
+        Rows of a batch at most.
+    pack : callable(slice)
+        Packs some rows, as queries.
+    threshold : callable(PackedQueries)
+        Returns their thresholds, by the sample.
+
+    Attributes
+    ----------
+    sample : Sample
+    batch : int
+        Rows of a batch.
+    """
+
+    def __init__(
+        self,
+        points: PackedPoints,
+        sample: Sample,
+        slots: int,
+        batch: int,
+        pack: Callable[[slice], PackedQueries],
+        threshold: Callable[[PackedQueries], Any],
+    ) -> None:
+        import torch
+
+        n, device = points.n, points.low.device
+        self.points, self.sample = points, sample
+        self.whole = points.values.element_size() == 1
+        self.batch = even_batch(batch, device)
+        self.thresholds, self.norm, self.rest = (torch.empty(n, dtype=torch.float32, device=device) for _ in range(3))
+        self.values = torch.full((n, slots), float("inf"), dtype=torch.float32, device=device)
+        self.rows = torch.empty((n, slots), dtype=torch.int32, device=device)
+        self.counts = torch.zeros(n, dtype=torch.int32, device=device)
+        self._next = 0
+        for some in to_visit(cut(n, self.batch), device):
+            packed = pack(some)
+            self.thresholds[some] = threshold(packed)
+            self.norm[some], self.rest[some] = packed.norm, packed.rest
+
+    def takes(self, first: int, count: int) -> bool:
+        """Whether these rows are the next ones, and whole tiles of them."""
+        end = first + count
+        return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
+
+    def screened(self, queries: PackedQueries, first: int) -> Mirrored:
+        """Screen the next batch, the packed rows from number `first` on."""
+        m = len(queries.values)
+        self._next = -1  # until all is launched: a batch that fails half-way must not be noted twice
+        here = slice(first, first + m)
+        listed = self._screen(queries, first)
+        self._next = first + m
+        noted = Noted(self.values[here], self.rows[here], self.counts[here], self.thresholds[here])
+        return Mirrored(listed, noted)
+
+    def _screen(self, queries: PackedQueries, first: int) -> Listed:
+        import torch
+
+        device, n = self.values.device, self.points.n
+        m = len(queries.values)
+        held = held_tiling(row_bytes(queries.values), device, mirrored=True, whole=self.whole)
+        split = _split(m, n, first, device) if held is None else held.split(m, n, first, device)
+        lists = lists_for(m, split, room_of(split, n, self.sample.capacity), device)
+        shape, segments = (m, 4 * split.parts * split.each), 4 * split.parts
+        noted = {"nearest_ptr": torch.empty(shape, dtype=torch.float32, device=device)}
+        noted |= {name: torch.empty(shape, dtype=torch.int32, device=device) for name in ("groups_ptr", "masks_ptr")}
+        noted["noted_ptr"] = torch.empty((m, segments), dtype=torch.int32, device=device)
+        terms = {
+            "shift_ptr": queries.shift,
+            "norm_ptr": self.norm,
+            "rest_ptr": self.rest,
+            "thresholds_ptr": self.thresholds,
+            "limits_ptr": self._limits(first, m),
+            **noted,
+        }
+        if held is None:
+            self._launch_streamed(queries.values, split, lists, terms, first)
+        else:
+            launch_held(queries.values, self.points, held, split, lists, terms, first=first)
+        if first + m < n:
+            self._launch_note(m, first, split, noted)
+        return Listed(lists, self.thresholds[first : first + m])
+
+    def _launch_streamed(self, rows: Any, split: Split, lists: Lists, terms: dict[str, Any], first: int) -> None:
+        from tonari.exact.cuda.kernels.screens.mirrored import screen_mirrored_kernel
+
+        points, step = self.points, step_of(rows)
+        m, width = rows.shape
+        launch(
+            screen_mirrored_kernel,
+            split.row_tiles * split.parts,
+            {
+                "queries": blocks_of(rows, ROWS, step),
+                "points": blocks_of(points.values, POINT_TILE, step),
+                "low_ptr": points.low,
+                "e1_ptr": points.e1,
+                "e2_ptr": points.e2,
+                "values_ptr": lists.values,
+                "entries_ptr": lists.entries,
+                "counts_ptr": lists.counts,
+                **terms,
+                "first": first,
+                "m": m,
+                "width": width,
+                "segments": lists.counts.shape[1],
+                "room": lists.room,
+                "row_tiles": split.row_tiles,
+                "blocks": -(-points.n // POINT_TILE),
+                "blocks_per_program": split.each,
+            },
+            constants={
+                "ROWS": ROWS,
+                "COLUMNS": POINT_TILE,
+                "STEP": step,
+                "GROUP": LEAST_GROUP,
+                "LISTED": LISTED,
+                "STAGES": STAGES,
+            },
+            warps=WARPS,
+        )
+
+    def _limits(self, first: int, m: int) -> Any:
+        """Return the score of each later point up to which rows of a batch are noted for it."""
+        import torch
+
+        from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel
+
+        points, tiles = self.points, -(-self.points.n // POINT_TILE)
+        limits = torch.empty(tiles * POINT_TILE, dtype=torch.float32, device=self.values.device)
+        launch(
+            limits_kernel,
+            tiles,
+            {
+                "thresholds_ptr": self.thresholds,
+                "norm_ptr": self.norm,
+                "rest_ptr": self.rest,
+                "low_ptr": points.low,
+                "e1_ptr": points.e1,
+                "e2_ptr": points.e2,
+                "limits_ptr": limits,
+                "first": first,
+                "m": m,
+                "n": points.n,
+            },
+            constants={"POINT_TILE": POINT_TILE, "TILES": TILES, "WHOLE": self.whole},
+            warps=4,
+        )
+        return limits
+
+    def _launch_note(self, m: int, first: int, split: Split, noted: dict[str, Any]) -> None:
+        from tonari.exact.cuda.kernels.screens.mirrored_note import note_kernel
+
+        launch(
+            note_kernel,
+            m,
+            {
+                **noted,
+                "thresholds_ptr": self.thresholds,
+                "norm_ptr": self.norm,
+                "rest_ptr": self.rest,
+                "low_ptr": self.points.low,
+                "e1_ptr": self.points.e1,
+                "e2_ptr": self.points.e2,
+                "values_ptr": self.values,
+                "rows_ptr": self.rows,
+                "counts_ptr": self.counts,
+                "first": first,
+                "segments": 4 * split.parts,
+                "segment_room": split.each,
+                "room": self.values.shape[1],
+            },
+            constants={
+                "LISTED": LISTED,
+                "POINT_TILE": POINT_TILE,
+                "SEGMENTS": power_of_two(4 * split.parts),
+                "SLOTS": SLOTS,
+                "WHOLE": self.whole,
+            },
+            warps=NOTE_WARPS,
+        )
+
+
+def _split(m: int, n: int, first: int, device: Any) -> Split:
+    """Divide the work of a batch among programs, of which a multiprocessor runs one at a time."""
+    row_tiles, blocks = -(-m // ROWS), -(-n // POINT_TILE) - first // POINT_TILE
+    return fewest_parts(ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)

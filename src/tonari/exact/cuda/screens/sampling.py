@@ -1,0 +1,170 @@
+"""Thresholds from a sample of the points: size of the sample, rank, and length of the lists.
+
+matsumoto2015, section V-A, samples the distances of every query and takes the one of a rank that almost surely leaves k
+points below it. Here every `stride`-th point is screened first, and the `rank`-th smallest group minimum becomes the
+row's threshold. Of the `wanted` nearest points (the k nearest, and those that the screen's error cannot distinguish
+from them) the sample contains about Poisson(wanted / stride). About stride * Gamma(rank) points are below the sample's
+rank-th point, whatever the data. So both ways to fail have known probabilities:
+
+    P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
+    P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
+
+A row that fails is not proved and is searched again with all its minima: failures cost time, never correctness.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tonari.core.caches import cached
+from tonari.exact.cuda.rows.groups import group_count
+
+ODDS = 1e-4
+LEAST_ROWS = 512  # for fewer queries, writing all minima is fast, and the kernel that lists has too few programs
+LEAST_SAMPLE = 4096
+LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the work
+LARGEST_MEAN = 100.0  # nearest points in the sample: more do not improve the threshold, and sums below would underflow
+# Relative costs, from timings on an H100, of screening one more point and of one more slot in a list.
+SCREEN_COST, SLOT_COST = 1.0, 12.0
+# The same of a slot in a list of a graph, for what earlier batches note with atomics (screens/mirrored.py).
+NOTED_COST = 48.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The parameters of a sampled threshold.
+
+    Attributes
+    ----------
+    stride : int
+        Every stride-th point is in the sample.
+    rank : int
+        The threshold is the rank-th smallest group minimum of the sample, counted from 1.
+    capacity : int
+        Slots in a row's list.
+    least_slots : int
+        Slots that the list has at least, its segments together.
+    """
+
+    stride: int
+    rank: int
+    capacity: int
+    least_slots: int = 0
+
+
+class FirstAttempt(NamedTuple):
+    """The sample of a first attempt, and what its launches depend on.
+
+    Attributes
+    ----------
+    n : int
+        Points of which the sample is.
+    sample : Sample
+    slots : int
+        Of a row's list.
+    """
+
+    n: int
+    sample: Sample
+    slots: int
+
+
+@cached(maxsize=1024)
+def sample_for(n: int, wanted: int, group: int, slot_cost: float = SLOT_COST) -> Sample | None:
+    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
+
+    >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, NOTED_COST)
+    (Sample(stride=64, rank=4, capacity=1024, least_slots=0), Sample(stride=32, rank=5, capacity=576, least_slots=0))
+    >>> sample_for(10_000, 10, 8) is None
+    True
+    """
+    best: tuple[float, Sample] | None = None
+    stride = LEAST_STRIDE
+    while stride * LARGEST_MEAN < wanted:
+        stride *= 2
+    while n // stride >= LEAST_SAMPLE:
+        sample = _sample_at(stride, wanted)
+        cost = SCREEN_COST * n / stride + slot_cost * sample.capacity
+        if _fits(sample, n, group) and (best is None or cost < best[0]):
+            best = cost, sample
+        stride *= 2
+    return None if best is None else best[1]
+
+
+@cached(maxsize=1024)
+def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
+    """Return a sample of n of all points for which no other kernels are compiled than for the first attempt at all.
+
+    None if so few points cannot have one, or it would be all of them. Rows are selected from in registers, by kernels
+    for the next power of two. So the sample has nearly as many points as that of all, and lists have more slots than
+    the power of two below theirs. Among so few points a larger share in the sample takes little time.
+
+    >>> whole = FirstAttempt(1_000_000, sample_for(1_000_000, 10, 8), 2652)
+    >>> sample_like(50_000, 10, 8, whole)
+    Sample(stride=4, rank=11, capacity=128, least_slots=2049)
+    >>> sample_like(2_000, 10, 8, whole) is None
+    True
+    """
+    size = -(-whole.n // whole.sample.stride)
+    stride = -(-n // size)
+    sample = _sample_at(stride, wanted)
+    if stride == 1 or not _fits(sample, n, group):
+        return None
+    return dataclasses.replace(sample, least_slots=(1 << (whole.slots - 1).bit_length() - 1) + 1)
+
+
+def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -> Sample | None:
+    """Return the sample, or a larger one whose lists have at most so many slots; None if none is small enough.
+
+    >>> usual = sample_for(1_000_000, 64, 8)
+    >>> sample_within(1_000_000, 64, 8, usual, 1408) == usual, sample_within(1_000_000, 64, 8, usual, 1000)
+    (True, Sample(stride=32, rank=10, capacity=896, least_slots=0))
+    >>> sample_within(1_000_000, 64, 8, usual, 100) is None
+    True
+    """
+    while sample.capacity > slots and sample.stride > LEAST_STRIDE:
+        sample = _sample_at(sample.stride // 2, wanted)
+    return sample if sample.capacity <= slots and _fits(sample, n, group) else None
+
+
+def _sample_at(stride: int, wanted: int) -> Sample:
+    """Return the sample of a stride."""
+    rank = _rank(wanted / stride)
+    return Sample(stride, rank, -(-math.ceil(stride * _upper(rank)) // 64) * 64)
+
+
+def _fits(sample: Sample, n: int, group: int) -> bool:
+    """Whether few of the groups below a threshold, and in a list, are likely to be the same."""
+    groups, sampled = group_count(n, group), group_count(n // sample.stride, group)
+    return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
+
+
+@cached(maxsize=1024)
+def _rank(mean: float) -> int:
+    """Return the smallest r with P(Poisson(mean) >= r) <= ODDS."""
+    rank, term, tail = 0, math.exp(-mean), 1.0
+    while tail > ODDS:
+        tail -= term
+        rank += 1
+        term *= mean / rank
+    return max(1, rank)
+
+
+@cached(maxsize=1024)
+def _upper(rank: int) -> float:
+    """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
+    mean = float(rank)
+    while _below(mean, rank) > ODDS:
+        mean += 1 / 64 + math.sqrt(rank) / 64
+    return mean
+
+
+def _below(mean: float, rank: int) -> float:
+    log_term, total = -mean, 0.0
+    for count in range(rank):
+        total += math.exp(log_term)
+        log_term += math.log(mean / (count + 1))
+    return total

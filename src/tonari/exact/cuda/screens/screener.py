@@ -1,0 +1,153 @@
+"""Screen: what the points of a search are to a batch of queries, by all minima or below sampled thresholds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tonari.cuda.matrix_units import check_matrix_units
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.group_lists import AllMinima, Listed, Mirrored
+from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.groups import group_count
+from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries, packed_row_bytes
+from tonari.exact.cuda.rows.tiles import row_bytes
+from tonari.exact.cuda.screens.all_minima import screen, screen_below, slots_of
+from tonari.exact.cuda.screens.elementwise import screen_elementwise
+from tonari.exact.cuda.screens.mirrored import Mirror, is_faster
+from tonari.exact.cuda.screens.sampling import (
+    LEAST_ROWS,
+    NOTED_COST,
+    FirstAttempt,
+    Sample,
+    sample_for,
+    sample_like,
+    sample_within,
+)
+from tonari.metrics import get_metric
+from tonari.select.cuda.dispatch import k_smallest
+
+logger = logging.getLogger("tonari")
+
+
+class Prepared(Protocol):
+    """The interface of prepared points: their form and packed copies."""
+
+    points: Any
+    form: DeviceForm
+
+    def read(self) -> None:
+        """Make the current stream wait until points, form and flags are written."""
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th point, for use on the current stream."""
+
+
+class Chooser:
+    """Screen the points for batches of queries.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    plan : CudaPlan
+        Determines the metric and the group size.
+    """
+
+    def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
+        self.prepared, self.plan = prepared, plan
+        self.like: FirstAttempt | None = None  # at all points, if these are some of them
+        self.mirror: Mirror | None = None
+        self.elementwise = get_metric(plan.metric).form == "elementwise"
+        if not self.elementwise:
+            check_matrix_units(prepared.form.centre.device)
+
+    @property
+    def query_batch(self) -> int:
+        """The rows of a batch."""
+        return self.plan.query_batch if self.mirror is None else self.mirror.batch
+
+    def sample(self, width: int) -> Sample | None:
+        """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
+        if self.elementwise:
+            return None
+        n, group = len(self.prepared.points), self.plan.group
+        if self.like is not None and (sample := sample_like(n, width, group, self.like)) is not None:
+            return sample
+        return sample_for(n, width, group) if min(self.plan.m, self.plan.query_batch) >= LEAST_ROWS else None
+
+    def first_attempt(self, width: int) -> FirstAttempt | None:
+        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
+        sample, plan = self.sample(width), self.plan
+        if sample is None:
+            return None
+        rows, n = min(plan.m, plan.query_batch), len(self.prepared.points)
+        length = packed_row_bytes(plan.d, plan.precisions[0])
+        slots = slots_of(rows, n, length, sample.capacity, self.prepared.points.device)
+        return FirstAttempt(n, sample, max(slots, sample.least_slots))
+
+    def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
+        """Compare rows and points of a graph once for both from now on, if the plan has room for what that notes.
+
+        `pack` packs some of the rows, as queries.
+        """
+        import torch
+
+        slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
+        sample = None if self.sample(width) is None else sample_for(points.n, width, self.plan.group, NOTED_COST)
+        if not slots or sample is None or not is_faster(row_bytes(points.values), points.low.device):
+            return
+        sample = sample_within(points.n, width, self.plan.group, sample, slots)
+        if sample is None:
+            return
+        try:
+            self.mirror = Mirror(
+                points,
+                sample,
+                slots,
+                self.plan.query_batch,
+                pack,
+                lambda packed: self._thresholds(packed, precision, sample),
+            )
+        except torch.cuda.OutOfMemoryError as error:  # another program may have taken free memory
+            logger.info("rows and points are compared twice: %s", error)
+
+    def screened_in_turn(
+        self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
+    ) -> AllMinima | Listed | Mirrored:
+        """Screen all points for a batch that begins with query number `first`; None if it is out of turn."""
+        if self.mirror is not None and first is not None:
+            if self.mirror.takes(first, len(packed.values)):
+                return self.mirror.screened(packed, first)
+            self.mirror = None
+        return self.screened(packed, precision, sample)
+
+    def screened(self, packed: PackedQueries, precision: str, sample: Sample | None) -> AllMinima | Listed:
+        """Screen all points: all minima, or those below a threshold from a sample."""
+        if sample is None:
+            minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
+            return AllMinima(minima, self.plan.group)
+        thresholds = self._thresholds(packed, precision, sample)
+        points, everything = self.prepared.packed(precision), slice(0, len(packed.values))
+        return Listed(
+            screen_below(packed, points, everything, thresholds, sample.capacity, least_slots=sample.least_slots),
+            thresholds,
+        )
+
+    def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
+        import torch
+
+        points = self.prepared.packed(precision, stride)
+        minima = torch.empty((len(packed.values), groups), dtype=torch.float32, device=packed.values.device)
+        everything = slice(0, len(packed.values))
+        if self.elementwise:
+            screen_elementwise(packed, points, minima, metric=self.plan.metric, group=self.plan.group, rows=everything)
+        else:
+            screen(packed, points, everything, self.plan.group, minima)
+        return minima
+
+    def _thresholds(self, packed: PackedQueries, precision: str, sample: Sample) -> Any:
+        """Return each row's threshold: the sample's minimum of its rank."""
+        count = -(-len(self.prepared.points) // sample.stride)
+        minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
+        return k_smallest(minima, sample.rank).values[:, -1].contiguous()

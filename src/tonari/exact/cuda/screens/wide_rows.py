@@ -1,0 +1,145 @@
+"""The screen of wide rows on Hopper, which stay in shared memory (kernels/screens/wide_rows.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.rows.groups import POINT_TILE
+from tonari.exact.cuda.rows.tiles import (
+    RESIDENT_BYTES,
+    STEP_BYTES,
+    Lists,
+    Split,
+    fewest_parts,
+    is_hopper,
+    step_of,
+    swizzled,
+)
+
+ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread: three programs fit with these
+TALL = (128, 8, 240)  # the same of two warpgroups, which share the points; one program fits
+PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where shared memory has room for them; buffers
+# Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
+SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
+# Bytes of the longest rows that are held: two programs fit up to 1024.
+LARGEST, LARGEST_MIRRORED = 1024, 2816
+# Bytes up to which tall tiles hold rows, which are faster for graphs of int8: a tile's products take half as long as
+# those of float16, and the points that they wait for come as slowly.
+TALL_TO = 1152
+# Outputs of the kernel for graphs (screens/mirrored.py); the others are lists.
+NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
+
+
+@dataclass(frozen=True)
+class HeldTiling:
+    """How programs hold rows of one length.
+
+    Attributes
+    ----------
+    stages : int
+        Buffers of points.
+    programs : int
+        That a multiprocessor runs at a time.
+    rows, warps, registers : int
+        Rows of a tile, warps of a program, and registers of a thread.
+    """
+
+    stages: int
+    programs: int
+    rows: int = ROWS
+    warps: int = WARPS
+    registers: int = REGISTERS
+
+    def split(self, m: int, n: int, first: int, device: Any) -> Split:
+        """Divide the work of m rows and all of n points from number `first` on."""
+        blocks = -(-n // POINT_TILE) - first // POINT_TILE
+        return fewest_parts(self.rows, POINT_TILE, -(-m // self.rows), blocks, device, programs=self.programs)
+
+
+def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool = False) -> HeldTiling | None:
+    """Return how packed rows of so many bytes are held on a device, `whole` ones of int8; None if they are not.
+
+    Those of up to RESIDENT_BYTES have other kernels (screens/all_minima.py), and so have wide ones, unless the screen
+    is a graph's: then minima take so long that one warpgroup of a multiprocessor is as fast.
+    """
+    if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
+        return None
+    return tiling_of(length, tall=mirrored and whole and length <= TALL_TO)
+
+
+def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
+    """Return how rows of up to LARGEST_MIRRORED bytes are held on Hopper; tall tiles have room for TALL_TO.
+
+    >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
+    [(5, 2), (5, 1)]
+    """
+    rows, warps, registers = TALL if tall else (ROWS, WARPS, REGISTERS)
+
+    def stages(programs: int) -> int:
+        room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - rows * length
+        return min(MOST_STAGES, room // (POINT_TILE * STEP_BYTES))
+
+    programs = PROGRAMS if not tall and stages(PROGRAMS) >= LEAST_STAGES else 1
+    return HeldTiling(stages(programs), programs, rows, warps, registers)
+
+
+def launch_held(
+    rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
+) -> None:
+    """List the groups below the thresholds of some rows, and with outputs for NOTED what these are to later points.
+
+    Parameters
+    ----------
+    rows : float16 or int8 tensor of shape (m, width)
+        Packed queries.
+    points : PackedPoints
+        All of them are screened, or those from row number `first` on.
+    tiling : HeldTiling
+    split : Split
+        By the tiling.
+    lists : Lists
+        Output.
+    terms : dict
+        The errors and thresholds of the rows; for NOTED those of all rows, limits, shifts of the rows, and the outputs.
+    first : int
+    """
+    from tonari.exact.cuda.kernels.screens.wide_rows import screen_held_kernel
+
+    (m, width), step = rows.shape, step_of(rows)
+    launch(
+        screen_held_kernel,
+        split.row_tiles * split.parts,
+        {
+            "queries": swizzled(rows, tiling.rows, step),
+            "points": swizzled(points.values, POINT_TILE, step),
+            "low_ptr": points.low,
+            "e1_ptr": points.e1,
+            "e2_ptr": points.e2,
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            **dict.fromkeys(("shift_ptr", "limits_ptr", *NOTED)),
+            **terms,
+            "first": first,
+            "m": m,
+            "width": width,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "blocks": -(-points.n // POINT_TILE),
+            "blocks_per_program": split.each,
+        },
+        constants={
+            "ROWS": tiling.rows,
+            "COLUMNS": POINT_TILE,
+            "STEP": step,
+            "STAGES": tiling.stages,
+            "HELD": width // step,
+            "WARPS": tiling.warps,
+            "MIRRORED": NOTED[0] in terms,
+        },
+        warps=tiling.warps,
+        registers=tiling.registers,
+    )

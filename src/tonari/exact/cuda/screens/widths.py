@@ -1,0 +1,74 @@
+"""How many groups of a row are refined: at first, as fitted to the first rows of a search, and in retries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
+WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
+_SHORT = 16  # columns of a row that is not short
+KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
+NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
+AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
+
+
+def usual_width(wanted: int) -> int:
+    """Return how many groups are refined at first to find so many neighbours.
+
+    >>> usual_width(10), usual_width(100)
+    (16, 112)
+    """
+    return wanted + max(6, wanted // 8)
+
+
+def wider(d: int) -> int:
+    """Return how many times as many groups of rows of d columns a retry refines.
+
+    >>> wider(3), wider(5), wider(16), wider(768)
+    (16, 12, 4, 4)
+    """
+    return WIDER * min(4, max(1, _SHORT // d))
+
+
+class Fitted(NamedTuple):
+    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
+
+    width: int
+    unproved: float
+
+
+def fitted_width(least: int, unproved_at: Callable[[int], float], again: float = AGAIN) -> Fitted:
+    """Return the width that takes the least time, of which the first rows tell how many are to be searched again.
+
+    How many groups the bounds cannot separate depends on the data. Widths are doubled as long as that may be worth it.
+
+    Parameters
+    ----------
+    least : int
+    unproved_at : callable(int)
+        Searches the first rows with a width, and returns the share of them that is not proved.
+    again : float
+        How many times as long as `least` groups take it takes to search a row again.
+
+    Examples
+    --------
+    >>> fitted_width(16, {16: 0.3, 32: 0.02, 64: 0.0}.get)
+    Fitted(width=32, unproved=0.02)
+    """
+    tried: list[tuple[float, Fitted]] = []
+    for width in widths_from(least, least):
+        if tried and width / least >= min(tried)[0]:
+            break
+        unproved = unproved_at(width)
+        tried.append((width / least + again * unproved, Fitted(width, unproved)))
+    return min(tried)[1]
+
+
+def widths_from(width: int, least: int) -> list[int]:
+    """Return the widths that are tried from one of them on.
+
+    >>> widths_from(34, 17)
+    [34, 68, 136]
+    """
+    return [width << times for times in range(WIDEST.bit_length()) if width << times <= WIDEST * least]

@@ -1,0 +1,222 @@
+"""What is attempted, in which order: on small data, the levels of reports, the launches and the waits of each search.
+
+`order.json` has what is expected. After a change that is meant, `python -m tests.exact.cuda.attempts.test_order` writes
+it anew. In the interpreter alone: a card rounds sums otherwise, and proves other rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks
+from tests.helpers.checks import Array, assert_same_neighbors, gaussian
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.gpu_checks import DEVICE, clusters_for_each_precision, on_host, plan_of, tensors
+from tonari.metrics.reference import brute
+
+pytestmark = [
+    needs_torch,
+    pytest.mark.skipif(HAS_CUDA, reason="on a card other rows are proved, whose sums are rounded otherwise"),
+]
+if HAS_TORCH:
+    from tests.helpers.steps import in_short, steps
+    from tonari.exact.cuda import dispatch
+
+EXPECTED = Path(__file__).with_name("order.json")
+ONE = {"group": 8, "width": 1}
+ALL = {"precisions": ("float16", "split", "values"), **ONE}
+TWO = {"precisions": ("float16", "values"), **ONE}
+ATTEMPTS = {"OF_ATTEMPT": -1}  # no rows are so few that they are compared with all points
+
+
+class Case(NamedTuple):
+    """A search: rows, overrides of its plan, changes of the plan that no override makes, and constants."""
+
+    queries: Array | None  # None for a graph
+    points: Array
+    k: int = 3
+    overrides: dict[str, Any] = {}  # noqa: RUF012 - never written
+    changes: dict[str, Any] = {}  # noqa: RUF012
+    constants: dict[str, Any] = {}  # noqa: RUF012
+    metric: str = "euclidean"
+    host: bool = False
+
+
+def tight(n: int, seed: int = 0) -> Array:
+    """Rows of four clusters that are far apart for their width."""
+    centres = 1e6 * gaussian(4, 5, 7)
+    return centres[np.arange(n) % 4] + gaussian(n, 5, seed)
+
+
+def with_copies() -> tuple[Array, Array]:
+    """Three queries among more copies of a row than are refined, and three elsewhere; points."""
+    rows = gaussian(30, 6)
+    copies = np.repeat(8 * rows[:1], 150, 0)
+    return np.concatenate([copies[:3] * np.float32(1.01), rows[5:8]]), np.concatenate([copies, rows])
+
+
+def with_bytes(n: int, d: int = 900) -> Array:
+    """Rows that differ in one element of many: float16 leaves them, because its sums round."""
+    points = np.where(np.random.default_rng(0).random((n, 1)) < 0.5, 255.0, 0.0) * np.ones((n, d))
+    points[np.arange(n), np.arange(n)] = 128 - 5 * (np.arange(n) % 3)
+    return points.astype(np.float32)
+
+
+def near_a_plane(n: int, d: int = 19, seed: int = 0) -> Array:
+    """Rows of three dimensions, and some noise in all others."""
+    return gaussian(n, 3, seed) @ gaussian(3, d, 1000) + np.float32(1e-2) * gaussian(n, d, seed + 1)
+
+
+def far_in_all_dimensions() -> tuple[Array, Array]:
+    """Queries of which contracted rows prove one in float16, one in split; points."""
+    rng = np.random.default_rng(0)
+    easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
+    easy[:, :3] = rng.standard_normal((140, 3))
+    close[:, 0] = 40 + 5e-3 * np.arange(300)
+    other[:] = rng.standard_normal((140, 20))
+    other[:, 1] += 40
+    same[:, 2] = 40
+    parts = easy, close, other, same
+    return np.stack([part[70] + np.float32(1e-4) for part in parts]), np.vstack(parts)
+
+
+PROVED = gaussian(3, 19, 1), gaussian(140, 19)
+LEVELS = clusters_for_each_precision()
+CASES = {
+    "gaussian": Case(*PROVED, overrides={"width": 4}),
+    "one query": Case(PROVED[0][:1], PROVED[1]),
+    "one query beside copies": Case(PROVED[1][:1], np.repeat(PROVED[1][:1], 300, 0), constants=ATTEMPTS),
+    "batches": Case(gaussian(5, 19, 1), PROVED[1], overrides={"query_batch": 2}),
+    "k is n": Case(*PROVED, k=140),
+    "another metric": Case(*PROVED, metric="l1", overrides={"width": 4}),
+    "equal points": Case(gaussian(2, 5), checks.all_equal(140, 5, 1), metric="l1", overrides=ONE),
+    "few are left": Case(*LEVELS, overrides=ALL),
+    "every level": Case(*LEVELS, overrides=ALL, constants=ATTEMPTS),
+    "tight far clusters": Case(
+        checks.tight_far_clusters(4, 6), checks.tight_far_clusters(300, 6, 1), overrides=ALL, constants=ATTEMPTS
+    ),
+    "copies": Case(*with_copies(), overrides=TWO, changes={"subsets": True}, constants={**ATTEMPTS, "LEAST_LEFT": 2}),
+    "no copies": Case(*LEVELS, overrides=TWO, changes={"subsets": True}, constants={**ATTEMPTS, "LEAST_LEFT": 1}),
+    "copies first": Case(None, with_copies()[1], changes={"subsets": True, "seconds": 1.0}),
+    "copies of bytes first": Case(
+        None, np.rint(9 * with_copies()[1]), changes={"subsets": True, "seconds": 1.0, "bytes_first": True}
+    ),
+    "bytes": Case(with_bytes(40)[:9], with_bytes(40), changes={"bytes_first": True}),
+    "bytes, of points alone": Case(with_bytes(40)[:9] + np.float32(0.5), with_bytes(40), changes={"bytes_first": True}),
+    "bytes later": Case(
+        None,
+        with_bytes(40),
+        overrides={"width": 5},
+        changes={"bytes_later": True},
+        constants={**ATTEMPTS, "OF_BYTES": 0},
+    ),
+    "bytes later, of points alone": Case(
+        with_bytes(150)[:9] + np.float32(0.5),
+        with_bytes(150),
+        overrides={"width": 5},
+        changes={"bytes_later": True},
+        constants={**ATTEMPTS, "OF_BYTES": 0},
+    ),
+    "nearby before levels": Case(
+        tight(16, 1), tight(240), overrides=TWO, changes={"subsets": True}, constants={"OF_SCREEN": 1, "_OF_ROUND": 1}
+    ),
+    "nearby where no level proves": Case(
+        tight(16, 1),
+        tight(240),
+        overrides={**TWO, "width": 2},
+        changes={"subsets": True},
+        constants={"OF_VALUES": 1, "_OF_ROUND": 1},
+    ),
+    "nearby after levels": Case(
+        tight(3, 1)[[0, 1, 2, 2]] * np.float32(0.5),
+        tight(240),
+        overrides=TWO,
+        changes={"subsets": True},
+        constants={**ATTEMPTS, "OF_VALUES": 1, "_OF_ROUND": 1},
+    ),
+    "graph": Case(None, checks.duplicates(60, 19), overrides={"query_batch": 25}),
+    "contracted": Case(near_a_plane(3), near_a_plane(140), overrides={"form_dim": 4}),
+    "contracted, every level": Case(
+        *far_in_all_dimensions(),
+        overrides={"group": 8, "width": 4, "form_dim": 4},
+        constants={**ATTEMPTS, "ROOMY": 4},
+    ),
+    "contracted, fitted": Case(
+        gaussian(2, 6), gaussian(70, 6), overrides={"group": 8, "width": 2, "form_dim": 4}, constants={"FITTED_ROWS": 2}
+    ),
+    "contracted graph": Case(None, near_a_plane(30, 8), overrides={"form_dim": 4, "query_batch": 20}),
+    "streamed": Case(*PROVED, overrides={"route": "streamed", "point_slab": 128}, host=True),
+    "host_refine": Case(*LEVELS, overrides={"route": "host_refine", **TWO}, host=True),
+    "host_refine, contracted": Case(
+        near_a_plane(3), near_a_plane(140), overrides={"route": "host_refine", "form_dim": 4}, host=True
+    ),
+    "two devices": Case(*PROVED, overrides={"shard": "points", "devices": (DEVICE, DEVICE)}),
+}
+# What the thin suite takes: each way once, on the data on which the interpreter is fastest.
+THIN = {
+    "gaussian",
+    "one query beside copies",
+    "k is n",
+    "another metric",
+    "every level",
+    "tight far clusters",
+    "copies",
+    "bytes",
+    "nearby after levels",
+    "contracted",
+    "streamed",
+    "host_refine",
+    "host_refine, contracted",
+    "two devices",
+}
+
+
+def run(case: Case, *, every: bool = False) -> dict[str, Any]:
+    """Search; the levels of the report and the steps. Results are checked."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in case.constants.items():
+            homes = [module for key, module in sys.modules.items() if key.startswith("tonari.exact.cuda")]
+            for home in (home for home in homes if hasattr(home, name)):
+                patched.setattr(home, name, value)
+        graph = case.queries is None
+        rows = case.points if graph else case.queries
+        queries, points = (rows, case.points) if case.host else tensors(DEVICE, rows, case.points)
+        queries = points if graph else queries
+        overrides = {"devices": (DEVICE,), **case.overrides}
+        plan = plan_of(queries, points, case.k, case.metric, self_join=graph, **overrides)
+        plan = dataclasses.replace(plan, **case.changes)
+        reports = []
+        patched.setattr(dispatch, "synchronize", lambda devices: None)
+        patched.setattr(dispatch.logger, "isEnabledFor", lambda level: True)
+        patched.setattr(dispatch.logger, "info", lambda text, report: reports.append(report))
+        with steps(every=every) as taken:
+            found = dispatch.search_once(queries, points, plan, self_join=graph, progress=False)
+    own = np.arange(len(case.points)) if graph else None
+    assert_same_neighbors(
+        on_host(found), brute(rows, case.points, case.k, case.metric, self_ids=own), metric=case.metric
+    )
+    return {"levels": reports[-1].rows_by_precision, "steps": taken if every else in_short(taken)}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in THIN else pytest.mark.full) for name in CASES])
+def test_attempts(name: str) -> None:
+    found, expected = run(CASES[name]), json.loads(EXPECTED.read_text())[name]
+    assert list(found["levels"].items()) == list(expected["levels"].items())
+    assert found["steps"] == expected["steps"]
+
+
+def test_every_case_is_expected() -> None:
+    assert set(json.loads(EXPECTED.read_text())) == set(CASES)
+
+
+if __name__ == "__main__":
+    import tests.conftest  # noqa: F401 - hastens the interpreter
+
+    EXPECTED.write_text(json.dumps({name: run(case) for name, case in CASES.items()}, indent=1) + "\n")

@@ -1,0 +1,309 @@
+"""Searches within a radius by brute force on CUDA: the reference's bits, whatever the data, the limits and the route.
+
+Without a GPU the CPU plays the device, in Triton's interpreter; there shapes have to be tiny.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks
+from tests.helpers.checks import DTYPES, HOSTILE, Array, accepted, duplicates, gaussian
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
+from tests.helpers.radius_on_cuda import check_within, limits_at
+from tonari.core.errors import Unsupported
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.metrics import METRICS
+from tonari.metrics.reference import returned
+from tonari.select import tuning
+
+pytestmark = [
+    needs_torch,
+    pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning"),
+]
+if HAS_TORCH:
+    import torch
+
+    from tonari.exact.cuda.attempts import within as engine
+    from tonari.exact.cuda.method import ExactOnCuda
+    from tonari.exact.cuda.refine import candidate_parts
+    from tonari.exact.cuda.refine import within as refine_within
+    from tonari.exact.cuda.rows import tiles
+
+N, M, D = 140, 2, 11  # two tiles of points, the second one short
+HERE = {"devices": (DEVICE,)}
+ALL = ("float16", "split", "values")
+ROUTES: dict[str, dict[str, Any]] = {
+    "streamed": {"route": "streamed", "point_slab": 128, "query_slab": 2, **HERE},
+    "host_refine": {"route": "host_refine", "point_slab": 128, **HERE},
+    "points": {"shard": "points", "devices": (DEVICE, DEVICE)},
+    "queries": {"shard": "queries", "devices": (DEVICE, DEVICE)},
+    "batches": {"query_batch": 2, **HERE},
+    "contracted": {"form_dim": 4, **HERE},
+}
+
+
+def check(
+    queries: Array, points: Array, metric: str = "euclidean", limits: Any = 0.3, **choices: Any
+) -> RadiusNeighbors:
+    """Compare a search with the reference; `limits` may be the share of the points that is within them."""
+    if isinstance(limits, float):
+        limits = limits_at(queries, points, metric, limits)
+    given = {name: choices.pop(name) for name in ("counted", "self_join", "as_searched") if name in choices}
+    asked, rows = given.get("as_searched", (queries, points))
+    overrides = {**HERE, **choices}
+    plan = plan_of(asked, rows, 1, metric, self_join=given.get("self_join", False), **overrides)
+    return check_within(ExactOnCuda(), plan, queries, points, limits, **given)
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("counted", [False, True])
+def test_every_metric_and_dtype(metric: str, dtype: str, counted: bool) -> None:
+    check(rows_of(M, D, dtype, metric, 1), rows_of(N, D, dtype, metric), metric, 0.1, counted=counted)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+def test_limits_of_every_kind(metric: str) -> None:
+    points = duplicates(40, 5)
+    queries = points[:1].repeat(8, axis=0)
+    at = limits_at(queries[:1], points, metric, 0.4)[0]
+    beside = np.nextafter(at, np.float32(-np.inf)), np.nextafter(at, np.float32(np.inf))
+    limits = np.array([-np.inf, np.inf, 0.0, -0.0, -1e-30, at, *beside], np.float32)
+    truth = check(queries, points, metric, limits)
+    counts = np.diff(truth.indptr)
+    assert {counts[0], counts[1]} == {0, 40}
+    assert counts[6] != counts[5] or counts[7] != counts[5]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "linf"])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("self_join", [False, True])
+def test_one_point_and_all_points(metric: str, share: float, self_join: bool) -> None:
+    points = np.abs(duplicates(9, 5))
+    check(points if self_join else points[:M], points, metric, share, self_join=self_join)
+
+
+@pytest.mark.parametrize("n", [1, 7, 127, 128, 129])
+def test_few_points(n: int) -> None:
+    points = gaussian(n, 3)
+    check(points[:1], points, limits=0.5)
+
+
+@on_gpu
+@pytest.mark.parametrize("m", [1, 16, 17, 64, 65, 128, 129, 257])
+@pytest.mark.parametrize("d", [1, 17, 96, 128, 130])
+def test_every_tile(m: int, d: int) -> None:
+    check(gaussian(m, d, 1), gaussian(700, d), limits=0.05)
+
+
+def test_nothing_is_found() -> None:
+    truth = check(gaussian(3, 4), 100 + gaussian(N, 4), limits=np.array([1, -1, 2], np.float32))
+    assert len(truth.indices) == 0
+
+
+@pytest.mark.parametrize("name", ["huge", "offset_1e4", "offset_float64", "subnormal", "tight_far_clusters", "widest"])
+@pytest.mark.parametrize("metric", ["cosine", "euclidean", "inner_product", "l1"])
+@pytest.mark.parametrize("share", [0.03, 0.9])
+def test_hostile_data(name: str, metric: str, share: float) -> None:
+    points = accepted((HOSTILE | {"widest": checks.widest})[name](N, 6, 0), metric)
+    check(points[5::90], points, metric, share)
+    if METRICS[metric].form == "gemm":
+        check(points[5::90], points, metric, share, precisions=ALL)
+
+
+@pytest.mark.parametrize("name", ["all_equal", "zero_rows"])
+def test_ties(name: str) -> None:
+    points = HOSTILE[name](N, 6, 0)
+    check(points[5::90], points, limits=0.5)
+
+
+def test_values_that_overflow() -> None:
+    points = np.array([[1e30], [2e30], [-1e30], [0]], np.float32)
+    found = check(points[:2], points, "sqeuclidean", np.array([np.inf, np.finfo(np.float32).max], np.float32))
+    assert np.isinf(found.distances[: found.indptr[1]]).any()
+
+
+@pytest.mark.parametrize(
+    ("route", "metric"),
+    # There is no contraction for inner products.
+    [
+        (route, metric)
+        for route in ROUTES
+        for metric in ("euclidean", "cosine" if route == "contracted" else "inner_product")
+    ],
+)
+@pytest.mark.parametrize("counted", [False, True])
+def test_every_route(route: str, metric: str, counted: bool) -> None:
+    check(gaussian(3, D, 1), gaussian(150, D), metric, 0.1, counted=counted, **ROUTES[route])
+
+
+@pytest.mark.parametrize("route", ["streamed", "queries"])
+def test_a_point_is_not_found_by_itself(route: str) -> None:
+    points = duplicates(9, 4)
+    small = {"point_slab": 9, "query_slab": 5} if route == "streamed" else {}
+    check(points, points, limits=0.2, self_join=True, **ROUTES[route] | small)
+
+
+def test_tensors_with_strides() -> None:
+    queries, points = gaussian(M, 6, 1), gaussian(N, 6)
+    rows, asked = tensors(DEVICE, np.repeat(points, 2, axis=0), queries)
+    found = check(queries, points, as_searched=(asked, rows[::2]))
+    assert len(found.indices)
+
+
+# ---------------------------------------------------------------- rows that come again
+
+
+def spread(n: int) -> tuple[Array, Array]:
+    """Points on a line, queries in its middle, and limits with ever more of them, from 1 to all."""
+    points = np.zeros((n, 3), np.float32)
+    points[:, 0] = np.arange(n) / 8
+    return points[n // 2 : n // 2 + 6], points
+
+
+def counting_lists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """The rows and the precision of each screen."""
+    seen: list[tuple[int, str]] = []
+    real = engine.WithinSearch._lists
+
+    def lists(self: Any, rows: Any, precision: str, *rest: Any) -> Any:
+        made = real(self, rows, precision, *rest)
+        seen.append((len(made.counts), precision))
+        return made
+
+    monkeypatch.setattr(engine.WithinSearch, "_lists", lists)
+    return seen
+
+
+def test_lists_that_are_too_short_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "FIRST_ROWS", 2)
+    monkeypatch.setattr(tiles, "UNEVEN", 0)
+    seen = counting_lists(monkeypatch)
+    queries, points = spread(600)
+    limits = np.array([0, 1, 1, 40, 1, 2], np.float32)
+    check(queries, points, limits=limits, precisions=("float16", "values"))
+    assert seen == [(2, "float16"), (4, "float16"), (1, "float16")]
+
+
+@pytest.mark.parametrize("apart", [1e-2, 0])
+def test_a_higher_precision_is_taken_where_it_pays(apart: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "FEWEST_HARD", 2)
+    seen = counting_lists(monkeypatch)
+    points = np.zeros((300, 4), np.float32)
+    points[:150, 0] = 8
+    points[:150, 1] = apart * np.arange(150)
+    points[150:] = -8 + gaussian(150, 4)
+    queries = points[[75, 20, 200]]
+    check(queries, points, limits=np.array([0.015, 0.015, 1e-3], np.float32), query_batch=128, precisions=ALL)
+    assert seen[:2] == [(3, "float16"), (2, "split")]
+
+
+def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "FEWEST_HARD", 2)
+    seen = counting_lists(monkeypatch)
+    points = duplicates(N, 3)
+    check(points[:3], points, limits=1.0, query_batch=1, precisions=ALL)
+    assert seen == [(1, "float16"), (1, "split"), (1, "float16"), (1, "float16")]
+
+
+def test_parts_of_lists_and_of_minima() -> None:
+    """Entries beyond a segment's count are not read; parts of a row follow each other in blocks of their own."""
+    entries = np.array([[16 * 5 + 9, 16 * 2 + 2, 16 * 1 + 15, 16 * 3 + 15], [16 * 7 + 15] * 4], np.int32)
+    counts = np.array([[2, 1], [0, 0]], np.int32)
+    lists = tiles.Lists(*tensors(DEVICE, np.zeros((2, 4), np.float32), entries, counts))
+    blocks = candidate_parts.blocks_of_lists(lists, 4)
+    # Part b of group g of 32 points is number 16 (g // 4) + 4 b + g % 4 of groups of eight.
+    assert blocks.parts.tolist() == [[17, 29, 6, 1], [5, 9, 13, -1]]
+    assert [blocks.begins.tolist(), blocks.rows.tolist()] == [[0, 2, 2], [0, 0]]
+    minima, thresholds = tensors(
+        DEVICE, np.array([[1, 5, 2], [9, 9, 9], [0, 3, 3]], np.float32), np.array([2, 2, 3], np.float32)
+    )
+    blocks = candidate_parts.blocks_of_minima(minima, thresholds, 2)
+    assert blocks.parts.tolist() == [[0, 2], [0, 1], [2, -1]]
+    assert [blocks.begins.tolist(), blocks.rows.tolist()] == [[0, 1, 1, 3], [0, 2, 2]]
+
+
+def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refine_within, "SCRATCH_BYTES", 64 * 8)
+    monkeypatch.setattr(tuning, "LIST_LENGTHS", (16,))
+    check(gaussian(M, 4, 1), gaussian(N, 4), limits=0.8)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("where", ["points", "queries"])
+def test_rows_that_no_search_takes(where: str) -> None:
+    rows = {"points": gaussian(N, 4), "queries": gaussian(M, 4)}
+    rows[where][1, 2] = np.nan
+    points, queries = tensors(DEVICE, rows["points"], rows["queries"])
+    method, plan = ExactOnCuda(), plan_of(queries, points, 1, query_batch=1, **HERE)
+    prepared = method.prepare(points, plan, False)
+    with pytest.raises(ValueError, match=rf"{where}.*row 1"):
+        method.find_within(queries, prepared, plan, np.ones(M, np.float32), progress=False)
+
+
+def test_more_points_than_lists_have_places_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_POINTS", 139)
+    with pytest.raises(Unsupported, match=r"at most 139 points at once.*got 140: pass route='streamed'"):
+        check(gaussian(1, 3, 1), gaussian(N, 3))
+    check(gaussian(1, 3, 1), gaussian(N, 3), "linf")
+
+
+# ---------------------------------------------------------------- on a card
+
+
+@on_gpu
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "l1", "canberra"])
+@pytest.mark.parametrize("d", [3, 96, 128, 200])
+def test_twenty_thousand_points(metric: str, d: int) -> None:
+    points = rows_of(20_000, d, "float32", metric)
+    check(points[:40], points, metric, 0.01)
+    check(points[:40], points, metric, 0.3)
+
+
+@on_gpu
+@pytest.mark.parametrize("d", [96, 128])
+def test_a_graph_of_twenty_thousand_points(d: int) -> None:
+    """Clusters of very different density: lists are too short for many rows, and some are long."""
+    rng = np.random.default_rng(0)
+    widths = 10.0 ** rng.uniform(-3, 0, (40, 1))
+    points = (rng.standard_normal((40, d)) * 3)[np.arange(20_000) % 40]
+    points = (points + widths[np.arange(20_000) % 40] * rng.standard_normal((20_000, d))).astype(np.float32)
+    rows = torch.from_numpy(points).to(DEVICE)
+    method, plan = ExactOnCuda(), plan_of(rows, rows, 1, self_join=True, **HERE)
+    limits = np.full(20_000, 2.0, np.float32)
+    prepared = method.prepare(rows, plan, False)
+    found = method.find_within(rows, prepared, plan, limits, self_join=True, progress=False)
+    counts = method.count_within(rows, prepared, plan, limits, self_join=True, progress=False)
+    assert torch.equal(found.indptr.diff(), counts)
+    some = np.arange(0, 20_000, 67)
+    truth = returned_within(points, some, limits)
+    indptr, indices, distances = (part.cpu().numpy() for part in found)
+    for row, (ids, values) in zip(some, truth, strict=True):
+        here = slice(indptr[row], indptr[row + 1])
+        assert indices[here].tolist() == ids.tolist()
+        assert distances[here].tobytes() == values.tobytes()
+
+
+def returned_within(points: Array, rows: Array, limits: Array) -> list[tuple[Array, Array]]:
+    """What each of some points finds among the others, by the reference."""
+    from tonari.metrics.reference import pairwise
+
+    found = []
+    for row in rows:
+        values = returned(pairwise(points[row : row + 1], points, "euclidean")[0], np.float32)
+        inside = values <= limits[row]
+        inside[row] = False
+        ids = np.flatnonzero(inside)
+        order = np.lexsort((ids, values[ids]))
+        found.append((ids[order], values[ids][order]))
+    return found
