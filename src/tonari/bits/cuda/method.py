@@ -17,7 +17,6 @@ from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
 
 
 class BitsOnCuda(SearchMethod):
@@ -26,8 +25,10 @@ class BitsOnCuda(SearchMethod):
     name = "bits"
     device = "cuda"
 
-    def refuses(self, problem: Problem) -> str | None:
-        return refusal(problem)
+    refuses = staticmethod(refusal)
+    search = staticmethod(search_bits)
+    find_within = staticmethod(find_bits)
+    count_within = staticmethod(count_bits)
 
     def plan(self, problem: Problem, *, prepared_by: BitsCudaPlan | None = None, **given: Any) -> BitsCudaPlan:
         return plan_bits_on_cuda(problem, prepared_by=prepared_by, **given)
@@ -37,41 +38,6 @@ class BitsOnCuda(SearchMethod):
 
     def held_bytes(self, prepared: PreparedBits, plan: BitsCudaPlan) -> int:
         return plan.packed_bytes
-
-    def search(
-        self,
-        queries: Any,
-        prepared: PreparedBits,
-        plan: BitsCudaPlan,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Neighbors:
-        return search_bits(queries, prepared, plan, self_join=self_join, progress=progress)
-
-    def find_within(
-        self,
-        queries: Any,
-        prepared: PreparedBits,
-        plan: BitsCudaPlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        return find_bits(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-
-    def count_within(
-        self,
-        queries: Any,
-        prepared: PreparedBits,
-        plan: BitsCudaPlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Any:
-        return count_bits(queries, prepared, plan, limits, self_join=self_join, progress=progress)
 
     def search_listed(
         self,
