@@ -27,6 +27,8 @@ def search_listed(
     ends: npt.NDArray[np.int64],
     *,
     self_ids: npt.NDArray[np.int64] | None = None,
+    threads: int | None = None,  # of the CPU, as is `found`
+    found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
 
@@ -62,9 +64,9 @@ def search_listed(
             there = places < last
             ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)
             near = k_smallest(_values(queries, points, metric, rows, ids, own), min(k, ids.shape[1]))
-            found = ids.gather(1, near.indices.long())
-            distances[rows, : found.shape[1]] = near.values
-            indices[rows, : found.shape[1]] = found.masked_fill(near.values.isinf(), -1)
+            kept = ids.gather(1, near.indices.long())
+            distances[rows, : kept.shape[1]] = near.values
+            indices[rows, : kept.shape[1]] = kept.masked_fill(near.values.isinf(), -1)
             at = stop
     return Neighbors(distances, indices)
 
