@@ -11,6 +11,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "tonari"
 # Numbers that follow from a format, a kernel, a proof, a paper or what memory something takes. Where one changes, so
 # does something else than time.
 FORMATS = {
+    "bits/cuda/listed.py": "_LISTED _BYTES _WARPS",
+    "bits/cuda/memory.py": "STEP TILE POINT_TILE SMALL_CHANGE _PAIR _KEPT",
+    "bits/cuda/unpack.py": "_ROWS _BYTES _WARPS",
+    "bits/cuda/values.py": "ROWS COLUMNS STAGES WARPS",
+    "bits/plan.py": "LANES WORD MOST_BYTES MOST_POINTS",
     "core/units.py": "MIB",
     "exact/cpu/contraction.py": "_ROUNDING",
     "exact/cpu/copies.py": "_ROW_BYTES",
@@ -61,6 +66,8 @@ FORMATS = {
     "shards/plan.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/workspace.py": "_LONGEST",
+    "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
+    "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",
     "streams/chunks.py": "LEAST_ROWS",
     "streams/journal.py": "SAMPLED_ROWS LONGEST",
 }
@@ -68,7 +75,6 @@ FORMATS = {
 MIXED = {
     "_startup.py": 1,
     "api": 16,
-    "bits": 33,
     "cli": 2,
     "compat": 6,
     "costs": 19,
@@ -81,7 +87,6 @@ MIXED = {
     "io": 14,
     "methods": 37,
     "metrics": 22,
-    "spanning": 10,
 }
 
 

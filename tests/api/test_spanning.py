@@ -14,7 +14,7 @@ from tonari.api import spanning
 from tonari.core.errors import Unsupported
 from tonari.metrics import CHANGED, METRICS
 from tonari.metrics.changed import Change, change_of
-from tonari.spanning import boruvka
+from tonari.spanning import tuning
 from tonari.spanning.reference import reachability, spanning_tree, spanning_tree_of
 
 N = 50
@@ -38,8 +38,8 @@ def test_the_tree_of_all_pairs(
 ) -> None:
     monkeypatch.setattr(spanning, "_MORE", more)
     if more == 1:
-        monkeypatch.setattr(boruvka, "_LARGE", 1)
-        monkeypatch.setattr(boruvka, "_FIRST", 2)
+        monkeypatch.setattr(tuning, "LARGE_COMPONENT", 1)
+        monkeypatch.setattr(tuning, "FIRST_ASKED", 2)
     points = checks.in_range(checks.accepted(checks.HOSTILE[maker](N, 3, 0), metric), metric)
     same(
         tonari.mutual_reachability_tree(points, min_samples, metric=metric), spanning_tree(points, min_samples, metric)
@@ -149,8 +149,8 @@ def test_a_larger_set_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     points = (20 * rng.standard_normal((8, 6)))[rng.integers(8, size=700)] + rng.standard_normal((700, 6))
     points = points.astype(np.float32)
-    monkeypatch.setattr(boruvka, "_LARGE", 50)
-    monkeypatch.setattr(boruvka, "_FIRST", 4)
+    monkeypatch.setattr(tuning, "LARGE_COMPONENT", 50)
+    monkeypatch.setattr(tuning, "FIRST_ASKED", 4)
     same(tonari.mutual_reachability_tree(points, 5, threads=2, memory="100MB"), spanning_tree(points, 5))
 
 

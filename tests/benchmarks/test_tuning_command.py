@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tonari
 from benchmarks.__main__ import ROOMS, build_parser, load
 from benchmarks.harness import tuning
 from benchmarks.harness.case import Case, Suite
 from benchmarks.harness.machine import ROOT
 from tests.helpers.bench_checks import Still, a_case, a_run
+from tonari.exact import tuning as exact_tuning
 
 TEXT = '''"""Judgments."""
 
@@ -166,16 +168,15 @@ def test_the_command_says_what_it_would_change(
     assert shown.endswith("1 changes of kdtree/tuning.py:\n  LEAF = 32, now 64: tiny in 0.045 of the time\n")
 
 
-def test_plans_of_other_values_are_forgotten() -> None:
-    import tonari
+def test_plans_of_other_values_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned() -> int:
+        return int(tonari.plan(100_000, 10_000, 64, 10, method="exact", threads=1).query_block)
 
-    first = tonari.plan(100_000, 1_000, 3, 10, method="kdtree")
-    kdtree = __import__("importlib").import_module("tonari.kdtree.tuning")
-    before = kdtree.LEAF_UP_TO
-    try:
-        kdtree.LEAF_UP_TO = {3: 64}
+    first = planned()
+    with monkeypatch.context() as patched:
+        patched.setattr(exact_tuning, "QUERY_BLOCK", first // 2)
+        assert planned() == first  # plans are remembered
         tuning.forget()
-        assert tonari.plan(100_000, 1_000, 3, 10, method="kdtree").leaf == 64 != first.leaf
-    finally:
-        kdtree.LEAF_UP_TO = before
-        tuning.forget()
+        assert planned() == first // 2
+    tuning.forget()
+    assert planned() == first

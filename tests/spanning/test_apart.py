@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers import checks
 from tonari.metrics.reference import brute
-from tonari.spanning import apart
+from tonari.spanning import tuning
 from tonari.spanning.apart import Projections
 
 N = 80
@@ -35,7 +35,7 @@ def by_side(points: Any, count: int) -> Any:
 def test_no_bound_is_above_a_distance(
     maker: str, d: int, metric: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "_VALUES", 37 * d)
+    monkeypatch.setattr(tuning, "VALUES", 37 * d)
     points = checks.HOSTILE[maker](N, d, 0).astype(dtype)
     labels = by_side(points, 8)
     projections = Projections(points, squared=metric == "sqeuclidean")

@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.metrics.reference import brute
-from tonari.spanning import boruvka
+from tonari.spanning import boruvka, tuning
 from tonari.spanning.boruvka import Forest, spanning_edges
 from tonari.spanning.reference import spanning_tree
 from tonari.spanning.tree import SpanningTree, tree_of
@@ -110,7 +110,7 @@ def test_few_points(n: int, maker: str) -> None:
 def test_blocks_of_questions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     points = apart(80, 2)
     whole, asked = grown(points, 3, 2)
-    monkeypatch.setattr(boruvka, "_ENTRIES", 8)
+    monkeypatch.setattr(tuning, "ENTRIES", 8)
     parts, more = grown(points, 3, 2)
     same(parts, whole)
     assert len(more.calls) > len(asked.calls)
@@ -169,8 +169,8 @@ class Nearest:
 @pytest.mark.parametrize("factor", [0.0, 0.9, 1.0])
 def test_bounds_from_elsewhere_change_nothing(maker: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are equal to a distance do not exclude it."""
-    monkeypatch.setattr(boruvka, "_LARGE", 1)
-    monkeypatch.setattr(boruvka, "_FIRST", 1)
+    monkeypatch.setattr(tuning, "LARGE_COMPONENT", 1)
+    monkeypatch.setattr(tuning, "FIRST_ASKED", 1)
     points = DATA[maker](50, 2, 0)
     for min_samples in (1, 3):
         found, _ = grown(points, min_samples, max(1, min_samples - 1), Nearest(points, factor))
@@ -196,8 +196,8 @@ def test_bounds_never_fall() -> None:
 
 
 def test_points_of_small_bounds_answer_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boruvka, "_LARGE", 20)
-    monkeypatch.setattr(boruvka, "_FIRST", 3)
+    monkeypatch.setattr(tuning, "LARGE_COMPONENT", 20)
+    monkeypatch.setattr(tuning, "FIRST_ASKED", 3)
     points = np.concatenate([checks.gaussian(30, 2), checks.gaussian(40, 2, 1) + 50])
     asked = grown(points, 1, 5, Nearest(points, 0.99))[1].calls
     assert asked[-1][0] <= 3

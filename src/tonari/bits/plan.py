@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.bits import tuning
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.neighbors import index_dtype
@@ -17,9 +18,6 @@ from tonari.metrics import BIT_METRICS
 
 LANES, WORD = 16, 4  # points of a packed group, bytes of a word: native/bits/pack.hpp
 MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # native/bits/value.hpp
-_QUERY_BLOCK = 64  # few enough that their words stay in the first-level cache beside a group of points
-_LEAST_BLOCK = 8  # smaller blocks read the points too often; their points are divided among the threads instead
-_SPARE = 32  # pairs of a query's list beyond 2 k
 
 OVERRIDES = {
     "query_block": Override("queries per task"),
@@ -130,7 +128,7 @@ def refusal(problem: Problem) -> str | None:
 
 def _block(m: int, threads: int) -> int:
     """Return the queries of a task: all of a few, whose points are divided among the threads."""
-    return min(_QUERY_BLOCK, -(-m // threads)) if m >= _LEAST_BLOCK * threads else min(m, _QUERY_BLOCK)
+    return min(tuning.QUERY_BLOCK, -(-m // threads) if m >= tuning.LEAST_BLOCK * threads else m)
 
 
 def _made(problem: Problem, isa: str, threads: int, block: int, work: float, packing: float) -> BitsPlan:
@@ -139,7 +137,8 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     blocks = -(-m // block)
     parts = min(groups, -(-threads // blocks))
     running = min(threads, blocks * parts) if parts == 1 else parts * blocks
-    row = 2 * 8 * (2 * k + _SPARE) + words * WORD + 64  # a list that grew by doubling, the query, its limits
+    # A list that grew by doubling, the query, its limits.
+    row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
         n=n,
         m=m,

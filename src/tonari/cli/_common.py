@@ -322,3 +322,13 @@ verbose_option = click.option(
     callback=_verbose,
     help="Log to stderr what each search did; given twice: also the traceback of an error.",
 )
+
+
+def report_options(command: Decorated) -> Decorated:
+    """Declare --progress, --json and --verbose."""
+    return progress_option(json_option(verbose_option(command)))
+
+
+def work_options(command: Decorated) -> Decorated:
+    """Declare --device, --threads, --memory, and the options of :func:`report_options`."""
+    return device_option(threads_option(memory_option(report_options(command))))

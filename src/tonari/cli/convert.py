@@ -32,9 +32,7 @@ DTYPES = ("float16", "float32", "float64", "uint8", "int8", "int32")
 )
 @click.option("--key", help="Name of the array or column in IN, if it is .npz, HDF5, Parquet or Arrow.")
 @column_options
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.report_options
 @click.pass_context
 def convert(
     context: click.Context,

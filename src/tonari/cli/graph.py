@@ -44,12 +44,7 @@ from tonari.shards.state import bytes_of
 @_common.key_option
 @column_options
 @id_option
-@_common.device_option
-@_common.threads_option
-@_common.memory_option
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.work_options
 @click.pass_context
 def graph(
     context: click.Context,

@@ -33,12 +33,7 @@ from tonari.graph.knn_graph import KNNGraph
 )
 @click.option("--key", help="Name of the array in POINTS_A and POINTS_B, if they are .npz or HDF5.")
 @column_options
-@_common.device_option
-@_common.threads_option
-@_common.memory_option
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.work_options
 def merge(
     graph_a: Path,
     graph_b: Path,

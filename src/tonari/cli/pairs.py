@@ -31,12 +31,7 @@ _NAMED_AT_ONCE = 1 << 20  # pairs
 @_common.key_option
 @column_options
 @id_option
-@_common.device_option
-@_common.threads_option
-@_common.memory_option
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.work_options
 @click.pass_context
 def pairs(
     context: click.Context,

@@ -38,9 +38,7 @@ _ALIKE = 1e-3
 @_common.key_option
 @column_options
 @_common.threads_option
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.report_options
 @click.pass_context
 def recall(
     context: click.Context,

@@ -30,9 +30,7 @@ from tonari.io._atomic import atomic
 @_common.key_option
 @column_options
 @_common.threads_option
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.report_options
 @click.pass_context
 def report(
     context: click.Context,

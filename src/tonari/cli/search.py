@@ -51,12 +51,7 @@ from tonari.streams.output import kept
 @column_options
 @id_option
 @click.option("--queries-key", help='Name of the array in QUERIES, if it is .npz or HDF5; default in HDF5: "test".')
-@_common.device_option
-@_common.threads_option
-@_common.memory_option
-@_common.progress_option
-@_common.json_option
-@_common.verbose_option
+@_common.work_options
 @click.pass_context
 def search(
     context: click.Context,

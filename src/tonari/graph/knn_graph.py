@@ -79,8 +79,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     --------
     >>> import numpy as np
     >>> from tonari.graph.knn_graph import KNNGraph
-    >>> KNNGraph(np.array([[1], [0]], np.int32), np.array([[2.5], [2.5]], np.float32), "euclidean", "brute")
-    KNNGraph(n=2, k=1, metric='euclidean', method='brute')
+    >>> KNNGraph(np.array([[1], [0]], np.int32), np.array([[2.5], [2.5]], np.float32), "euclidean", "exact")
+    KNNGraph(n=2, k=1, metric='euclidean', method='exact')
     """
 
     indices: Any
@@ -175,7 +175,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
 
         >>> import numpy as np
         >>> from tonari.graph.knn_graph import KNNGraph
-        >>> graph = KNNGraph(np.array([[1], [0]], np.int32), np.array([[2.5], [2.5]], np.float32), "l1", "brute")
+        >>> graph = KNNGraph(np.array([[1], [0]], np.int32), np.array([[2.5], [2.5]], np.float32), "l1", "exact")
         >>> graph.to_numpy() is graph
         True
         """

@@ -25,15 +25,11 @@ def brute_within(
 
     Parameters
     ----------
-    queries : array of shape (m, d)
-    points : array of shape (n, d)
+    queries, points, metric, self_ids
+        As for :func:`tonari.metrics.reference.brute`.
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`; its dtype is that of the returned distances. For
         ``inner_product``, values are at least the limit.
-    metric : str
-        A name in ``tonari.metrics.METRICS``.
-    self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it is itself; that point is left out, but not its duplicates.
 
     Returns
     -------

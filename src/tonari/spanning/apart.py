@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.slices import cut
+from tonari.spanning import tuning
 from tonari.spanning.pool import Ids
 
-_VALUES = 1 << 22  # float64 numbers that are held at a time, at most
 _VALUE_BYTES = 32  # of each, with those that are computed from it
 _LESS = 1 - 1e-6
 _LEAST = 1e-300
@@ -46,7 +46,7 @@ class Projections:
 
     def __init__(self, points: npt.NDArray[Any], squared: bool, memory: int | None = None) -> None:
         self.points, self.squared = points, squared
-        self._values = _VALUES if memory is None else min(_VALUES, memory // _VALUE_BYTES)
+        self._values = tuning.VALUES if memory is None else min(tuning.VALUES, memory // _VALUE_BYTES)
         self._blocks = cut(len(points), max(1, self._values // points.shape[1]))
         self._clumps: Ids | None = None
 

@@ -33,16 +33,14 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Counter
+from tonari.spanning import tuning
 from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
 
 Search = Callable[[Ids, int, Ids], Neighbors]
 Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
 _SIZES = 4 ** np.arange(32)  # of lists that are asked for
-_ENTRIES = 1 << 22  # of lists that are asked for at a time
 _ENTRY_BYTES = 64  # of such an entry, as it is found, weighed and put into the pool: at most
-_FIRST, _GROWTH = 64, 16  # points of a component that ask at a time
-_LARGE = 2048  # points of a component whose bounds take less time than their searches
 
 
 class Forest:
@@ -72,7 +70,7 @@ class Forest:
     ) -> None:
         n, k = lists.indices.shape
         self.n, self.core, self.search, self.least = n, core, search, least
-        self.entries = _ENTRIES if memory is None else min(_ENTRIES, memory // _ENTRY_BYTES)
+        self.entries = tuning.ENTRIES if memory is None else min(tuning.ENTRIES, memory // _ENTRY_BYTES)
         self.labels: Ids = np.arange(n)
         self.count = n
         sources = np.repeat(np.arange(n, dtype=index_dtype(n)), k)
@@ -107,10 +105,10 @@ class Forest:
                 return lightest, known
             unknown = np.flatnonzero(~known)
             first = unknown[np.argsort(sizes[unknown], kind="stable")[:lacking]]
-            large = (sizes[first] >= _LARGE) & (self.least is not None)
+            large = (sizes[first] >= tuning.LARGE_COMPONENT) & (self.least is not None)
             for component in first[large & (limits[first] == 0)]:
                 self._bound(int(component))
-            limits[first] = np.where(large, np.maximum(_FIRST, _GROWTH * limits[first]), self.n)
+            limits[first] = np.where(large, np.maximum(tuning.FIRST_ASKED, tuning.GROWTH * limits[first]), self.n)
             rows = self._nearest(self._asking(lightest), limits)
             self._ask(rows, self.n - sizes[self.labels[rows]])
 

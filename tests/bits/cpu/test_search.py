@@ -13,7 +13,7 @@ import tonari
 from tests.helpers.bit_rows import MAKERS, ends, few, noise
 from tests.helpers.checks import check_interrupt
 from tests.helpers.kernels import ISAS
-from tonari.bits.cpu import search as bits_search
+from tonari.bits import tuning
 from tonari.core.errors import BudgetExceeded
 from tonari.metrics import BIT_METRICS
 from tonari.metrics.radius_reference import brute_within
@@ -100,8 +100,8 @@ def test_a_graph_leaves_out_each_point_but_not_its_duplicates(isa: str, metric: 
 @pytest.mark.parametrize("metric", BIT_METRICS)
 @pytest.mark.parametrize("maker", MAKERS)
 def test_no_split_changes_an_answer(metric: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bits_search, "_SCANNED", 64)
-    monkeypatch.setattr(bits_search, "_PACKED", 256)
+    monkeypatch.setattr(tuning, "SCANNED_WORDS", 64)
+    monkeypatch.setattr(tuning, "PACKED_BYTES", 256)
     points = MAKERS[maker](400, 7)
     for m, threads, block in itertools.product((1, 3, 70), (1, 3), (1, 2, 64)):
         check(MAKERS[maker](m, 7, 1), points, 11, metric, threads=threads, query_block=block)

@@ -10,6 +10,7 @@ import pytest
 from tests.helpers.bit_rows import MAKERS, noise
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
+from tonari.bits import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import BIT_METRICS
 
@@ -24,7 +25,7 @@ pytestmark = needs_torch
 @on_device
 @pytest.mark.parametrize(("entries", "d"), [(1 << 26, 33), (4, 5)])
 def test_the_bits_of_the_reference(device: str, entries: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed, "_ENTRIES", entries)
+    monkeypatch.setattr(tuning, "LISTED_ENTRIES", entries)
     allowed = np.zeros((5, 40), bool)
     for row, count in enumerate((0, 1, 40, 3, 20)):
         allowed[row, np.random.default_rng(row).choice(40, count, replace=False)] = True

@@ -24,7 +24,7 @@ def search_listed(
     *,
     self_ids: npt.NDArray[np.int64] | None = None,
     threads: int | None = None,
-    progress: ProgressLike = None,
+    progress: ProgressLike = False,
     found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.bits import tuning
 from tonari.bits.plan import LANES, WORD, BitsPlan
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
@@ -18,9 +19,6 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-
-_PACKED = 1 << 24  # bytes packed between two checks for Ctrl-C
-_SCANNED = 1 << 24  # words of 16 points compared between two checks: some tens of milliseconds
 
 
 class PreparedBits:
@@ -47,7 +45,7 @@ class PreparedBits:
             groups = slice(part.start // LANES, -(-part.stop // LANES))
             _native.pack_bits(points[part], self.words[groups], self.counts[groups])
 
-        workers.map(pack, cut(self.n, LANES * max(1, _PACKED // (LANES * self.d))))
+        workers.map(pack, cut(self.n, LANES * max(1, tuning.PACKED_BYTES // (LANES * self.d))))
 
 
 class Scan:
@@ -118,7 +116,7 @@ class Scan:
             *(plan.isa, plan.metric, self.queries[rows], held.words, held.counts, held.n, plan.k),
             *(limits, own, self.lists),
         )
-        step = max(1, _SCANNED // (count * held.words.shape[1]))
+        step = max(1, tuning.SCANNED_WORDS // (count * held.words.shape[1]))
         for begin in range(groups.start, groups.stop, step):
             self.workers.check()
             end = min(begin + step, groups.stop)

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tonari.bits import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.cuda.launch import launch
 from tonari.select.cuda.dispatch import k_smallest
 
-_ENTRIES = 1 << 26  # of padded lists that are on the device at a time
-_WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest
 _LISTED, _BYTES, _WARPS = 32, 32, 4
 
 
@@ -28,6 +27,8 @@ def search_listed(
     ends: npt.NDArray[np.int64],
     *,
     self_ids: npt.NDArray[np.int64] | None = None,
+    threads: int | None = None,  # of the CPU, as is `found`
+    found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
 
@@ -54,8 +55,8 @@ def search_listed(
     own = None if self_ids is None else torch.from_numpy(self_ids).to(device)
     with on(device):
         while at < m:
-            stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * _WIDENING)), side="right"))
-            while (stop - at) * int(lengths[stop - 1]) > _ENTRIES and stop > at + 1:
+            stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * tuning.WIDENING)), side="right"))
+            while (stop - at) * int(lengths[stop - 1]) > tuning.LISTED_ENTRIES and stop > at + 1:
                 stop = at + (stop - at + 1) // 2
             rows = torch.from_numpy(order[at:stop]).to(device)
             first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
@@ -63,9 +64,9 @@ def search_listed(
             there = places < last
             ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)
             near = k_smallest(_values(queries, points, metric, rows, ids, own), min(k, ids.shape[1]))
-            found = ids.gather(1, near.indices.long())
-            distances[rows, : found.shape[1]] = near.values
-            indices[rows, : found.shape[1]] = found.masked_fill(near.values.isinf(), -1)
+            kept = ids.gather(1, near.indices.long())
+            distances[rows, : kept.shape[1]] = near.values
+            indices[rows, : kept.shape[1]] = kept.masked_fill(near.values.isinf(), -1)
             at = stop
     return Neighbors(distances, indices)
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tonari.bits import tuning
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
 STEP = 128  # columns of unpacked rows that are multiplied at a time, and of which a row has a whole number
-BLOCK = 4096  # queries at once: unpacked they stay in the second-level cache
-PAIRS = 1 << 29  # whose values are held at once
-UNPACKED_BYTES = 1 << 30  # most for the unpacked points, and for the unpacked queries
 TILE, POINT_TILE = 128, 256  # queries and points of a tile of the product
 SMALL_CHANGE = 64 * MIB
-SELECTING_BYTES = 1 << 30  # scratch of a selection: what it keeps of rows, which it takes in blocks
 _PAIR = 5  # bytes: a value, and whether it is within a limit
 _KEPT = 16  # bytes of a value that a selection keeps, and of its place
 
@@ -79,10 +76,11 @@ class BitNeeds:
     def wish(self) -> BitSizes:
         """Return the sizes where memory is plenty."""
         width = unpacked_width(self.d)
-        most = max(1, min(BLOCK, UNPACKED_BYTES // width))
+        most = max(1, min(tuning.BLOCK_ON_CUDA, tuning.UNPACKED_BYTES // width))
         even = -(-self.m // -(-self.m // most))
         block = min(self.m, most, -(-even // TILE) * TILE)
-        return BitSizes(block, min(self.n, whole_tiles(max(1, min(PAIRS // block, UNPACKED_BYTES // width)))), False)
+        slab = whole_tiles(max(1, min(tuning.PAIRS // block, tuning.UNPACKED_BYTES // width)))
+        return BitSizes(block, min(self.n, slab), False)
 
     def packed_bytes(self, sizes: BitSizes) -> int:
         """Return the bytes of points that stay on the device."""
@@ -98,7 +96,7 @@ class BitNeeds:
         block, slab = sizes.block, sizes.slab
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)
-        selecting = 8 * found + min(SELECTING_BYTES, block * _KEPT * min(slab, 4 * self.k + 1024))
+        selecting = 8 * found + min(tuning.SELECTING_BYTES, block * _KEPT * min(slab, 4 * self.k + 1024))
         merging = min(MERGE_BYTES, 2 * self.k * block * ENTRY_BYTES) + 2 * self._lists(block) if slab < self.n else 0
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 

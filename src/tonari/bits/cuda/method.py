@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tonari.bits.cuda.listed import search_listed
 from tonari.bits.cuda.plan import BitsCudaPlan, plan_bits_on_cuda
 from tonari.bits.cuda.prepared import PreparedBits
@@ -14,10 +11,8 @@ from tonari.bits.cuda.search import search_bits
 from tonari.bits.cuda.within import count_bits, find_bits
 from tonari.bits.plan import refusal
 from tonari.core.method import SearchMethod
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
 
 
 class BitsOnCuda(SearchMethod):
@@ -26,8 +21,11 @@ class BitsOnCuda(SearchMethod):
     name = "bits"
     device = "cuda"
 
-    def refuses(self, problem: Problem) -> str | None:
-        return refusal(problem)
+    refuses = staticmethod(refusal)
+    search = staticmethod(search_bits)
+    find_within = staticmethod(find_bits)
+    count_within = staticmethod(count_bits)
+    search_listed = staticmethod(search_listed)
 
     def plan(self, problem: Problem, *, prepared_by: BitsCudaPlan | None = None, **given: Any) -> BitsCudaPlan:
         return plan_bits_on_cuda(problem, prepared_by=prepared_by, **given)
@@ -37,54 +35,3 @@ class BitsOnCuda(SearchMethod):
 
     def held_bytes(self, prepared: PreparedBits, plan: BitsCudaPlan) -> int:
         return plan.packed_bytes
-
-    def search(
-        self,
-        queries: Any,
-        prepared: PreparedBits,
-        plan: BitsCudaPlan,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Neighbors:
-        return search_bits(queries, prepared, plan, self_join=self_join, progress=progress)
-
-    def find_within(
-        self,
-        queries: Any,
-        prepared: PreparedBits,
-        plan: BitsCudaPlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        return find_bits(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-
-    def count_within(
-        self,
-        queries: Any,
-        prepared: PreparedBits,
-        plan: BitsCudaPlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Any:
-        return count_bits(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-
-    def search_listed(
-        self,
-        queries: Any,
-        points: Any,
-        k: int,
-        metric: str,
-        listed: npt.NDArray[np.int64],
-        begins: npt.NDArray[np.int64],
-        ends: npt.NDArray[np.int64],
-        *,
-        self_ids: npt.NDArray[np.int64] | None = None,
-        threads: int | None = None,
-        found: Neighbors | None = None,
-    ) -> Neighbors:
-        return search_listed(queries, points, k, metric, listed, begins, ends, self_ids=self_ids)

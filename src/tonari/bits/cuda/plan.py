@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tonari.bits import tuning
 from tonari.bits.cuda.memory import BitNeeds, BitSizes, whole_tiles
 from tonari.bits.plan import OVERRIDES_ON_CUDA, refusal
 from tonari.core.errors import BudgetExceeded, Unsupported
@@ -14,9 +15,6 @@ from tonari.core.problem import Problem
 from tonari.costs.model import arrival_seconds, bits_seconds
 from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
-
-_WIDER = 8  # slabs are halved down to so many times the queries of a block, then both
-_STEP_SECONDS = 2.5e-4  # of launching what compares a block with a slab: about twelve kernels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +133,7 @@ def plan_bits_on_cuda(
 def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
     """Return the seconds of launches, and of copying the points as often as they come."""
     blocks = -(-needs.m // sizes.block)
-    return blocks * -(-needs.n // sizes.slab) * _STEP_SECONDS + (blocks if sizes.streamed else 1) * copying
+    return blocks * -(-needs.n // sizes.slab) * tuning.STEP_SECONDS + (blocks if sizes.streamed else 1) * copying
 
 
 def _fitting(
@@ -169,7 +167,7 @@ def _choices(needs: BitNeeds, streamed: bool, overrides: dict[str, Any]) -> Iter
     sizes = BitSizes(block, slab, streamed)
     yield sizes
     while True:
-        halves_slab = sizes.slab > 1 and (sizes.slab > _WIDER * sizes.block or sizes.block == 1)
+        halves_slab = sizes.slab > 1 and (sizes.slab > tuning.WIDER * sizes.block or sizes.block == 1)
         if "point_slab" not in overrides and (halves_slab or ("query_block" in overrides and sizes.slab > 1)):
             sizes = replace(sizes, slab=whole_tiles(-(-sizes.slab // 2)))
         elif "query_block" not in overrides and sizes.block > 1:

@@ -32,8 +32,8 @@ class ExactOnCpu(SearchMethod):
     name = "exact"
     device = "cpu"
 
-    def refuses(self, problem: Problem) -> str | None:
-        return refuse_metric(problem)
+    refuses = staticmethod(refuse_metric)
+    search_listed = staticmethod(search_listed)
 
     def plan(self, problem: Problem, *, prepared_by: ExactPlan | None = None, **given: Any) -> ExactPlan:
         return plan_on_cpu(problem, prepared=prepared_by is not None, **given)
@@ -128,23 +128,6 @@ class ExactOnCpu(SearchMethod):
     ) -> npt.NDArray[np.int64]:
         own = _own(queries, self_join)
         return count_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
-
-    def search_listed(
-        self,
-        queries: npt.NDArray[Any],
-        points: npt.NDArray[Any],
-        k: int,
-        metric: str,
-        listed: npt.NDArray[np.int64],
-        begins: npt.NDArray[np.int64],
-        ends: npt.NDArray[np.int64],
-        *,
-        self_ids: npt.NDArray[np.int64] | None = None,
-        threads: int | None = None,
-        found: Neighbors | None = None,
-    ) -> Neighbors:
-        given: dict[str, Any] = {"self_ids": self_ids, "threads": threads, "progress": False, "found": found}
-        return search_listed(queries, points, k, metric, listed, begins, ends, **given)
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:

@@ -27,8 +27,7 @@ class TreeOnCpu(TreeMethod):
     name = "kdtree"
     device = "cpu"
 
-    def refuses(self, problem: Problem) -> str | None:
-        return refusal(problem)
+    refuses = staticmethod(refusal)
 
     def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
         return plan_tree(problem, prepared_by=prepared_by, **given)

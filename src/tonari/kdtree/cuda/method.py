@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.method import TreeMethod
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -26,8 +25,10 @@ class TreeOnCuda(TreeMethod):
     name = "kdtree"
     device = "cuda"
 
-    def refuses(self, problem: Problem) -> str | None:
-        return refusal(problem)
+    refuses = staticmethod(refusal)
+    prepare = staticmethod(prepare)
+    search = staticmethod(dispatch.search)
+    search_once = staticmethod(dispatch.search_once)
 
     def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
         return plan_tree(problem, prepared_by=prepared_by, **given)
@@ -35,22 +36,8 @@ class TreeOnCuda(TreeMethod):
     def kind(self, problem: Problem, searched: int = 0) -> str:
         return held_as(problem.dtype, problem.query_dtype)
 
-    def prepare(self, points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
-        return prepare(points, plan, progress)
-
     def held_bytes(self, prepared: PreparedTrees, plan: TreePlan) -> int:
         return super().held_bytes(prepared, plan) if plan.point_slab == plan.n else 0
-
-    def search(
-        self,
-        queries: Any,
-        prepared: PreparedTrees,
-        plan: TreePlan,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Neighbors:
-        return dispatch.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
     def find_within(
         self,
@@ -77,11 +64,6 @@ class TreeOnCuda(TreeMethod):
     ) -> Any:
         counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
         return hand_back(counts, side_of(queries))
-
-    def search_once(
-        self, queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
-    ) -> Neighbors:
-        return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
 
     def visits(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> MeanVisits:
         return dispatch.probe(prepared, queries, plan)
