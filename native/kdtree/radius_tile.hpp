@@ -39,7 +39,7 @@ class FoundWithin : public TreeRadius {
   }
 
   // Counts or lists the points at place, place + 1, ... whose bits are set, if their values are within the radius.
-  [[gnu::noinline]] void decide(const double* sums, std::uint32_t lanes, std::int64_t place) {
+  void decide(const double* sums, std::uint32_t lanes, std::int64_t place) {
     for (; lanes != 0; lanes &= lanes - 1) {
       const int lane = std::countr_zero(lanes);
       const double value = root_ ? std::sqrt(sums[lane]) : sums[lane];

@@ -156,8 +156,9 @@ def test_products_of_bytes_have_a_higher_ceiling_than_those_of_floats() -> None:
     for isa, least in (("avx2", 1.1), ("avx512", 2.0)):
         names = [f"inner/{precision}/{isa}" for precision in ("int8", "float32")]
         if set(names) <= set(_native.kernel_names()):
-            rates = np.array([[_native.peak_rate(name, 0.002) for name in names] for _ in range(10)])
-            of_bytes, of_floats = rates.max(axis=0)  # undisturbed
+            # Of many bursts, shorter than what the scheduler gives to a process, some are undisturbed.
+            rates = np.array([[_native.peak_rate(name, 2e-4) for name in names] for _ in range(100)])
+            of_bytes, of_floats = rates.max(axis=0)
             assert of_bytes > least * of_floats, isa
 
 
