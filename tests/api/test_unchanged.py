@@ -207,7 +207,8 @@ def test_tensors_that_do_not_count_and_copies() -> None:
         index = tonari.Index(inferred)
         index.search(inferred[:1], 1)
     parameter = torch.nn.Parameter(torch.from_numpy(_points()))
-    index, copied = tonari.Index(parameter), tonari.Index(parameter, copy=True)
+    with torch.no_grad():
+        index, copied = tonari.Index(parameter), tonari.Index(parameter, copy=True)
     before = parameter.detach().clone()
     with torch.no_grad():
         parameter.add_(1.0)

@@ -98,8 +98,11 @@ def pairs(
     allowed = shared_mask(where, n)
     if allowed is not None:
         ids = allowed.host_places
-        asked = _among(asked, ids)
-    decision = asked.decide() if len(asked.points) else None
+        engine = asked.engine().among(ids)
+        given = asked.given | {"memory": engine.memory}
+        asked = asked._replace(points=engine.points, queries=engine.points, limits=asked.limits[ids], given=given)
+    with asked.engine().refusals() if allowed is None else engine.refusals():
+        decision = asked.decide() if len(asked.points) else None
     if path is None:
         found = _found(asked, decision, slice(0, len(asked.points)), asked.progress, ids, n)
         side = inputs.side_of(points, "points")
@@ -107,13 +110,6 @@ def pairs(
     with Progress(asked.progress, total=len(asked.points), seconds=None, label="pairs", unit="row") as bar:
         write_pairs(path, _blocks(asked, decision, bar, ids, n), index_dtype(n), asked.limits.dtype)
     return path
-
-
-def _among(asked: Asked, ids: npt.NDArray[np.int64]) -> Asked:
-    """Return the call for some of the points."""
-    engine = asked.engine().among(ids)
-    given = asked.given | {"memory": engine.memory}
-    return asked._replace(points=engine.points, queries=engine.points, limits=asked.limits[ids], given=given)
 
 
 def _found(

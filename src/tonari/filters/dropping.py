@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.filters.engine import Engine, on_host, rows_at
@@ -41,7 +42,11 @@ def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neigh
             step = _at_once(engine, size)
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
-                done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
+                try:
+                    done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
+                except BudgetExceeded:  # memory holds tables, which take longer
+                    by_table(engine, queries, k, rules, found, bar, rows)
+                    continue
                 bar.add(int(done.sum()))
                 again.append(rows[~done])
                 wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)

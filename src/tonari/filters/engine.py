@@ -37,6 +37,7 @@ _ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no
 _COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
 
 _SHARE = 4  # of the memory, the part that pairs may take while rules are checked
+_SLACK = 4  # the part by which searches for other numbers of neighbours may need more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +62,9 @@ class Engine:
     held_count : callable(queries, limits, reserved) -> array, optional
     held_bytes : int
         The memory of points that are prepared already, part of `memory`.
+    fixed, row, copied : int
+        Bytes of the budget that rules and results take, that one query may take in `room`, and that copies of points
+        take.
     """
 
     points: Any
@@ -76,6 +80,9 @@ class Engine:
     held_within: Callable[[Any, Any, ProgressLike, int], RadiusNeighbors] | None = None
     held_count: Callable[[Any, Any, int], Any] | None = None
     held_bytes: int = 0
+    fixed: int = 0
+    row: int = 0
+    copied: int = 0
 
     @property
     def n(self) -> int:
@@ -92,7 +99,7 @@ class Engine:
                 return again
         problem = problem_of(self.place, self.points, queries, k, self.metric, **given)
         method = self._method(problem)
-        with self._refusals():
+        with self.refusals():
             if self.held_nearest is not None and method == self.method:
                 return self.held_nearest(queries, k, progress, self.reserved)
             decision = decide(self.place, problem, self.points, queries, method, None, progress)
@@ -102,14 +109,14 @@ class Engine:
         """Find all points within the limits; the result is where the queries are."""
         ready = self.ready(queries, limits)
         assert ready.held_within is not None
-        with self._refusals():
+        with self.refusals():
             return ready.held_within(queries, limits, progress, self.reserved)
 
     def count(self, queries: Any, limits: npt.NDArray[Any]) -> Ids:
         """Count all points within the limits; in host memory."""
         ready = self.ready(queries, limits)
         assert ready.held_count is not None
-        with self._refusals():
+        with self.refusals():
             return np.asarray(inputs.to_host(ready.held_count(queries, limits, self.reserved)))
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Engine:
@@ -118,7 +125,7 @@ class Engine:
             return self
         given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
         problem = problem_of(self.place, self.points, queries, 1, self.metric, **given)
-        with self._refusals():
+        with self.refusals():
             decision = decide_within(problem, self.points, queries, limits, self.method, progress=False)
 
         def within(some: Any, limits: Any, progress: ProgressLike, _reserved: int) -> RadiusNeighbors:
@@ -134,7 +141,7 @@ class Engine:
         """The bytes of the budget that searches without rules must leave."""
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
-    def with_room(self, rules: Rules, *, pair: int, results: int) -> Engine:
+    def with_room(self, rules: Rules, *, pair: int, results: int, k: int = 1, m: int = 1) -> Engine:
         """Return the engine of a call with rules, which take a part of its memory.
 
         Parameters
@@ -144,6 +151,8 @@ class Engine:
             The bytes that are needed for each point that one query may have to be checked with.
         results : int
             The bytes that all results take, as far as they are part of the memory.
+        k, m : int
+            What a search without rules is asked for; what it needs is part of what a refusal names.
         """
         if self.memory is None:
             return dataclasses.replace(self, room=_ROOM)
@@ -151,17 +160,35 @@ class Engine:
         fixed = rules.held_bytes() + results
         spare = self.memory - fixed
         room = max(row, min(spare // _SHARE, (spare - self.held_bytes) // 2))
+        made = dataclasses.replace(self, memory=spare - room, budget=self.memory, room=room, fixed=fixed, row=row)
         if room >= spare:
-            least = fixed + row + 1
+            copied = self.n * self.row_bytes * (rules.shared is not None or rules.query_groups is not None)
+            least = made.enough(copied + self.least(k, m))
             raise BudgetExceeded(
                 f"a memory budget of {self.memory} bytes cannot hold this search by rules: results and rules take "
                 f"{fixed} and the points of one query {row}; allow at least {least}",
                 least=least,
             )
-        return dataclasses.replace(self, memory=spare - room, budget=self.memory, room=room)
+        return made
+
+    def least(self, k: int, m: int = 1) -> int:
+        """Return the memory that a search of all points needs, for k neighbours of m queries."""
+        problem = problem_of(self.place, self.points, self.points[:1], min(max(k, 1), self.n), self.metric, memory=1)
+        problem = dataclasses.replace(problem, m=max(m, 1), threads=self.threads)
+        method = self._method(problem)
+        try:
+            search_method(by_force(self.metric) if method == "auto" else method, self.place.device).plan(problem)
+        except BudgetExceeded as error:
+            return error.least or 0
+        return 0
+
+    def enough(self, needed: int) -> int:
+        """Return a budget of the call of which so many bytes are left for searches without rules, and for copies."""
+        needed += needed // _SLACK + 1
+        return self.fixed + max(self.row + needed, needed * _SHARE // (_SHARE - 1) + _SHARE)
 
     @contextlib.contextmanager
-    def _refusals(self) -> Iterator[None]:
+    def refusals(self) -> Iterator[None]:
         """Refuse with what the whole call needs, where a search without rules needs more than is left for it."""
         try:
             yield
@@ -170,8 +197,7 @@ class Engine:
                 raise
             assert self.memory is not None
             # The room for rules grows with the budget.
-            fixed = max(0, self.reserved - self.room)
-            least = max(self.reserved + error.least, (fixed + error.least) * _SHARE // (_SHARE - 1) + _SHARE)
+            least = self.enough(self.copied + error.least)
             raise BudgetExceeded(
                 f"a memory budget of {self.budget} bytes cannot hold this search by rules: results, rules and copies "
                 f"of points take {self.reserved}; allow at least {least}",
@@ -194,23 +220,30 @@ class Engine:
             return False
         return True
 
-    def among(self, ids: Any) -> Engine:
-        """Return the engine of a copy of some of the points, which counts as memory of the call."""
-        memory = self.memory
+    def among(self, ids: Any, k: int = 1, m: int = 1) -> Engine:
+        """Return the engine of a copy of some of the points, which counts as memory of the call.
+
+        A refusal names what the copy and a search for k neighbours of m queries need.
+        """
+        memory, copied = self.memory, 0
         if memory is not None:
             copied = len(ids) * self.row_bytes
             memory -= copied
             if memory < 1:
                 budget = self.memory if self.budget is None else self.budget
+                least = self.enough(self.copied + copied + self.least(k, m))
                 raise BudgetExceeded(
-                    f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
+                    f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow at least {least}",
+                    least=least,
                 )
         points = rows_at(self.points, ids)
         if self.unchecked:
             self._check(points)
         plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "held_count": None, "held_bytes": 0}
         budget = self.memory if self.budget is None else self.budget
-        return dataclasses.replace(self, points=points, memory=memory, budget=budget, unchecked=False, **plain)
+        return dataclasses.replace(
+            self, points=points, memory=memory, budget=budget, unchecked=False, copied=self.copied + copied, **plain
+        )
 
     @property
     def copied_at_once(self) -> int:

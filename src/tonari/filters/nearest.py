@@ -43,10 +43,10 @@ def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress
         ids = rules.open_places() if host else rules.shared.places
         if len(ids) and not _keeps_all(engine, len(queries), k, rules, len(ids)):
             places = beside(engine.points, ids)
-            near = engine.among(places).nearest(queries, min(k, len(ids)), progress)
+            near = engine.among(places, k, len(queries)).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, engine)
     results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, engine, queries)
-    engine = engine.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results)
+    engine = engine.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results, k=k, m=len(queries))
     found = nothing(len(queries), k, engine, queries, engine.n)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
         fill(engine, queries, k, rules, found, bar)
@@ -86,7 +86,7 @@ def _among(
     if not len(ids):
         bar.add(len(asked))
         return
-    inner = engine.among(ids)
+    inner = engine.among(ids, k, len(asked))
     part = found if rows is None else nothing(len(asked), k, inner, queries, engine.n)
     fill(inner, asked, k, rules.part(rows, ids), part, bar)
     for block in cut(len(asked), max(1, engine.room // (ENTRY * k))):
