@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.helpers.shards import (
     stopped,
 )
 from tonari.io import FileFormatError
+from tonari.shards.workspace import _sealed
 
 
 @pytest.fixture
@@ -141,6 +143,51 @@ def test_a_damaged_record(
         damage(path)
     with pytest.raises(FileFormatError, match=rf"{record}.*\.json: is damaged .*; build anew with resume=False"):
         small(points, out, method)
+
+
+HOSTILE: list[tuple[str, str, list[str | int], Any]] = [
+    ("exact", "rows-000000", ["rows"], [0, 60, 1]),
+    ("exact", "rows-000000", ["rows"], [0, 10**9, 1, 1]),
+    ("exact", "rows-000000", ["rows"], [-1, 60, 1, 1]),
+    ("exact", "rows-000000", ["rows"], "0123"),
+    ("exact", "rows-000000", ["parts"], {"../../x": [1, 1]}),
+    ("exact", "rows-000000", ["parts"], [["a", 1]]),
+    ("exact", "rows-000000", ["facts"], {"ends": [0]}),
+    ("exact", "rows-000000", ["more"], 1),
+    ("clusters", "centres", ["facts", "shards"], 10**30 + 0.5),
+    ("clusters", "centres", ["facts", "shards"], True),
+    ("clusters", "centres", ["facts", "margin"], "wide"),
+    ("clusters", "centres", ["facts", "covered"], -1),
+    ("clusters", "centres", ["parts", "centres"], [1]),
+    ("clusters", "members-000001", ["facts", "ends"], [0, 9, 3]),
+    ("clusters", "members-000001", ["facts", "ends"], []),
+    ("clusters", "members-000001", ["facts", "ends"], None),
+    ("clusters", "members-000001", ["parts", "members-000001"], [10, 2**40]),
+]
+
+
+@pytest.mark.parametrize("method", ["exact", "clusters"])
+def test_hostile_records_with_right_checksums(
+    method: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, before = tmp_path / "graph", {"exact": "rows-000003", "clusters": "rows-000000"}[method]
+    stopped(points, out, method, before, monkeypatch)
+    for made_by, record, place, value in HOSTILE:
+        if made_by != method:
+            continue
+        path = out / "done" / f"{record}.json"
+        before_it = path.read_text()
+        facts = json.loads(before_it)
+        del facts["checksum"]
+        inner = facts
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = value
+        path.write_text(json.dumps(_sealed(facts)))
+        with pytest.raises(FileFormatError, match=rf"{record}\.json: is damaged \(it.*; build anew with resume=False"):
+            small(points, out, method)
+        path.write_text(before_it)
+    small(points, out, method)  # goes on where records are as they were
 
 
 @pytest.mark.parametrize("name", ["indices.npy", "distances.npy"])

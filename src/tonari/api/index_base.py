@@ -88,22 +88,28 @@ class IndexBase(Hinted):
         source: Any = None,
     ) -> Segment:
         """Prepare checked rows, as all points of this Index are, by a method if one is named."""
-        memory = None if self._memory is None else self._memory - self._copied
+        memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
         made: dict[str, Any] = {"taken": taken, "chosen": chosen, "given": rows, "source": source}
-        return Segment(self._compared(rows, "points"), call, **made, overrides=overrides)
+        compared = self._compared(rows, "points")
+        try:
+            return Segment(compared, call, **made, overrides=overrides)
+        except BudgetExceeded as error:
+            if not self._copied or error.least is None:
+                raise
+            least = error.least + self._copied
+            raise BudgetExceeded(
+                f"copy=True takes {self._copied} bytes of memory={self._memory}: allow at least {least}, or leave copy "
+                "out and do not change the array",
+                least=least,
+            ) from error
 
     def _copy_of(self, rows: Any) -> Any:
         """Copy the points; on the CPU, and of tensors on CUDA, the copy is part of `memory`."""
         host = isinstance(rows, np.ndarray)
         if not (host and self._call.place.devices):
             self._copied = rows.nbytes
-            if self._memory is not None and self._copied >= self._memory:
-                raise BudgetExceeded(
-                    f"copy=True takes {self._copied} bytes of memory={self._memory}; allow more, or leave copy out and "
-                    "do not change the array"
-                )
         return rows.copy() if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
 
     def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:

@@ -94,14 +94,15 @@ def pairs(
     asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked |= {"threads": threads, "memory": memory}
     rows, those, limits = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
-    n, ids, progress = len(those), None, those.call.progress
+    n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
     allowed = shared_mask(where, n)
     if allowed is not None:
         ids = allowed.host_places
         those.refuse_unsupported(rows)
-        those = Scope(points=those).among(ids).points
-        rows, limits = those.rows, limits[ids]
-    wanted = _Wanted(those.decided_within(rows, limits, progress) if len(rows) else None, limits, ids, n)
+        scope = scope.among(ids)
+        those, rows, limits = scope.points, scope.rows, limits[ids]
+    with scope.refusals():
+        wanted = _Wanted(those.decided_within(rows, limits, progress) if len(rows) else None, limits, ids, n)
     if path is None:
         found = wanted.pairs(slice(0, len(rows)), progress)
         side = inputs.side_of(points, "points")

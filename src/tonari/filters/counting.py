@@ -41,7 +41,7 @@ def count_allowed(
     progress : None, bool or callable(done, total)
         Counts queries.
     """
-    scope = scope.with_room(rules, pair=PAIR, results=8 * len(queries))
+    scope = scope.with_room(rules, pair=PAIR, results=8 * len(queries), m=len(queries))
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
         counts = _count(scope, queries, limits, rules)
         bar.add(len(queries))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.filters.listed import PAIR, by_table, row_bytes
@@ -41,7 +42,11 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
             step = _at_once(scope, size)
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
-                done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
+                try:
+                    done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
+                except BudgetExceeded:  # memory holds tables, which take longer
+                    by_table(scope, queries, k, rules, found, bar, rows)
+                    continue
                 bar.add(int(done.sum()))
                 again.append(rows[~done])
                 wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)

@@ -42,10 +42,10 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
         ids = rules.open_places() if host else rules.shared.places
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
             places = beside(scope.rows, ids)
-            near = scope.among(places).nearest(queries, min(k, len(ids)), progress)
+            near = scope.among(places, k, len(queries)).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, scope)
     results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, scope, queries)
-    scope = scope.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results)
+    scope = scope.with_room(rules, pair=TABLE_PAIR + LISTED_PAIR, results=results, k=k, m=len(queries))
     found = nothing(len(queries), k, scope, queries, scope.n)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
         fill(scope, queries, k, rules, found, bar)
@@ -85,7 +85,7 @@ def _among(
     if not len(ids):
         bar.add(len(asked))
         return
-    inner = scope.among(ids)
+    inner = scope.among(ids, k, len(asked))
     part = found if rows is None else nothing(len(asked), k, inner, queries, scope.n)
     fill(inner, asked, k, rules.part(rows, ids), part, bar)
     for block in cut(len(asked), max(1, scope.room // (ENTRY * k))):

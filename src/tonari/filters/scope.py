@@ -34,6 +34,7 @@ _ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no
 _COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
 
 _SHARE = 4  # of the memory, the part that pairs may take while rules are checked
+_SLACK = 4  # the part by which searches for other numbers of neighbours may need more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,12 +51,18 @@ class Scope:
         The memory of the whole call, if part of it is kept for rules and copies.
     room : int
         Bytes that pairs may take while rules are checked, and results of searches that are cut by rules.
+    fixed, row, copied : int
+        Bytes of the budget that rules and results take, that one query may take in `room`, and that copies of points
+        take.
     """
 
     points: Points
     unchecked: bool = False
     budget: int | None = None
     room: int = _ROOM
+    fixed: int = 0
+    row: int = 0
+    copied: int = 0
 
     @property
     def n(self) -> int:
@@ -87,22 +94,22 @@ class Scope:
 
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
         """Find the k nearest of the points, k <= n; the result is where the queries are."""
-        with self._refusals():
+        with self.refusals():
             return self.points.nearest(queries, k, progress, around=True)
 
     def within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find all points within the limits; the result is where the queries are."""
-        with self._refusals():
+        with self.refusals():
             return self.points.within(queries, limits, progress)
 
     def count(self, queries: Any, limits: npt.NDArray[Any]) -> Ids:
         """Count all points within the limits; in host memory."""
-        with self._refusals():
+        with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False)))
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
         """Return the scope of prepared points, for blocks of queries with limits."""
-        with self._refusals():
+        with self.refusals():
             return dataclasses.replace(self, points=self.points.ready(queries, limits))
 
     @property
@@ -110,7 +117,7 @@ class Scope:
         """The bytes of the budget that searches without rules must leave."""
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
-    def with_room(self, rules: Rules, *, pair: int, results: int) -> Scope:
+    def with_room(self, rules: Rules, *, pair: int, results: int, k: int = 1, m: int = 1) -> Scope:
         """Return the scope of a call with rules, which take a part of its memory.
 
         Parameters
@@ -120,6 +127,8 @@ class Scope:
             The bytes that are needed for each point that one query may have to be checked with.
         results : int
             The bytes that all results take, as far as they are part of the memory.
+        k, m : int
+            What a search without rules is asked for; what it needs is part of what a refusal names.
         """
         if self.memory is None:
             return dataclasses.replace(self, room=_ROOM)
@@ -127,18 +136,37 @@ class Scope:
         fixed = rules.held_bytes() + results
         spare = self.memory - fixed
         room = max(row, min(spare // _SHARE, (spare - self.points.held_bytes) // 2))
+        points = self.points.within_memory(spare - room)
+        made = dataclasses.replace(self, points=points, budget=self.memory, room=room, fixed=fixed, row=row)
         if room >= spare:
-            least = fixed + row + 1
+            copied = self.n * self.row_bytes * (rules.shared is not None or rules.query_groups is not None)
+            least = made.enough(copied + self.least(k, m))
             raise BudgetExceeded(
                 f"a memory budget of {self.memory} bytes cannot hold this search by rules: results and rules take "
                 f"{fixed} and the points of one query {row}; allow at least {least}",
                 least=least,
             )
-        points = self.points.within_memory(spare - room)
-        return dataclasses.replace(self, points=points, budget=self.memory, room=room)
+        return made
+
+    def least(self, k: int, m: int = 1) -> int:
+        """Return the memory that a search of all points needs, for k neighbours of m queries."""
+        problem = self.points.problem(self.rows[:1], min(max(k, 1), self.n))
+        problem = dataclasses.replace(problem, m=max(m, 1), memory=1)
+        method = self.points.method_for(problem)
+        method = by_force(self.metric.name) if method == "auto" else method
+        try:
+            search_method(method, problem.device).plan(problem)
+        except BudgetExceeded as error:
+            return error.least or 0
+        return 0
+
+    def enough(self, needed: int) -> int:
+        """Return a budget of the call of which so many bytes are left for searches without rules, and for copies."""
+        needed += needed // _SLACK + 1
+        return self.fixed + max(self.row + needed, needed * _SHARE // (_SHARE - 1) + _SHARE)
 
     @contextlib.contextmanager
-    def _refusals(self) -> Iterator[None]:
+    def refusals(self) -> Iterator[None]:
         """Refuse with what the whole call needs, where a search without rules needs more than is left for it."""
         try:
             yield
@@ -147,8 +175,7 @@ class Scope:
                 raise
             assert self.memory is not None
             # The room for rules grows with the budget.
-            fixed = max(0, self.reserved - self.room)
-            least = max(self.reserved + error.least, (fixed + error.least) * _SHARE // (_SHARE - 1) + _SHARE)
+            least = self.enough(self.copied + error.least)
             raise BudgetExceeded(
                 f"a memory budget of {self.budget} bytes cannot hold this search by rules: results, rules and copies "
                 f"of points take {self.reserved}; allow at least {least}",
@@ -159,22 +186,27 @@ class Scope:
         """Whether the memory holds a copy of n points, and a search of it."""
         return self.memory is None or self.seconds(m, min(k, n), n=n) < math.inf
 
-    def among(self, ids: Any) -> Scope:
-        """Return the scope of a copy of some of the points, which counts as memory of the call."""
-        memory = self.memory
+    def among(self, ids: Any, k: int = 1, m: int = 1) -> Scope:
+        """Return the scope of a copy of some of the points, which counts as memory of the call.
+
+        A refusal names what the copy and a search for k neighbours of m queries need.
+        """
+        memory, copied = self.memory, 0
         budget = memory if self.budget is None else self.budget
         if memory is not None:
             copied = len(ids) * self.row_bytes
             memory -= copied
             if memory < 1:
+                least = self.enough(self.copied + copied + self.least(k, m))
                 raise BudgetExceeded(
-                    f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
+                    f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow at least {least}",
+                    least=least,
                 )
         rows = rows_at(self.rows, ids)
         if self.unchecked:
             self._check(rows)
-        call = dataclasses.replace(self.points.call, memory=memory)
-        return dataclasses.replace(self, points=Points(rows, call), budget=budget, unchecked=False)
+        points = Points(rows, dataclasses.replace(self.points.call, memory=memory))
+        return dataclasses.replace(self, points=points, budget=budget, unchecked=False, copied=self.copied + copied)
 
     @property
     def copied_at_once(self) -> int:

@@ -52,7 +52,7 @@ def within_allowed(
     progress : None, bool or callable(done, total)
         Counts queries.
     """
-    scope = scope.with_room(rules, pair=PAIR, results=0)
+    scope = scope.with_room(rules, pair=PAIR, results=0, k=most or 1, m=len(queries))
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
         return _within(scope, queries, limits, rules, most, bar)
 

@@ -48,6 +48,11 @@ def list_of(test: Test) -> Test:
     return lambda value: isinstance(value, list) and all(map(test, value))
 
 
+def map_of(test: Test) -> Test:
+    """Return the test for objects all of whose values another test takes."""
+    return lambda value: isinstance(value, dict) and all(map(test, value.values()))
+
+
 def check(
     found: Any, fields: Mapping[str, Test], where: str = "", *, optional: Mapping[str, Test] | None = None
 ) -> None:

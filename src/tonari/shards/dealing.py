@@ -41,7 +41,8 @@ def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
         sums, sizes = np.zeros(centres.shape), np.bincount(of, minlength=count)
         for part in cut(len(rows), max(1, tuning.SUMMED_BYTES // sums[0].nbytes)):
             order = np.argsort(of[part], kind="stable")
-            present, begins = np.unique(of[part][order], return_index=True)
+            counts = np.bincount(of[part], minlength=count)
+            present, begins = np.flatnonzero(counts), (np.cumsum(counts) - counts)[counts > 0]
             sums[present] += np.add.reduceat(rows[part][order].astype(np.float64), begins, axis=0)
         centres[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
     return centres
@@ -292,7 +293,8 @@ def _cut(
         if not len(large) or turns.max() * most > tuning.MOST_TURNS:
             return Dealt(made, _covered(made, seen), float(sizes.sum()), float(sizes.max()))
         divided = False
-        for shard in np.unique(np.concatenate([of[made.holds(shard)] for shard in large.tolist()])).tolist():
+        some = np.concatenate([of[made.holds(shard)] for shard in large.tolist()])
+        for shard in np.flatnonzero(np.bincount(some)).tolist():
             own = np.flatnonzero(of == shard)
             if len(own) > 1:
                 of[own[deal(centres[own], weights[own], 2) == 1]] = of.max() + 1

@@ -16,6 +16,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import threading
@@ -32,7 +33,7 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.workers import Workers
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
-from tonari.io import npy
+from tonari.io import npy, schema
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.ground_truth_part import locked
@@ -44,6 +45,29 @@ _ANEW = "build anew with resume=False (--force)"
 _PARSING = threading.Lock()
 # What a full disk, a quota or a limit on the size of files says.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+_NAME = re.compile("[a-z0-9-]+")  # of a part, which is a file in the directory
+_ROWS = schema.list_of(schema.whole(0))
+_SHARE = schema.real(0, 1)
+# What tasks of a kind found out, by field.
+_FACTS: dict[str, dict[str, schema.Test]] = {
+    "centres": {
+        **dict.fromkeys(("covered", "largest"), _SHARE),
+        **dict.fromkeys(("copies", "margin"), schema.real(0)),
+        "shards": schema.whole(1),
+    },
+    "members": {"ends": schema.list_of(schema.whole(0))},
+    "recall": {
+        **dict.fromkeys(("by_index", "by_distance", "low", "high"), _SHARE),
+        **dict.fromkeys(("rows", "k"), schema.whole(1)),
+    },
+}
+
+
+def _any(_value: Any) -> bool:
+    """A field that is checked by itself."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -166,11 +190,27 @@ class Workspace:
             checksum = facts.pop("checksum")
             if _sealed({"task": task} | facts)["checksum"] != checksum:
                 raise ValueError("its checksum is wrong")
+            self._check(task, facts)
             found = self._records[task] = Done(**facts)
             return found
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             message = f"{path}: is damaged ({error}); {_ANEW}"
             raise FileFormatError(message, path, len(text), "the record of a task") from error
+
+    def _check(self, task: str, record: dict[str, Any]) -> None:
+        """Raise ValueError for a field that no task writes."""
+        schema.check(record, {"parts": schema.map_of(schema.list_of(schema.whole(0))), "rows": _ROWS, "facts": _any})
+        for name, part in record["parts"].items():
+            if not (_NAME.fullmatch(name) and len(part) == 2 and part[1] < 1 << 32):
+                raise ValueError(f"its parts have {name!r:.80}: {part!r:.80}")
+        rows = record["rows"]
+        if rows and not (len(rows) == 4 and rows[0] < rows[1] <= self.n and max(rows[2:]) < 1 << 32):
+            raise ValueError(f"its rows are {rows!r:.80}")
+        kind = task.partition("-")[0]
+        schema.check(record["facts"], _FACTS.get(kind, {}), "facts")
+        ends = record["facts"].get("ends", [0])
+        if ends[:1] != [0] or ends != sorted(ends):
+            raise ValueError(f"its facts ends are {ends!r:.80}")
 
     def names_done(self) -> set[str]:
         """Return the names of all tasks that are done."""

@@ -137,9 +137,9 @@ class Forest:
     def _ask(self, rows: Ids, others: Ids) -> None:
         """Find more of what is nearest to points outside of their components, where there are so many others."""
         listed = self.pool.listed()[rows]
-        wanted = _SIZES[np.searchsorted(_SIZES, listed, "right")]
-        for size in np.unique(wanted).tolist():
-            k, asked = min(size, self.n - 1), np.flatnonzero(wanted == size)
+        wanted = np.searchsorted(_SIZES, listed, "right")
+        for place in np.flatnonzero(np.bincount(wanted)).tolist():
+            k, asked = min(int(_SIZES[place]), self.n - 1), np.flatnonzero(wanted == place)
             step = max(1, self.entries // k)
             for begin in range(0, len(asked), step):
                 some = asked[begin : begin + step]
@@ -165,8 +165,10 @@ class Forest:
         parents[mutual] = np.flatnonzero(mutual)
         while (parents[parents] != parents).any():
             parents = parents[parents]
-        roots, merged = np.unique(parents, return_inverse=True)
-        self.count, self.labels = len(roots), merged.reshape(-1)[self.labels]
+        is_root = np.zeros(self.count, bool)
+        is_root[parents] = True
+        numbers = np.cumsum(is_root) - 1
+        self.count, self.labels = int(numbers[-1]) + 1, numbers[parents][self.labels]
 
     def _weights(self, sources: Ids, targets: Ids, distances: npt.NDArray[Any]) -> npt.NDArray[Any]:
         weights: npt.NDArray[Any] = np.maximum(distances, np.maximum(self.core[sources], self.core[targets]))

@@ -1,0 +1,117 @@
+"""The first budget that a refusal names is enough for the call, for every verb and rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.checks import gaussian
+from tonari.core.errors import BudgetExceeded
+
+N, M = 1500, 200
+POINTS, QUERIES = gaussian(N, 8), gaussian(M, 8, 1)
+EACH = ("none", "where", "mask", "lists", "same", "other", "where+lists", "mask+same")
+ONE = ("none", "where", "batch")
+
+
+def rules_named(name: str) -> dict[str, Any]:
+    rng, given = np.random.default_rng(0), dict[str, Any]()
+    if "where" in name:
+        given["where"] = rng.random(N) < 0.3
+    if "mask" in name:
+        given["where"] = rng.random((M, N)) < 0.02
+    if "lists" in name:
+        given["exclude"] = rng.integers(0, N, (M, 20))
+    if "same" in name or "other" in name:
+        given |= {"query_groups": rng.integers(0, 3, M), "point_groups": rng.integers(0, 3, N)}
+        given["groups"] = "other" if "other" in name else "same"
+    if name == "batch":
+        given["batch"] = rng.integers(0, 3, N)
+    return given
+
+
+Call = Callable[[int], Any]
+# By verb: its rules, and what makes of rules a call with a budget. What prepares an Index is no part of a call of it.
+VERBS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], Call]]] = {
+    "search": (EACH, lambda rules: lambda memory: tonari.search(QUERIES, POINTS, 10, memory=memory, **rules)),
+    "search by a tree": (
+        EACH,
+        lambda rules: lambda memory: tonari.search(QUERIES, POINTS, 10, method="kdtree", memory=memory, **rules),
+    ),
+    "radius_count": (
+        EACH,
+        lambda rules: lambda memory: tonari.radius_count(QUERIES, POINTS, 1.2, memory=memory, **rules),
+    ),
+    "radius_search": (
+        EACH,
+        lambda rules: lambda memory: tonari.radius_search(QUERIES, POINTS, 1.2, memory=memory, **rules),
+    ),
+    "radius_search, few": (
+        EACH,
+        lambda rules: (
+            lambda memory: tonari.radius_search(QUERIES, POINTS, 1.2, max_neighbors=5, memory=memory, **rules)
+        ),
+    ),
+    "radius_search, many": (
+        EACH,
+        lambda rules: (
+            lambda memory: tonari.radius_search(QUERIES, POINTS, 1e9, max_neighbors=65, memory=memory, **rules)
+        ),
+    ),
+    "knn_graph": (ONE, lambda rules: lambda memory: tonari.knn_graph(POINTS, 10, memory=memory, **rules)),
+    "radius_graph": (ONE, lambda rules: lambda memory: tonari.radius_graph(POINTS, 1.2, memory=memory, **rules)),
+    "radius_graph, many": (
+        ONE,
+        lambda rules: lambda memory: tonari.radius_graph(POINTS, 1e9, max_neighbors=65, memory=memory, **rules),
+    ),
+    "pairs": (ONE[:2], lambda rules: lambda memory: tonari.pairs(POINTS, 0.7, memory=memory, **rules)),
+    "mutual_reachability_tree": (
+        ("none",),
+        lambda _rules: lambda memory: tonari.mutual_reachability_tree(POINTS, 5, memory=memory),
+    ),
+    "Index": (("none",), lambda _rules: lambda memory: tonari.Index(POINTS, memory=memory)),
+    "Index, copied": (("none",), lambda _rules: lambda memory: tonari.Index(POINTS, memory=memory, copy=True)),
+}
+CASES = [(verb, rule) for verb, (rules, _) in VERBS.items() for rule in rules]
+
+
+def refusal(call: Callable[[], Any]) -> int | None:
+    """Call, and return the first number that a refusal names; None if there is none."""
+    try:
+        call()
+    except BudgetExceeded as refused:
+        message = str(refused)
+    else:
+        return None
+    named = re.search(r"allow at least (\d+)", message)
+    assert named, message
+    return int(named[1])
+
+
+@pytest.mark.parametrize(("verb", "rule"), CASES)
+def test_the_first_number_is_enough(verb: str, rule: str) -> None:
+    call = VERBS[verb][1](rules_named(rule))
+    for memory in (1, 150_000, 4_000_000):
+        named = refusal(lambda memory=memory: call(memory))  # type: ignore[misc]
+        if named is not None:
+            assert memory < named < 30_000_000
+            call(named)
+
+
+@pytest.mark.parametrize("rule", EACH)
+@pytest.mark.parametrize("verb", ["search", "radius_count", "radius_search"])
+def test_searches_of_an_index_name_what_is_enough_for_them(verb: str, rule: str) -> None:
+    def call(memory: int) -> None:
+        asked = 10 if verb == "search" else 1.2
+        getattr(tonari.Index(POINTS, memory=memory), verb)(QUERIES, asked, **rules_named(rule))
+
+    prepared = refusal(lambda: tonari.Index(POINTS, memory=1))
+    assert prepared is not None
+    named = refusal(lambda: call(prepared))
+    if named is not None:
+        call(named)
