@@ -28,10 +28,13 @@ cli: _points merge pairs
 core: method
 cuda: compile device_threads devices pace rehearsal self_neighbors staging
 exact/cpu: method
-exact/cuda: batches candidate_parts choices chooser contracted_screen copies cuda_graph_cache cuda_graph_capture
-exact/cuda: dispatch few_kept form groups held kept_search memory method noted oom_retry packed_copies partition
-exact/cuda: refine_lowest refine_within sampling screened tiles within
-exact/cuda/routes: host_contracted host_refine host_search multi_gpu resident streamed within
+exact/cuda: dispatch divisions memory method planning
+exact/cuda/attempts: first in_batches
+exact/cuda/refine: candidate_parts group_lists lowest mirror_notes within
+exact/cuda/replay: cache few kept
+exact/cuda/routes: host_refine host_search multi_gpu partition resident streamed within
+exact/cuda/rows: bytes copies form groups packed_copies part tiles
+exact/cuda/screens: contracted sampling screener wide_rows
 filters: arguments dropping listed nearest
 graph: build sides
 graph/exports: opentsne_index to_clusterings to_embeddings to_graphs to_pictures umap_index

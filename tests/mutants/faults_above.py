@@ -345,8 +345,8 @@ _SPANNING = (
     Fault(
         "spanning-blocks-of-any-budget",
         "src/tonari/spanning/boruvka.py",
-        "self.entries = _ENTRIES if memory is None else min(_ENTRIES, memory // _ENTRY_BYTES)",
-        "self.entries = _ENTRIES",
+        "self.entries = tuning.ENTRIES if memory is None else min(tuning.ENTRIES, memory // _ENTRY_BYTES)",
+        "self.entries = tuning.ENTRIES",
         "lists that are asked for take more than the budget",
         ("tests/spanning/test_boruvka.py::test_a_budget_makes_blocks_of_questions_smaller",),
     ),

@@ -22,6 +22,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
+from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import checked
 from tonari.methods.points import Points
@@ -34,7 +35,6 @@ _ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no
 _COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
 
 _SHARE = 4  # of the memory, the part that pairs may take while rules are checked
-_SLACK = 4  # the part by which searches for other numbers of neighbours may need more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,7 +162,7 @@ class Scope:
 
     def enough(self, needed: int) -> int:
         """Return a budget of the call of which so many bytes are left for searches without rules, and for copies."""
-        needed += needed // _SLACK + 1
+        needed += needed // tuning.SLACK + 1
         return self.fixed + max(self.row + needed, needed * _SHARE // (_SHARE - 1) + _SHARE)
 
     @contextlib.contextmanager

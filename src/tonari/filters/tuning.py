@@ -14,3 +14,6 @@ COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
 COUNTED_QUERIES = 64
 COUNTED_ONE_OF = 32  # queries
 COUNTED_MOST_WANTED = 256  # a search for more takes longer by itself than a count and the lists
+
+# Not measured: a search that is refused names a budget, which has to be enough for those with other k that follow.
+SLACK = 4  # the part by which they may need more
