@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
 from tonari.core.neighbors import Neighbors
-from tonari.exact import PreparedPoints, search_prepared
+from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.exact.cpu import across, join
 from tonari.exact.cpu.across import plan_across, search_across
 from tonari.exact.plan import ExactPlan, plan_on_cpu
@@ -62,7 +62,7 @@ def test_a_graph_whose_rows_run_out_of_shared_room_is_not_begun_anew(monkeypatch
     plan = plan_on_cpu(problem, active_rows=1728, precisions=("int8", "float32"), adaptive=False)
     truth = brute(points, points, k, self_ids=np.arange(n))
     for growth in (0, 500):
-        monkeypatch.setattr(join, "JOIN_GROWTH", growth)
+        monkeypatch.setattr(tuning, "JOIN_GROWTH", growth)
         found, report = search_prepared(points, PreparedPoints(points, plan), plan, self_ids=np.arange(n))
         assert_same_neighbors(found, truth)
         assert report.rows_by_precision == {"int8": n}

@@ -47,11 +47,11 @@ def rounds(queries: Array, points: Array, k: int, metric: str = "euclidean", lea
     q, p = tensors(DEVICE, queries, points)
     form = make_form(p, metric)
     (kth,) = tensors(DEVICE, brute(queries, points, k, metric).distances[:, -1])
-    found = nearby(q, p, form, reach_of(kth, form), least)
+    found = found_nearby(q, p, form, reach_of(kth, form), least)
     return [tuple(part.cpu().numpy() for part in one) for one in found]
 
 
-def nearby(*given: Any) -> list[tuple[Any, Any]]:
+def found_nearby(*given: Any) -> list[tuple[Any, Any]]:
     """The neighbourhoods of all rounds, which have the sizes that the rounds tell."""
     found = []
     for one in nearby.neighbourhoods(*given):
@@ -127,7 +127,7 @@ def test_points_without_a_form_are_in_every_neighbourhood() -> None:
     form = make_form(p, "euclidean")
     (kth,) = tensors(DEVICE, brute(queries, points, K).distances[:, -1])
     p[[3, 77]] = 3e20
-    found = nearby(q, p, form, reach_of(kth, form), 1)
+    found = found_nearby(q, p, form, reach_of(kth, form), 1)
     assert found
     for _, numbers in found:
         assert np.isin([3, 77], numbers.cpu().numpy()).all()
@@ -139,7 +139,7 @@ def test_queries_without_a_known_neighbour_have_no_neighbourhood() -> None:
     form = make_form(points, "euclidean")
     reach = (20 * form.scale).repeat(len(queries))
     reach[[0, 4]] = float("inf")
-    found = nearby(queries, points, form, reach, 1)
+    found = found_nearby(queries, points, form, reach, 1)
     assert sorted(row for some, _ in found for row in some.tolist()) == [1, 2, 3, *range(5, 12)]
 
 

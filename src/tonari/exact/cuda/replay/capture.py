@@ -16,6 +16,7 @@ raises the error.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import logging
 import threading
@@ -25,7 +26,6 @@ from typing import Any
 
 import torch
 
-from tonari.core.caches import cached
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
@@ -213,6 +213,6 @@ def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
     return graph, made
 
 
-@cached(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _side_stream(device: Any) -> Any:
     return torch.cuda.Stream(device)
