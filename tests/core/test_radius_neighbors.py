@@ -67,6 +67,14 @@ def test_every_query_has_its_own() -> None:
     assert radii[2] == 0.1
 
 
+@pytest.mark.parametrize("m", [0, 1, 7])
+def test_one_number_for_all_queries_is_held_once(m: int) -> None:
+    limits = limits_for(0.5, m, np.float32, closed=False, descending=False)
+    assert (limits.shape, limits.strides, limits.dtype) == ((m,), (0,), np.float32)
+    assert not limits.flags.writeable
+    assert limits.tolist() == [float(np.nextafter(np.float32(0.5), np.float32(0)))] * m
+
+
 @pytest.mark.parametrize("descending", [True, False])
 def test_what_a_list_lacks_is_within_no_radius(descending: bool) -> None:
     """A list that is not full ends with -1, at a distance that an infinite radius reaches."""

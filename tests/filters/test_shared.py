@@ -17,12 +17,13 @@ from tonari.filters.arguments import rules_of
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.filters.shared import SharedMask, true_places
-from tonari.methods.place_cuda import CudaPlace
 from tonari.methods.points import Points
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
+
+    from tonari.methods.place_cuda import CudaPlace
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1003])

@@ -14,7 +14,7 @@
 ``tight``           N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
 ``copies 16``       every row 16 times on average, queries too: ties at distance 0 beyond the k-th place
 ``copies``          100 distinct rows: ten thousand copies of each among a million
-``bytes + half``    N(100, 30) rounded to whole numbers of a byte, and queries that are such rows with 1/2 added
+``bytes + half``    N(100, 30) rounded to integers of one byte, and queries that are such rows with 1/2 added
 ``bytes + noise``   the same with U(0, 1) added to every entry of points and queries
 ==================  ====================================================================================================
 """

@@ -30,7 +30,7 @@ from tonari.shards.state import read_state
 @column_options
 @_common.json_option
 def info(file: Path, key: str | None, columns: list[str] | None, drop: list[str] | None, as_json: bool) -> None:
-    """Describe FILE: points, neighbours, a graph or an Index; or a directory of "tonari graph", also while it writes.
+    """Describe FILE: points, neighbours, a graph or an Index; or the directory of "tonari graph", even unfinished.
 
     Only the header is read, except that a graph in a file is loaded and checked. Of this, "first" and "last" are the
     distances to the nearest and to the k-th neighbour, "zero" counts the neighbours at distance 0, and "components"

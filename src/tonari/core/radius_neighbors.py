@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core import tuning
 from tonari.core.neighbors import Neighbors, index_dtype
 
 
@@ -70,7 +69,7 @@ def limits_for(
     -------
     array of shape (m,) of the dtype
         A point is within the radius if its returned value is at most this (at least, for similarities). One number for
-        many queries is held once, in an array that is not to be written.
+        all queries is held once, in an array that cannot be written.
 
     Examples
     --------
@@ -83,8 +82,10 @@ def limits_for(
     """
     outwards = -1.0 if descending else 1.0
     if np.ndim(radius) == 0:
-        limit = _limit(float(radius), np.dtype(dtype).type, outwards, closed=closed)
-        return np.full(m, limit) if m <= tuning.REPEATED_LIMITS else np.broadcast_to(limit, (m,))
+        one = np.array([_limit(float(radius), np.dtype(dtype).type, outwards, closed=closed)])
+        everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
+        everyone.flags.writeable = False
+        return everyone
     asked = np.asarray(radius, dtype=np.float64)
     with np.errstate(over="ignore"):
         limits = asked.astype(dtype)
@@ -145,15 +146,14 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
     """Return the neighbours that are within the limits, from lists of shape (m, k).
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tonari.core import tuning
-    from tonari.core.neighbors import Neighbors
-        >>> from tonari.core.radius_neighbors import cut_lists
-        >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
-        >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
-        array([4, 1])
+    Examples
+    --------
+    >>> import numpy as np
+    >>>     from tonari.core.neighbors import Neighbors
+    >>> from tonari.core.radius_neighbors import cut_lists
+    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+    array([4, 1])
     """
     distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
     inside = distances >= limits[:, None] if descending else distances <= limits[:, None]

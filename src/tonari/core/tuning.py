@@ -14,6 +14,3 @@ IDLE_SECONDS = 0.2  # how long a kept thread waits for the next map
 EXIT_SECONDS = 1.0  # wait for our threads at exit; they stop as fast as after Ctrl-C, unless they run the caller's code
 HOLD_SECONDS = 10.0  # bounded, because at exit another thread may wait for a lock that the held thread owns
 LOOK_SECONDS = 0.001  # how often it is looked at meanwhile
-
-# Not measured: below this, filling an array takes less time than a view of one number.
-REPEATED_LIMITS = 1024  # queries for which one radius is repeated

@@ -25,7 +25,7 @@ from tonari.methods.radius import is_searched, search_within
 def nearest(
     points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, around: bool = False
 ) -> Neighbors:
-    """Find the k nearest points of checked queries, k at most their number.
+    """Find the k nearest points of checked queries; k is at most the number of points.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def nearest(
     rules : Rules, optional
     progress : None, bool or callable(done, total)
     around : bool
-        A method that does not serve this k leaves it to brute force, as it does by rules.
+        Whether brute force answers if the method of the call does not support this k; by rules it always does.
     """
     if rules is None:
         return points.nearest(queries, k, progress, around=around)

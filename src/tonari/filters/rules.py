@@ -87,7 +87,9 @@ class Rules:
         return dataclasses.replace(self, rows=self.rows if rows is None else rows, ids=self.ids if ids is None else ids)
 
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether queries may find points, by their places; shapes are broadcast. Groups are checked if other.
+        """Return whether queries may find points, both given by their places, with broadcasting.
+
+        Groups are checked only if neighbours are of other groups.
 
         A point of -1, which is none, is not allowed.
         """

@@ -27,7 +27,7 @@ from tonari.metrics.radius import limits_of
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What a caller asked for, apart from the rows and from what is wanted of them.
+    """The checked arguments of a verb, apart from its rows, k and radii.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ class CudaPlan(Plan):
         copies of rows that an answer cannot hold (rows/copies.py), before a single long search, otherwise if many rows
         are not proved; and those near to rows that are not proved by any bound (attempts/nearby.py).
     bytes_first : bool
-        Whether a single search looks first whether all elements are whole numbers of a byte: then it begins with
+        Whether a single search looks first whether all elements are integers of one byte: then it begins with
         "int8", which is exact for them (attempts/as_bytes.py), and leaves out "split".
     bytes_later : bool
         Whether rows that are not proved at first are searched in "int8" if all elements are such numbers.

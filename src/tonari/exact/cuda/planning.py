@@ -166,7 +166,7 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a screen of whole numbers of a byte would be faster in int8, and no other is asked for."""
+    """Whether a screen of integers of one byte would be faster in int8, and no other is asked for."""
     asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
     return get_metric(problem.metric).squares and problem.d > _SPLIT_FIRST and not asked
 

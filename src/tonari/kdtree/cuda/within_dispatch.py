@@ -156,7 +156,7 @@ class _Asked:
 
 
 def _on_device(limits: npt.NDArray[Any], device: Any) -> Any:
-    """Return limits on a device, without -0.0. One for all queries is written there: copies to it take longer."""
+    """Return limits on a device, with 0.0 for -0.0. One for all queries is filled in there: a copy takes longer."""
     if limits.strides == (0,) and len(limits):
         one = float(limits[0]) + 0.0
         return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)

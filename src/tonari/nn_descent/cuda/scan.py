@@ -28,7 +28,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     block : int
         Points at once.
     boundary : int, optional
-        Compare only points on different sides of this number.
+        Compare only pairs of a point whose number is below this with one whose number is not.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rows of whole numbers of a byte are screened in int8, whatever holds them, and no answer changes.
+"""Rows of integers of one byte are screened in int8, whatever holds them, and no answer changes.
 
 Without a CUDA device the CPU plays it, in Triton's interpreter.
 """

@@ -1,4 +1,4 @@
-"""Searches in int8, of rows whose elements are whole numbers of a byte (rows/bytes.py).
+"""Searches in int8, of rows whose elements are integers of one byte (rows/bytes.py).
 
 Their products are those of int8, which matrix units multiply twice as fast as float16 and add without an error
 (docs/exactness.md, "Bytes"). Where float16 leaves thousands of rows to higher precisions, because its sums round,
@@ -82,7 +82,7 @@ class ByteSearch(Search):
 
 
 def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
-    """Prepare points for the search of some queries in int8; None if elements of either are no whole numbers of a byte.
+    """Prepare points for the search of some queries in int8; None if elements of either are no integers of one byte.
 
     Queries that are none end it before anything is packed: to pack a million points, and then again in float16 with a
     centre that is far from their mean, takes as long as half of the search. Waits for the device.

@@ -4,7 +4,7 @@ The batches of all queries (attempts/first.py) are launched before the host wait
 not proved are searched again:
 
     ahead       on the first level, if they are expected to be few: before the host knows which they are
-    bytes       in int8, if all elements are whole numbers of a byte (attempts/as_bytes.py)
+    bytes       in int8, if all elements are integers of one byte (attempts/as_bytes.py)
     nearby      among the points near to them (attempts/nearby.py), where that saves much, or the levels prove nothing
     levels      with all minima and more groups, and with products of higher precision
     copies      among first copies of points (rows/copies.py), if the first level leaves many rows
@@ -294,7 +294,7 @@ class Retries:
         return kept is not None
 
     def _in_bytes(self) -> None:
-        """Search the rows that are left in int8, if all elements are whole numbers of a byte: most are proved then."""
+        """Search the rows that are left in int8, if all elements are integers of one byte: most are proved then."""
         if not self.plan.bytes_later or self.plan.precisions[0] == "int8":
             return
         rows = self._left()

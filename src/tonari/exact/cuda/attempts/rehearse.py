@@ -1,7 +1,7 @@
 """Rehearsals of a whole search: what its plan will launch (cuda/rehearsal.py), before anything is launched.
 
-The rows are on the device "meta", and everything is done once that a search does without looking at data: prepare the
-points, search the first batch, the last and the pilot rows, merge lists. What depends on data is left out: the choice
+The rows are on the device "meta". Every step of a search that does not look at data is done once: prepare the points,
+search the first batch, the last and the pilot rows, merge lists. What depends on data is left out: the choice
 of a contraction, and retries, which attempts/ladder.py rehearses when it knows how many rows they have.
 """
 

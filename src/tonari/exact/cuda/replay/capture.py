@@ -50,7 +50,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search if this is its second run, or keep its two launches, and answer it by these.
+    """Capture a small search at its second run, or keep its two launches, and answer it by replaying them.
 
     Parameters
     ----------

@@ -3,6 +3,6 @@
 form.py            centre and scale; contraction.py and form_dim.py: fewer columns, and how many
 pack.py            rows in float16, split, int8 or float32, and their errors; packed_copies.py keeps them
 groups.py          points that share a lower bound; tiles.py: how packed rows are held by a program
-part.py            where some of the points and queries are among all; bytes.py: which rows are whole numbers of a byte
+part.py            where some of the points and queries are among all; bytes.py: which rows are integers of one byte
 copies.py          copies of rows that no answer can hold, and points without them
 """

@@ -1,4 +1,4 @@
-"""Rows whose elements are whole numbers of a byte, such as the pixels of pictures, whatever their dtype is.
+"""Rows whose elements are integers of one byte, such as pixels, whatever their dtype.
 
 The elements are shifted by a whole number, so that 0 to 255 become -128 to 127.
 """

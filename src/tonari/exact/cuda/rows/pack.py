@@ -1,6 +1,6 @@
 """Packing: rows -> the rounded rows that the screen reads, and the error bounds that the certificate needs.
 
-    int8      one product; elements rounded to whole numbers of a byte, whose sums are exact
+    int8      one product; elements rounded to integers of one byte, whose sums are exact
     float16   one product; elements rounded to float16
     split     x^ = hi + lo, two float16, and all four products: points [lo | hi | lo | hi], queries [lo | lo | hi | hi]
     float32   no product; elementwise metrics

@@ -123,7 +123,8 @@ class ContractedScreen:
     def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
         """Return the points that may be as good as each row's k-th value, and which rows have all of them.
 
-        `kth` are exact returned values of k points, float32 or float64 (rows,), worse than any if there are fewer.
+        `kth`, float32 or float64 (rows,), has each row's exact k-th value so far, or one worse than any if fewer than k
+        points were found.
         """
         squares, scores = self._limits(look, kth)
         room, values = KEPT * width, self.prepared.rows.values

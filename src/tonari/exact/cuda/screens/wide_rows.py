@@ -88,7 +88,7 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups below the thresholds of some rows, and with outputs for NOTED what these are to later points.
+    """List the groups below the thresholds of some rows; with outputs for NOTED, note the rows for later points, too.
 
     Parameters
     ----------

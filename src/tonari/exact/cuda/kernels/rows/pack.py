@@ -10,7 +10,7 @@ No block is kept. The angular metrics need a row's norm first and read the rows 
 passes find the rows in the cache.
 
 For int8 h is y rounded to a whole number, halves up; that may err by 2^-24 of y - h where y is not whole, which the
-factor ROUNDED has room for. A row of whole numbers of a byte, whose size float32 can count to, has no error at all: its
+factor ROUNDED has room for. A row of integers of one byte, whose size float32 can count to, has no error at all: its
 products and scores are whole numbers that are never rounded.
 
 Conversions to and from float64 are the slowest instructions here (16 per clock and multiprocessor), so for products the
