@@ -149,7 +149,7 @@ def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -
     Examples
     --------
     >>> import numpy as np
-    >>>     from tonari.core.neighbors import Neighbors
+    >>> from tonari.core.neighbors import Neighbors
     >>> from tonari.core.radius_neighbors import cut_lists
     >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
     >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
