@@ -120,10 +120,11 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
 
 def _wrap(title: Any, figure: Any) -> None:
-    """Break a heading that is wider than its figure between words, into as few lines as it takes; the figure grows."""
-    words = title.get_text()
-    for letters in range(len(words), 0, -1):
-        title.set_text("\n".join(textwrap.wrap(words, letters, break_long_words=False)))
+    """Break lines of a heading that are wider than its figure between words, as few as it takes; the figure grows."""
+    lines = title.get_text().split("\n")
+    for letters in range(max(map(len, lines)), 0, -1):
+        parts = [part for line in lines for part in textwrap.wrap(line, letters, break_long_words=False)]
+        title.set_text("\n".join(parts))
         if title.get_window_extent().width <= 0.98 * figure.bbox.width:
             break
     figure.set_figheight(figure.get_figheight() + 0.16 * title.get_text().count("\n"))

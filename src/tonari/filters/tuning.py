@@ -1,16 +1,16 @@
 """Judgments of rules of what may be found."""
 
-# Measured by hand on an EPYC (Zen 4): finding the places of a million entries of which 1 % are true.
+# Not measured by a case, but by hand on an EPYC (Zen 4): finding the places of a million entries of which 1 % are true.
 PACKED_ENTRIES = 1 << 18  # of a mask of which it takes less time to look at packed bits
 PACKED_BYTES = 4  # of so many bytes of bits at most one may have a bit for that
 
-# Measured by hand on an EPYC (Zen 4): radius_count with groups="other", of which one has half of the points. Such a
-# group's complement is counted, since that is less than all points and the group, and worth a copy.
+# Not measured by a case, but by hand on an EPYC (Zen 4): radius_count with groups="other", of which one has half of the
+# points. Such a group's complement is counted, since that is less than all points and the group, and worth a copy.
 COMPLEMENT_SHARE = 3  # one of so many points, or more, is of a query's own group
 COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
 
-# Measured by hand on an EPYC (Zen 4): radius_search with max_neighbors from 65 on. Counting for all queries takes about
-# as long as a search for the nearest; a count of a few says whether that search is worth its time.
+# Not measured by a case, but by hand on an EPYC (Zen 4): radius_search with max_neighbors from 65 on. Counting for all
+# queries takes about as long as a search for the nearest; a count of a few says whether that search is worth its time.
 COUNTED_QUERIES = 64
 COUNTED_ONE_OF = 32  # queries
 COUNTED_MOST_WANTED = 256  # a search for more takes longer by itself than a count and the lists
