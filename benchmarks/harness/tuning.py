@@ -6,8 +6,8 @@ was chosen,
     # Case: SUITE CASE, CASE on DEVICE. Chosen on: MACHINE.
     # Not measured: why.
 
-and the comment behind a constant says what it means, and in brackets which values are worth trying. Each of them is set
-in turn, in this process, and the work of the cases is timed.
+and the comment behind a constant says what it means, and in brackets which values are worth trying. They are set one
+after the other, in this process, and the work of the cases is timed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from tonari.core.caches import empty_caches
 
 from .case import Case, Suite
 from .compare import LEAST_SECONDS, Verdict, digest_of
@@ -127,9 +129,7 @@ def _meaning(comment: str) -> dict[str, Any]:
 
 def forget() -> None:
     """Empty every cache of tonari: plans were made by the values of before."""
-    from tonari.methods import repeated
-
-    repeated._kept.clear()
+    empty_caches()
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "tonari":
             for kept in vars(module).values():

@@ -19,6 +19,7 @@ from benchmarks.harness.case import Case, Suite
 from benchmarks.harness.machine import ROOT
 from tests.helpers.bench_checks import Still, a_case, a_run
 from tonari.exact import tuning as exact_tuning
+from tonari.methods import answer, call, repeated
 
 TEXT = '''"""Judgments."""
 
@@ -180,3 +181,17 @@ def test_plans_of_other_values_are_forgotten(monkeypatch: pytest.MonkeyPatch) ->
         assert planned() == first // 2
     tuning.forget()
     assert planned() == first
+
+
+def test_decisions_that_searches_left_are_forgotten() -> None:
+    """A search that is asked again would be timed by a plan of other values."""
+    x = np.eye(4, dtype=np.float32)
+    tonari.search(x, x[:3].copy(), 1)
+    tonari.search(x, x[:3].copy(), 1)
+    assert answer._kept
+    assert call._calls
+    assert repeated._kept
+    tuning.forget()
+    assert not answer._kept
+    assert not call._calls
+    assert not repeated._kept

@@ -18,9 +18,7 @@ RADII = [0.0, -0.0, TINY, -TINY, 0.1, 1.0, 1 / 3, -7.7, 1e30, 3.5e38, 1e300, -1e
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    "radius", [0.0, -0.0, TINY, -TINY, 0.1, 1.0, 1 / 3, -7.7, 1e30, 3.5e38, 1e300, -1e300, np.inf, -np.inf]
-)
+@pytest.mark.parametrize("radius", RADII)
 def test_the_next_number_is_not_within(closed: bool, descending: bool, dtype: Any, radius: float) -> None:
     limit = limits_for(radius, 1, dtype, closed=closed, descending=descending)[0]
     assert limit.dtype == dtype

@@ -69,8 +69,10 @@ def test_a_kept_call_is_the_one_that_was_asked_for() -> None:
                     assert (made.metric, made.method) == (get_metric(metric), method)
                     assert made.progress is progress
     assert len(calls._calls) == 6
-    with pytest.raises(ValueError, match="builds graphs"):
-        Call.of({"points": ROWS}, method="nn-descent")
+    for _ in range(2):
+        assert Call.of({"points": ROWS}, method="nn-descent", graph=True).method == "nn-descent"
+        with pytest.raises(ValueError, match="builds graphs"):
+            Call.of({"points": ROWS}, method="nn-descent")
     assert Call.of({"points": ROWS}, threads=1).threads == 1
     assert Call.of({"points": ROWS}, memory=10**6).memory == 10**6
 

@@ -82,7 +82,7 @@ class Part:
     def points_left(self) -> Any:
         """The points that are not removed, as they were given."""
         points = self.read().given
-        return taken(points, self.left) if len(self.gone) else points
+        return inputs.rows_at(points, self.left) if len(self.gone) else points
 
     def without(self, rows: Ids) -> Part:
         """Remove more rows."""
@@ -93,10 +93,3 @@ class Part:
         if self.written is not None:
             self.written.read()
         return self.segment
-
-
-def taken(points: Any, rows: Ids) -> Any:
-    """Copy some rows, where they are."""
-    if isinstance(points, np.ndarray):
-        return points[rows]
-    return points[inputs.like("torch", rows).to(points.device)]

@@ -139,11 +139,8 @@ class Segment:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
         if self.call.method != "auto":
             return self._chosen(self.call.method, 1, memory)
-        points, one, threads = (
-            self.points,
-            self.points[:1],
-            self.call.place.threads_to_prepare(self.call.threads, self.n),
-        )
+        points, one = self.points, self.points[:1]
+        threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
         problem = self._problem(one, min(USUAL_K, self.n), threads, memory)
         return choose(problem, points, one, as_if=points, once=False, progress=progress)
 
@@ -250,5 +247,5 @@ class SegmentPoints(Points):
     def decided_within(self, queries: Any, limits: Any, progress: ProgressLike) -> DecidedPoints:
         return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
-    def ready(self, queries: Any, limits: Any, progress: ProgressLike = False) -> Points:
+    def ready(self, queries: Any, limits: Any) -> Points:
         return self  # each block by a plan of its own

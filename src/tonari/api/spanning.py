@@ -17,7 +17,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.filters import asking
 from tonari.filters.rules import Rules
-from tonari.filters.scope import on_host, rows_at
+from tonari.filters.scope import on_host
 from tonari.graph.build import build_lists
 from tonari.methods.call import Call
 from tonari.methods.points import Points
@@ -134,7 +134,7 @@ def _searcher(points: Any, call: Call) -> Search:
             prepared.append(Segment(points, call).those(None))
         those = Points(points, call) if many else prepared[0]
         outside = Rules(m=len(rows), n=len(points), query_groups=labels[rows], point_groups=labels, same=False)
-        found = asking.nearest(those, rows_at(points, rows), k, outside, False)
+        found = asking.nearest(those, inputs.rows_at(points, rows), k, outside, False)
         return Neighbors(*on_host(found))
 
     return nearest_outside

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.api import joining
 from tonari.api.balancing import Make, balanced, held_bytes, joined, packed_together
-from tonari.api.part import Ids, Part, taken
+from tonari.api.part import Ids, Part
 from tonari.api.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors, index_dtype
@@ -179,7 +180,7 @@ class State:
                 return asking.count(those, rows, limits, _rules_of(part, rules), shown)
             counts = those.count(rows, limits, shown)
             if len(part.gone):
-                removed = make(taken(part.segment.given, part.gone), held)
+                removed = make(inputs.rows_at(part.segment.given, part.gone), held)
                 counts = counts - removed.those(call.threads, taken=held).count(rows, limits, False)
             return counts
 

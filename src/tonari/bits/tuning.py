@@ -12,7 +12,7 @@ BLOCK_ON_CUDA = 4096  # queries at once: unpacked they stay in the second-level 
 PAIRS = 1 << 29  # whose values are held at once
 UNPACKED_BYTES = 1 << 30  # most for the unpacked points, and for the unpacked queries
 SELECTING_BYTES = 1 << 30  # scratch of a selection: what it keeps of rows, which it takes in blocks
-WIDER = 8  # slabs are halved down to so many times the queries of a block, then both
+WIDER = 8  # slabs are halved to this many times the queries of a block, then both are
 STEP_SECONDS = 2.5e-4  # of launching what compares a block with a slab: about twelve kernels
 
 # Not measured.

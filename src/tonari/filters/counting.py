@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import cut_lists
 from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, groups_of, in_room, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
-from tonari.filters.scope import Scope, on_host, rows_at
+from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
 
 _FEW = 16  # times as many points as are allowed take longer to look at than exact values of those that are allowed
@@ -70,7 +71,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
     """Count among some points for some queries: in copies that take at most half of the memory."""
-    asked, here = (queries, limits) if rows is None else (rows_at(queries, rows), limits[rows])
+    asked, here = (queries, limits) if rows is None else (inputs.rows_at(queries, rows), limits[rows])
     counts = np.zeros(len(asked), np.int64)
     for block in in_room(np.full(len(ids), scope.row_bytes), scope.copied_at_once):
         some = ids[block]
@@ -120,7 +121,7 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
             rest[rows] = False
     rows = np.flatnonzero(rest)
     if len(rows):
-        asked, here = rows_at(queries, rows), limits[rows]
+        asked, here = inputs.rows_at(queries, rows), limits[rows]
         everything = _count(scope, asked, here, inside.part(rows, None))
         own = dataclasses.replace(rules, same=True).part(rows, None)
         counts[rows] = everything - _count(scope, asked, here, own)
@@ -138,7 +139,7 @@ def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules)
     if not len(rest):
         return counts
     ready = scope.ready(queries, limits)
-    near = ready.count(queries if len(rest) == len(queries) else rows_at(queries, rest), limits[rest])
+    near = ready.count(queries if len(rest) == len(queries) else inputs.rows_at(queries, rest), limits[rest])
     found = near <= forbidden[rest]
     some = rest[~found]
     counts[some] = near[~found] - _listed(scope, queries, limits, rules, some, forbidden[some], allowed=False)
@@ -146,7 +147,7 @@ def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules)
     some = rest[found]
     for block in in_room(PAIR * near[found] + row_bytes(queries), scope.room):
         rows = some[block]
-        lists = on_host(ready.within(rows_at(queries, rows), limits[rows], False))
+        lists = on_host(ready.within(inputs.rows_at(queries, rows), limits[rows], False))
         by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
         counts[rows] = np.bincount(by[rules.allowed(rows[by], lists.indices)], minlength=len(rows))
     return counts
@@ -180,7 +181,7 @@ def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, liste
     k = int((last - first).max(initial=1))
     for block in in_room(np.full(len(of), ENTRY * k + row_bytes(queries)), scope.room // 2):
         some = rows[of[block]]
-        found = scope.listed(rows_at(queries, some), k, listed, first[block], last[block])
+        found = scope.listed(inputs.rows_at(queries, some), k, listed, first[block], last[block])
         inside = np.diff(cut_lists(found, limits[some], descending=descending).indptr)
         np.add.at(counts, of[block], inside)
     return counts

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.filters.listed import PAIR, by_table, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
-from tonari.filters.scope import Scope, on_host, rows_at
+from tonari.filters.scope import Scope, on_host
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
@@ -90,7 +91,7 @@ def _at_once(scope: Scope, size: int) -> int:
 def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
     """Search for `size` points, write the first k allowed ones, and return which rows have k."""
     whole = len(rows) == len(queries)
-    near = on_host(scope.nearest(queries if whole else rows_at(queries, rows), size, False))
+    near = on_host(scope.nearest(queries if whole else inputs.rows_at(queries, rows), size, False))
     kept = rules.allowed(rows[:, None], near.indices)
     first = np.argsort(~kept, axis=1, kind="stable")[:, :k]
     kept = np.take_along_axis(kept, first, axis=1)

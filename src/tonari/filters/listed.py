@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress
 from tonari.filters.rules import Ids, Rules
-from tonari.filters.scope import Scope, rows_at
+from tonari.filters.scope import Scope
 
 PAIR = 80  # bytes of a pair that is checked by rules, beside what a search found it by
 TABLE_PAIR = 4  # bytes of a pair in tables of what is allowed
@@ -70,7 +71,7 @@ def by_lists(
             if checked
             else (order, begins[block], ends[block], None if own is None else own[some])
         )
-        part = scope.listed(rows_at(queries, some), k, *lists)
+        part = scope.listed(inputs.rows_at(queries, some), k, *lists)
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
@@ -83,7 +84,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
     for block in in_room(each, scope.room):
         some = rows[block]
         ids, bounds = rules.lists(some, allowed=True)
-        part = scope.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        part = scope.listed(inputs.rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))

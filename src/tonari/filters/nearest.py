@@ -13,7 +13,7 @@ from tonari.core.slices import cut
 from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess
 from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
 from tonari.filters.rules import Ids, Rules, distinct
-from tonari.filters.scope import Scope, beside, on_host, rows_at
+from tonari.filters.scope import Scope, on_host
 
 _LARGE = 1 << 20  # pairs of a group for which a search of its own is considered
 
@@ -41,7 +41,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
         ids = rules.open_places() if host else rules.shared.places
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
-            places = beside(scope.rows, ids)
+            places = inputs.ids_for(scope.rows, ids)
             near = scope.among(places, k, len(queries)).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, scope)
     results = (1 + (rules.query_groups is not None)) * lists_bytes(len(queries), k, scope, queries)
@@ -81,7 +81,7 @@ def _among(
     scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
 ) -> None:
     """Search a copy of some points for some queries, and write what is found with the numbers of the points."""
-    asked = queries if rows is None else rows_at(queries, rows)
+    asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
         bar.add(len(asked))
         return

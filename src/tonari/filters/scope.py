@@ -202,7 +202,7 @@ class Scope:
                     f"memory={budget} bytes: {len(ids)} allowed points, copied, take {copied}; allow at least {least}",
                     least=least,
                 )
-        rows = rows_at(self.rows, ids)
+        rows = inputs.rows_at(self.rows, ids)
         if self.unchecked:
             self._check(rows)
         points = Points(rows, dataclasses.replace(self.points.call, memory=memory))
@@ -274,20 +274,6 @@ class Scope:
         for mine, new in zip(found, near, strict=True):
             mine[:] = new
         return found
-
-
-def rows_at(rows: Any, ids: Any) -> Any:
-    """Copy some rows of an array or tensor, where it is, by an array or by what :func:`beside` returns."""
-    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows[beside(rows, ids)]
-
-
-def beside(rows: Any, ids: Any) -> Any:
-    """Return numbers where the rows are."""
-    if isinstance(rows, np.ndarray):
-        return ids
-    import torch
-
-    return (torch.from_numpy(ids) if isinstance(ids, np.ndarray) else ids).to(rows.device)
 
 
 def on_host(found: Any) -> Any:

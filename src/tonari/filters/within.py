@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
@@ -20,7 +21,7 @@ from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, nothing, row_bytes, table_bytes
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
-from tonari.filters.scope import Scope, on_host, rows_at
+from tonari.filters.scope import Scope, on_host
 
 _LARGE = 4096  # points of a group that is searched by itself
 # A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
@@ -90,7 +91,7 @@ def _by_rows(
         many[rest] = _have_many(ready, queries, limits, rest, most)
     # All lists of everything may fit; how many there are is counted where it matters.
     if len(rest) and not many.any() and (most is not None or m * n * PAIR > scope.room):
-        near[rest] = ready.count(queries if len(rest) == m else rows_at(queries, rest), limits[rest])
+        near[rest] = ready.count(queries if len(rest) == m else inputs.rows_at(queries, rest), limits[rest])
         listed |= _FEWER * allowed < near
     many |= ~listed & (near > (n if most is None else _TOO_MANY * most))
     parts = _by_tables(scope, queries, limits, rules, most, np.flatnonzero(listed), least, bar)
@@ -98,7 +99,7 @@ def _by_rows(
     rows = np.flatnonzero(~(listed | many))
     for block in in_room(PAIR * near[rows] + row_bytes(queries), scope.room):
         some = rows[block]
-        asked = queries if len(some) == m else rows_at(queries, some)
+        asked = queries if len(some) == m else inputs.rows_at(queries, some)
         found = RadiusNeighbors(*on_host(ready.within(asked, limits[some], False)))
         found = _allowed_ones(found, rules, some) if cuts else found
         parts.append((some, _nearest(found, most)))
@@ -111,7 +112,7 @@ def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
     if most > tuning.COUNTED_MOST_WANTED or len(rows) < tuning.COUNTED_ONE_OF:
         return False
     some = rows[:: -(-len(rows) // min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))]
-    near = ready.count(rows_at(queries, some), limits[some])
+    near = ready.count(inputs.rows_at(queries, some), limits[some])
     return bool(np.median(near) > most)
 
 
@@ -144,7 +145,7 @@ def _by_tables(
         ids, bounds = rules.lists(some, allowed=True)
         k = max(1, int(np.diff(bounds).max()))
         k = k if most is None else min(k, most)
-        found = scope.listed(rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        found = scope.listed(inputs.rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
         parts.append((some, cut_lists(found, limits[some], descending=scope.metric.descending)))
         bar.add(len(some))
     return parts
@@ -158,7 +159,7 @@ def _by_search(
     for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), scope.room):
         some = rows[block]
         found = nothing(len(some), most, scope, queries, scope.n)
-        fill(scope, rows_at(queries, some), most, rules.part(some, None), found, bar)
+        fill(scope, inputs.rows_at(queries, some), most, rules.part(some, None), found, bar)
         parts.append((some, cut_lists(found, limits[some], descending=scope.metric.descending)))
     return parts
 
@@ -174,7 +175,7 @@ def _among(
     ids: Ids,
 ) -> RadiusNeighbors:
     """Search a copy of some points for some queries; found are numbers of all points."""
-    asked = queries if rows is None else rows_at(queries, rows)
+    asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
         bar.add(len(asked))
         return _of_parts([], scope, asked)
@@ -205,7 +206,7 @@ def _by_group(
         found = nothing(len(rows), k, scope, queries, scope.n)
         lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
         everyone = np.arange(len(rows))
-        by_lists(scope, rows_at(queries, rows), k, inside.part(rows, None), found, bar, rows=everyone, **lists)
+        by_lists(scope, inputs.rows_at(queries, rows), k, inside.part(rows, None), found, bar, rows=everyone, **lists)
         parts.append((rows, cut_lists(found, limits[rows], descending=descending)))
         at = stop
     return _of_parts(parts, scope, queries)

@@ -4,7 +4,7 @@
     bfloat16.py      the dtype that NumPy lacks
     kinds.py         which library an array belongs to, and on which device it is
     rows.py          points and queries in host memory
-    device_rows.py   points and queries on CUDA, and the conversion of results
+    device_rows.py   points and queries on CUDA, rows by their numbers, the conversion of results
     gradients.py     rows that require gradients, where results carry none
     devices.py       the argument `device`: where a search runs
     values.py        NaN, infinity and other values that no row may have, on the CPU and on CUDA
@@ -25,7 +25,7 @@ from tonari.inputs.arguments import (
 )
 from tonari.inputs.bfloat16 import BFLOAT16, as_floats, dtype_of, held
 from tonari.inputs.bits import as_bits, as_device_bits
-from tonari.inputs.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
+from tonari.inputs.device_rows import Side, as_device_rows, as_tensor, hand_back, ids_for, rows_at, side_of, to_host
 from tonari.inputs.devices import devices_for, parse_device
 from tonari.inputs.gradients import warn_of_dropped, without_gradients
 from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
@@ -66,6 +66,7 @@ __all__ = [
     "dtype_of",
     "hand_back",
     "held",
+    "ids_for",
     "kind_of",
     "like",
     "name_of_dtype",
@@ -73,6 +74,7 @@ __all__ = [
     "parse_memory",
     "place_of",
     "refuse_masked",
+    "rows_at",
     "same_width",
     "shares_memory",
     "side_of",

@@ -10,6 +10,8 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tonari.inputs.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
 from tonari.inputs.rows import ACCEPTED_NAMES, accepted, check_shape
 
@@ -120,3 +122,29 @@ def hand_back(part: Any, side: Side) -> Any:
     if side.library == "jax":
         return importlib.import_module("jax.dlpack").from_dlpack(tensor)
     return tensor
+
+
+def rows_at(rows: Any, ids: Any) -> Any:
+    """Copy some rows of an array or tensor, where it is, by an array or by what :func:`ids_for` returns.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import rows_at
+    >>> rows_at(np.array([[0.0], [1.0], [2.0]]), np.array([2, 0])).tolist()
+    [[2.0], [0.0]]
+    """
+    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows[ids_for(rows, ids)]
+
+
+def ids_for(rows: Any, ids: Any) -> Any:
+    """Return the numbers of some rows, where the rows are.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import ids_for
+    >>> ids_for(np.eye(3), np.array([2, 0]))
+    array([2, 0])
+    """
+    if isinstance(rows, np.ndarray):
+        return ids
+    import torch
+
+    return (torch.from_numpy(ids) if isinstance(ids, np.ndarray) else ids).to(rows.device)

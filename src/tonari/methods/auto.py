@@ -351,7 +351,7 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
     """
     seen, method, step = [], choice.method, cast(int, choice.step)
     for every in (4 * step, step):
-        part = _every(points, every)
+        part = rows_apart(points, every)
         made = method.plan(
             dataclasses.replace(choice.problem, n=len(part), m=len(probes), self_join=False, memory=None)
         )
@@ -377,10 +377,11 @@ def _count(choice: Open, most: int) -> int:
 
 def _some(rows: Any, count: int) -> Any:
     """Return at most `count` rows, evenly spaced."""
-    return _every(rows, -(-len(rows) // count))
+    return rows_apart(rows, -(-len(rows) // count))
 
 
-def _every(rows: Any, step: int) -> Any:
+def rows_apart(rows: Any, step: int) -> Any:
+    """Return rows at equal steps, contiguous."""
     part = rows[::step]
     return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part.contiguous()
 

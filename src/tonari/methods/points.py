@@ -93,9 +93,8 @@ class Points:
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
         """Replay a search on CUDA that was captured; None if there is none."""
-        found = cuda_graph_cache.replayed(
-            self._graph_key(queries, k, self_join), self._replaced(queries, self_join), progress
-        )
+        differing = (self.rows,) if self_join else (queries, self.rows)  # from the search that was captured
+        found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 
     def searched(
@@ -127,9 +126,9 @@ class Points:
         call = dataclasses.replace(self.call, method=self.method_for(problem)) if around else self.call
         return decide(call, problem, self.rows, queries, plan, progress)
 
-    def ready(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike = False) -> Points:
+    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
         """Return the points prepared for what is within limits of these queries, which may come in blocks."""
-        return self.decided_within(queries, limits, progress)
+        return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
         """Decide how to find what is within limits of some queries, and prepare the points for them and others."""
@@ -156,10 +155,6 @@ class Points:
         device = call.place.devices[0]
         return cuda_graph_cache.key_of(queries, self.rows, k, call.metric.name, device, self_join=self_join)
 
-    def _replaced(self, queries: Any, self_join: bool) -> tuple[Any, ...]:
-        """Return the rows that differ from those of the search that was captured."""
-        return (self.rows,) if self_join else (queries, self.rows)
-
 
 class DecidedPoints(Points):
     """Points that are prepared by one plan for searches within limits."""
@@ -171,7 +166,7 @@ class DecidedPoints(Points):
         self._decision = decision
         self._method: SearchMethod = decision.method
 
-    def ready(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike = False) -> Points:
+    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
         return self
 
     def within(
@@ -184,10 +179,10 @@ class DecidedPoints(Points):
         counts = self._counted(queries, limits, progress)
 
         def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
-            return self._counted(_at(queries, rows), limits, False)
+            return self._counted(inputs.rows_at(queries, rows), limits, False)
 
         def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
-            return self._found(_at(queries, rows), limits[rows], False, self_join=False)
+            return self._found(inputs.rows_at(queries, rows), limits[rows], False, self_join=False)
 
         check_counts(counts, limits, queries, self.rows, self.call.metric, some, found)
         return counts
@@ -207,7 +202,3 @@ class DecidedPoints(Points):
     def _counted(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
         made = self._decision
         return self._method.count_within(queries, made.prepared, made.plan, limits, progress=progress)
-
-
-def _at(rows: Any, ids: npt.NDArray[np.int64]) -> Any:
-    return rows[ids if isinstance(rows, np.ndarray) else inputs.like("torch", ids).to(rows.device)]

@@ -18,7 +18,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.methods.answer import keep_decision, kept_decision
-from tonari.methods.auto import by_sizes, choose
+from tonari.methods.auto import by_sizes, choose, rows_apart
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
@@ -81,14 +81,9 @@ def is_searched(most: int | None) -> bool:
 def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any]) -> int:
     """Estimate how many points a query finds, at least 1."""
     step, every = -(-problem.m // _COUNTED), -(-problem.n // _COUNTED_AMONG)
-    some, among = _every(queries, step), _every(points, every)
+    some, among = rows_apart(queries, step), rows_apart(points, every)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, n=len(among), m=len(some), memory=None))
     prepared = method.prepare(among, plan, False)
     counts = method.count_within(some, prepared, plan, np.ascontiguousarray(limits[::step]), progress=False)
     return min(problem.n, max(1, round(float(counts.sum()) / len(some) * every)))
-
-
-def _every(rows: Any, step: int) -> Any:
-    part = rows[::step]
-    return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part.contiguous()

@@ -191,11 +191,7 @@ def check_counts(
         rows = rows[_are_tiny(queries, points, record, float(ends.tiny))[rows]]
         for some in _in_blocks(rows, _on_host(counts)):
             found = find(some)
-            here = (
-                queries[some]
-                if isinstance(queries, np.ndarray)
-                else queries[inputs.like("torch", some).to(queries.device)]
-            )
+            here = inputs.rows_at(queries, some)
             check_range(found.distances, found.indices, found.indptr, here, points, record, names=some.tolist())
 
 

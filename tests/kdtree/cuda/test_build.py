@@ -16,17 +16,9 @@ from tests.helpers.tree_search import DEVICE
 
 if HAS_TORCH:
     import torch
-    import triton
-    import triton.language as tl
 
     from tonari.kdtree.cuda.build import _keys, build_on_device, split_bounds
-    from tonari.kdtree.cuda.kernels.bounds import limit_of
     from tonari.kdtree.cuda.tree import WIDTH, DeviceTree, levels_of
-
-    @triton.jit
-    def _limits_kernel(values_ptr, limits_ptr, D: tl.constexpr, METRIC: tl.constexpr):
-        at = tl.arange(0, 8192)
-        tl.store(limits_ptr + at, limit_of(tl.load(values_ptr + at), D, METRIC, 32))
 
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]

@@ -12,17 +12,8 @@ from tests.helpers.tree_search import DEVICE, check, plan_for
 from tonari.kdtree.traversal import TRAVERSALS
 
 if HAS_TORCH:
-    import triton
-    import triton.language as tl
-
     from tonari.cuda import memory as device_memory
     from tonari.kdtree.cuda import dispatch as run
-    from tonari.kdtree.cuda.kernels.bounds import limit_of
-
-    @triton.jit
-    def _limits_kernel(values_ptr, limits_ptr, D: tl.constexpr, METRIC: tl.constexpr):
-        at = tl.arange(0, 8192)
-        tl.store(limits_ptr + at, limit_of(tl.load(values_ptr + at), D, METRIC, 32))
 
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]

@@ -13,7 +13,6 @@ from tests.helpers.select_checks import (
     make,
 )
 from tonari.select import tuning
-from tonari.select.papers import quick
 
 if HAS_TORCH:
     import torch
@@ -47,15 +46,7 @@ if HAS_TORCH:
         tl.store(out_ids_ptr + left, ids)
 
 
-@pytest.fixture(autouse=True)
-def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
-    if "gpu" in request.keywords:
-        return
-    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
-    monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
-    monkeypatch.setattr(tuning, "BUILD_TILE", 256)
-    monkeypatch.setattr(tuning, "BUILD_WIDTH", 64)
+pytestmark = pytest.mark.usefixtures("small_tiles")
 
 
 def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending: bool) -> tuple[Any, Any]:

@@ -14,17 +14,6 @@ from tonari.select.request import Request
 
 if HAS_TORCH:
     import torch
-    import triton
-    import triton.language as tl
-
-    @triton.jit
-    def copy_kernel(values_ptr, out_ptr, SIZE: tl.constexpr):
-        at = tl.arange(0, SIZE)
-        tl.store(out_ptr + at, tl.load(values_ptr + at))
-
-    @triton.jit
-    def clear_kernel(out_ptr):
-        tl.store(out_ptr + tl.program_id(0), 0)
 
 
 @on_device

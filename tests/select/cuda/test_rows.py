@@ -31,34 +31,9 @@ from tonari.select.registry import make_options
 
 if HAS_TORCH:
     import torch
-    import triton
-    import triton.language as tl
 
-    from tonari.select.cuda.kernels.network import keep_smaller, merge_pairs, smallest_pairs, sort_pairs
 
-    @triton.jit
-    def network_kernel(
-        keys_ptr, ids_ptr, out_keys_ptr, out_ids_ptr,
-        WHICH: tl.constexpr, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr,
-    ):  # fmt: skip
-        places = tl.arange(0, N)
-        keys = tl.load(keys_ptr + places)
-        ids = tl.load(ids_ptr + places)
-        if WHICH == 0:
-            keys, ids = sort_pairs(keys, ids, N, DESCENDING)
-        if WHICH == 1:
-            keys, ids = smallest_pairs(keys, ids, N, K, DESCENDING)
-        if WHICH == 2:
-            keys, ids = merge_pairs(keys, ids, N, DESCENDING)
-        if WHICH == 3:
-            half = tl.arange(0, K)
-            keys, ids = keep_smaller(
-                tl.load(keys_ptr + half), tl.load(ids_ptr + half),
-                tl.load(keys_ptr + K + half), tl.load(ids_ptr + K + half), K,
-            )  # fmt: skip
-        left = tl.arange(0, K)
-        tl.store(out_keys_ptr + left, keys)
-        tl.store(out_ids_ptr + left, ids)
+pytestmark = pytest.mark.usefixtures("small_tiles")
 
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
@@ -73,17 +48,6 @@ every_method = pytest.mark.parametrize(
     ("method", "options"),
     [pytest.param(method, options, id="-".join([method, *map(str, options.values())])) for method, options in METHODS],
 )
-
-
-@pytest.fixture(autouse=True)
-def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles that rows of a few hundred values fill several times; those of every day on a GPU."""
-    if "gpu" in request.keywords:
-        return
-    monkeypatch.setattr(tuning, "BITONIC_TILE", 64)
-    monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
-    monkeypatch.setattr(tuning, "BUILD_TILE", 256)
-    monkeypatch.setattr(tuning, "BUILD_WIDTH", 64)
 
 
 @on_device

@@ -19,17 +19,7 @@ from tonari.select import tuning
 from tonari.select.cuda import bitonic, radix, survivors
 
 if HAS_TORCH:
-    import triton
-    import triton.language as tl
-
-    @triton.jit
-    def copy_kernel(values_ptr, out_ptr, SIZE: tl.constexpr):
-        at = tl.arange(0, SIZE)
-        tl.store(out_ptr + at, tl.load(values_ptr + at))
-
-    @triton.jit
-    def clear_kernel(out_ptr):
-        tl.store(out_ptr + tl.program_id(0), 0)
+    pass
 
 
 # Of the interpreter, where many programs share a row and runs are merged.

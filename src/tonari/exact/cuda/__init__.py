@@ -7,7 +7,7 @@ From the top, each folder imports those below it alone:
     routes/        where points and queries are: resident, streamed, host_refine, multi_gpu
     attempts/      the ways to search rows once, and the order in which rows that are left are searched again
     planning.py    makes the plan, of what divisions.py offers, by the memory that it needs (memory.py)
-    screens/       lower bounds of all points, in low precision, and what they leave
+    screens/       lower bounds of all points, in low precision, and the points that these leave to refine
     refine/        exact values of that, in order, and the proof of each row
     rows/          the form of rows, packed copies of it, and fewer rows or columns
     plan.py        the plan: every choice of a search that is made before it begins

@@ -272,7 +272,8 @@ class Search:
     def stragglers(self) -> int:
         """How many rows are searched again without waiting for the device to tell which are left.
 
-        0 if the first rows suggest that none will be left, or so many that it is better to wait and learn which.
+        0 if the first rows suggest that none will be left, or that many will be: it is then better to wait and learn
+        which.
         """
         return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
 

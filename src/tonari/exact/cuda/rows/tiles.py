@@ -10,7 +10,7 @@ from tonari.core.caches import cached
 from tonari.cuda.rehearsal import rehearsed_card
 from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
 
-# Packed queries of up to so many bytes stay in shared memory; wider ones do where there is a kernel for it
+# The largest packed queries, in bytes, that stay in shared memory; wider ones do where there is a kernel for it
 # (screens/wide_rows.py), else both operands are streamed. Kernels and their tiles follow from the bytes of a row,
 # whatever its elements are.
 RESIDENT_BYTES = 256

@@ -1,4 +1,4 @@
-"""Screens: lower bounds of all points for a batch of queries, in low precision, and what they leave to refine.
+"""Screens: lower bounds of all points for a batch of queries, in low precision; they leave few points to refine.
 
 screener.py        which screen a batch takes; sampling.py: the thresholds
 all_minima.py      products; wide_rows.py: of long rows; elementwise.py: other metrics; contracted.py: contracted rows

@@ -14,7 +14,7 @@ AGAIN = 100.0  # times as long as a row's groups take it takes to search it agai
 
 
 def usual_width(wanted: int) -> int:
-    """Return how many groups are refined at first to find so many neighbours.
+    """Return how many groups are refined at first to find the wanted number of neighbours.
 
     >>> usual_width(10), usual_width(100)
     (16, 112)
