@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import tonari.select.cuda
-from tonari.cuda.rehearsal import Call
 
 launching = importlib.import_module("tonari.cuda.launch")
 for _found in pkgutil.iter_modules(tonari.select.cuda.__path__, "tonari.select.cuda."):
@@ -26,8 +25,8 @@ def launched() -> Iterator[list[tuple[Any, ...]]]:
 
     def noting(kernel: Any, programs: int, arguments: Mapping[str, Any], **given: Any) -> None:
         if programs and next(iter(arguments.values())) is not None:
-            pick_arguments, pick_constants = launching._pickers_of(kernel)
-            special, _ = launching._bound(pick_arguments(arguments))
+            pick_arguments, pick_constants, plain = launching._pickers_of(kernel)
+            special, _ = launching._bound(pick_arguments(arguments), plain)
             options = (given["warps"], given.get("registers"), given.get("stages"), given.get("fused", True))
             seen.append((kernel.fn, pick_constants(given["constants"]), *options, *special))
         usual(kernel, programs, arguments, **given)
@@ -37,12 +36,3 @@ def launched() -> Iterator[list[tuple[Any, ...]]]:
             if name.startswith("tonari.") and getattr(module, "launch", None) is usual:
                 patched.setattr(module, "launch", noting)
         yield seen
-
-
-def compiled_for(call: Call) -> tuple[Any, ...]:
-    """What Triton compiles a noted launch for: the variant, without the numbers that it does not tell apart."""
-    unspecialised = {parameter.name for parameter in call.kernel.params if parameter.do_not_specialize}
-    names, _ = launching._names_of(call.kernel)
-    special = zip(names, call.variant[-len(names) :], strict=True)
-    told = (0 if name in unspecialised and of in (0, 1, 16) else of for name, of in special)  # all of 32 bits
-    return *call.variant[: -len(names)], *told

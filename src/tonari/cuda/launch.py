@@ -25,10 +25,13 @@ from tonari.cuda.rehearsal import Call, note
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
-# Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants
-_pickers: dict[Any, tuple[_Picker, _Picker]] = {}
+# Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants,
+# and the places of plain arguments: integers, and addresses, on whose values no variant depends
+_pickers: dict[Any, tuple[_Picker, _Picker, frozenset[int]]] = {}
 # Options of a launch in the order of that key, with their defaults; the first has none.
 _OPTIONS = {"warps": None, "registers": None, "stages": None, "fused": True}
+# Options of triton.jit that name the arguments on whose values no variant depends: integers, and tensors.
+_PLAIN = ("do_not_specialize", "do_not_specialize_on_alignment")
 # (device, kernel, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
 _compiled: dict[Any, Any] = {}
 
@@ -73,7 +76,7 @@ def launch(
     pickers = _pickers.get(function)
     if pickers is None:
         pickers = _pickers[function] = _pickers_of(kernel)
-    pick_arguments, pick_constants = pickers
+    pick_arguments, pick_constants, plain = pickers
     try:
         ordered, chosen = pick_arguments(arguments), pick_constants(constants)
     except KeyError:
@@ -87,7 +90,7 @@ def launch(
     if not hasattr(kernel, "device_caches") and device.type != "meta":  # Triton's interpreter
         kernel[(programs,)](**arguments, **constants, num_warps=warps)
         return
-    special, given = _bound(ordered)
+    special, given = _bound(ordered, plain)
     key = (device.index, function, chosen, warps, registers, stages, fused, *special)
     compiled = _compiled.get(key)
     if compiled is not None:
@@ -142,12 +145,12 @@ class Launch:
         KeyError
             Nothing like it was launched before.
         """
-        pick_arguments, pick_constants = _pickers_of(self.kernel)
+        pick_arguments, pick_constants, plain = _pickers_of(self.kernel)
         ordered, chosen = pick_arguments(self.arguments), pick_constants(self.constants)
         device = ordered[0].device
         if not hasattr(self.kernel, "device_caches"):  # Triton's interpreter
             return lambda stream, *tensors: self(**dict(zip(names, tensors, strict=True)))
-        special, given = _bound(ordered)
+        special, given = _bound(ordered, plain)
         options = [self.options.get(name, usual) for name, usual in _OPTIONS.items()]
         run = _compiled[(device.index, self.kernel.fn, chosen, *options, *special)][(self.programs, 1, 1)]
         given += chosen
@@ -172,9 +175,12 @@ def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return arguments, constants
 
 
-def _pickers_of(kernel: Any) -> tuple[_Picker, _Picker]:
+def _pickers_of(kernel: Any) -> tuple[_Picker, _Picker, frozenset[int]]:
     arguments, constants = _names_of(kernel)
-    return _picker(arguments), _picker(constants)
+    given = getattr(kernel, "kwargs", vars(kernel))  # what the decorator was given, as Triton's interpreter keeps it
+    names = {name for option in _PLAIN for name in given.get(option) or ()}
+    plain = frozenset(at for at, name in enumerate(arguments) if name in names)
+    return _picker(arguments), _picker(constants), plain
 
 
 def _picker(names: tuple[str, ...]) -> _Picker:
@@ -195,18 +201,20 @@ def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str,
     return TypeError(f"{kernel.fn.__name__}: {', '.join(found)}; expected {takes}")
 
 
-def _bound(arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+def _bound(arguments: tuple[Any, ...], plain: frozenset[int]) -> tuple[list[Any], list[Any]]:
     """Return what Triton specialises a variant on and the values to launch it with, each in the order of the arguments.
 
     A variant depends on the dtypes and alignments of tensors, on the block shapes of descriptors, and on whether an
-    integer is 1, is a multiple of 16, or exceeds 32 bits.
+    integer is 1, is a multiple of 16, or exceeds 32 bits; for plain arguments, on dtypes and the last alone.
     """
     special: list[Any] = []
     note = special.append
     given = list(arguments)
     for at, argument in enumerate(arguments):
         if isinstance(argument, int):
-            if argument & 15:
+            if at in plain:
+                note(0 if -(2**31) <= argument < 2**31 else 2)
+            elif argument & 15:
                 note(1 if argument == 1 else 0 if -(2**31) <= argument < 2**31 else 2)
             else:
                 note(16 if -(2**31) <= argument < 2**31 else 32)
@@ -214,7 +222,7 @@ def _bound(arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
             note(None)
         elif hasattr(argument, "data_ptr"):
             given[at] = address = argument.data_ptr()
-            note((argument.dtype, "unaligned") if address & 15 else argument.dtype)
+            note((argument.dtype, "unaligned") if address & 15 and at not in plain else argument.dtype)
         else:
             note((argument.base.dtype, *argument.block_shape))
     return special, given

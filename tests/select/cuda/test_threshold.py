@@ -318,14 +318,16 @@ def test_samples_follow_their_rule() -> None:
     assert threshold.shape_for_sample(1000, 400, 512) is None  # half of the row would be left
 
 
-def special(argument: Any) -> Any:
-    """What a compiled variant depends on in one argument."""
-    return _bound((argument,))[0][0]
+def special(argument: Any, *, plain: bool = False) -> Any:
+    """What a compiled variant depends on in one argument, which may be one that the kernel does not specialise."""
+    return _bound((argument,), frozenset([0] * plain))[0][0]
 
 
 def test_what_a_compiled_variant_depends_on() -> None:
     assert len({special(number) for number in (1, 16, 17, 2**40, 2**40 + 1)}) == 5
     assert special(3) == special(5)
+    assert len({special(count, plain=True) for count in (1, 3, 16, 17)}) == 1
+    assert special(2**40, plain=True) == special(2**40 + 1, plain=True) != special(1, plain=True)
     assert special(None) is None
 
 

@@ -397,7 +397,6 @@ def test_inseparable_rows_are_told_by_a_sample(kind: str, most: int, expected: b
 _AMONG = """
 import json, torch
 from tests.helpers import plans
-from tests.helpers.launches import compiled_for
 from tonari.cuda.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts import ladder as engine
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
@@ -408,7 +407,7 @@ plan = plans.exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=1
 def variants(stage):
     with rehearsing(Card((9, 0), 132)) as rehearsal:
         stage()
-    return {compiled_for(call) for call in rehearsal.calls.values()}
+    return set(rehearsal.calls)
 
 def around(rows, count):
     points, queries = (torch.empty((n, 128), device="meta") for n in (10**6, 10**4))

@@ -25,6 +25,8 @@ if HAS_TORCH:
     from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts import ladder as engine
     from tonari.exact.cuda.attempts.rehearse import rehearse_preparation, rehearse_search
+    from tonari.exact.cuda.planning import plan_on_cuda
+    from tonari.metrics.problem import make_problem
 
 HERE = {"devices": (DEVICE,)}
 
@@ -91,6 +93,23 @@ def test_a_rehearsal_launches_what_the_search_launches(
     assert names(searched - at_once) == set()
     # Beside what is launched once for each device.
     assert names(at_once - searched) <= {"products_kernel"}, "compiled in vain"
+
+
+def test_numbers_of_rows_and_neighbours_are_no_variants() -> None:
+    """Calls with a few rows more, or a neighbour more, launch what is compiled, though 16 divides some numbers."""
+
+    def variants(n: int, m: int, k: int) -> set[tuple[Any, ...]]:
+        problem = make_problem(n, m, 128, k, dtype="float32", metric="euclidean", devices=("cuda:0",))
+        plan = plan_on_cuda(problem, free_bytes=60 * 10**9)
+        with rehearsing(Card((9, 0), 132)) as rehearsal:
+            rehearse_search(plan, "float32", self_join=False)
+        return set(rehearsal.calls)
+
+    usual = variants(200_000, 5000, 16)
+    assert len(usual) > 10
+    for n, m, k in ((199_999, 5000, 16), (200_001, 5000, 16), (200_000, 5008, 16), (200_000, 5001, 16)):
+        assert names(variants(n, m, k) - usual) == set(), (n, m, k)
+    assert names(variants(200_000, 5000, 17) - usual) == set()
 
 
 @pytest.mark.parametrize("choices", [{}, {"form_dim": 4}, {"route": "streamed", "point_slab": 128}], ids=str)

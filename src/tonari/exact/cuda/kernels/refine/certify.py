@@ -106,7 +106,10 @@ def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.conste
     return tl.maximum(threshold, _HUGE), judged & (threshold < _LARGEST)
 
 
-@triton.jit(do_not_specialize=["rows", "d", "kth_stride", "next_stride"])
+@triton.jit(
+    do_not_specialize=["rows", "d", "kth_stride", "next_stride"],
+    do_not_specialize_on_alignment=["kth_ptr", "next_ptr"],
+)
 def certify_kernel(
     # inputs
     shift_ptr,
