@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import needs_torch
+from tonari.core import radius_neighbors
 from tonari.core.neighbors import Neighbors
+from tonari.core.pairs import pairs_of
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, later_points, limits_for, nearest_of
 
 TINY = float(np.finfo(np.float64).smallest_subnormal)
@@ -56,6 +58,32 @@ def test_tensors_stay_tensors_of_their_types() -> None:
             assert isinstance(ours, torch.Tensor)
             assert ours.numpy().dtype == theirs.dtype
             assert ours.tolist() == theirs.tolist()
+
+
+@needs_torch
+@pytest.mark.parametrize("at_once", [1, 3, 64, 1 << 20])
+def test_lists_on_a_device_are_cut_there_block_by_block(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """Blocks that end within lists, lists of no entry at both ends and between, and copies to the host nowhere."""
+    import torch
+
+    monkeypatch.setattr(radius_neighbors, "_ENTRIES", at_once)
+    rng = np.random.default_rng(0)
+    counts = np.array([0, 5, 0, 0, 1, 40, 2, 0])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices = rng.integers(0, 30, indptr[-1]).astype(np.int32)
+    found = RadiusNeighbors(indptr, indices, rng.random(indptr[-1], dtype=np.float32))
+    there = RadiusNeighbors(*map(torch.from_numpy, found))
+    monkeypatch.setattr(torch.Tensor, "cpu", None)
+    for ours, truth in (
+        *((later_points(there, first), later_points(found, first)) for first in (0, 9, 30)),
+        *((nearest_of(there, most), nearest_of(found, most)) for most in (1, 3, 40, 41)),
+        (pairs_of(later_points(there, 2), 2), pairs_of(later_points(found, 2), 2)),
+    ):
+        for part, true in zip(ours, truth, strict=True):
+            assert part.numpy().dtype == true.dtype
+            assert part.tolist() == true.tolist()
+    empty = RadiusNeighbors(torch.zeros(4, dtype=torch.int64), there.indices[:0], there.distances[:0])
+    assert [part.tolist() for part in later_points(empty, 0)] == [[0] * 4, [], []]
 
 
 def test_every_query_has_its_own() -> None:

@@ -17,7 +17,6 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import index_dtype
 from tonari.core.pairs import Pairs, pairs_of
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import shared_mask
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
@@ -131,16 +130,15 @@ class _Wanted(NamedTuple):
     n: int
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of some rows with later ones, as NumPy arrays."""
+        """Find the pairs of some rows with later ones; as and where the points are, but for none: NumPy arrays."""
         if self.points is None:
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))
-        found = self.points.pairs(rows, self.limits, progress)
-        made = pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
+        made = pairs_of(self.points.pairs(rows, self.limits, progress), rows.start)
         if self.ids is None:
             return made
-        left, right = (self.ids[part].astype(index_dtype(self.n)) for part in (made.left, made.right))
-        return Pairs(left, right, made.distances)
+        numbers = inputs.ids_for(made.left, self.ids.astype(index_dtype(self.n)))
+        return Pairs(*(inputs.rows_at(numbers, part) for part in (made.left, made.right)), made.distances)
 
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
@@ -148,7 +146,7 @@ def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
     begin, size, n = 0, _FIRST_ROWS, len(wanted.limits)
     while begin < n:
         rows = slice(begin, min(begin + size, n))
-        found = wanted.pairs(rows, False)
+        found = Pairs(*(np.asarray(inputs.to_host(part)) for part in wanted.pairs(rows, False)))
         fitting = _HELD_PAIRS * size // max(1, len(found.left))
         size = max(_LEAST_ROWS, min(fitting, _GROWTH * size))
         yield found

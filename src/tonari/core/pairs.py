@@ -27,7 +27,8 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
-    """Return the pairs in the lists of points `first`, `first` + 1, ..., which hold later points alone.
+    """Return the pairs in the lists of points `first`, `first` + 1, ..., which hold later points alone, as tensors if
+    the lists are.
 
     >>> import numpy as np
     >>> from tonari.core.radius_neighbors import RadiusNeighbors
@@ -35,6 +36,11 @@ def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
     array([4])
     """
     indptr, right, distances = found
+    if not isinstance(right, np.ndarray):
+        import torch
+
+        numbers = torch.arange(first, first + len(indptr) - 1, dtype=right.dtype, device=right.device)
+        return Pairs(numbers.repeat_interleave(indptr.diff(), output_size=len(right)), right, distances)
     counts = np.diff(indptr)
     left = np.repeat(np.arange(first, first + len(counts), dtype=right.dtype), counts)
     return Pairs(left, right, distances)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.slices import cut
+
+_ENTRIES = 1 << 25  # of lists on a device that are looked at together, some 30 bytes each
 
 
 class RadiusNeighbors(NamedTuple):
@@ -119,11 +123,13 @@ def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
     >>> later_points(found, 1).indices
     array([2])
     """
-    indptr, indices, distances = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
+    if not _is_host(found.indices):
+        return _kept_there(found, lambda _entries, rows, points: points > rows + first)
+    indptr, indices, distances = found
     own = np.repeat(np.arange(first, first + len(indptr) - 1), np.diff(indptr))
     later = indices > own
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(later)])
-    return _like(RadiusNeighbors(before[indptr], indices[later], distances[later]), found)
+    return RadiusNeighbors(before[indptr], indices[later], distances[later])
 
 
 def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
@@ -137,10 +143,32 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
     >>> nearest_of(found, 1).indices
     array([4, 0])
     """
-    indptr, indices, distances = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
+    indptr, indices, distances = found
+    if not _is_host(indices):
+        return _kept_there(found, lambda entries, rows, _points: entries - indptr[rows] < most)
     places = np.arange(len(indices)) - np.repeat(indptr[:-1], np.diff(indptr))
-    kept = RadiusNeighbors(_indptr(np.minimum(np.diff(indptr), most)), indices[places < most], distances[places < most])
-    return _like(kept, found)
+    return RadiusNeighbors(_indptr(np.minimum(np.diff(indptr), most)), indices[places < most], distances[places < most])
+
+
+def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
+    """Return what is kept of lists that are tensors, where they are.
+
+    Entries are looked at in blocks, which take little more memory: `keeps(entries, rows, points)` is given the numbers
+    of some, those of their lists and the points that they list, and returns a mask of them.
+    """
+    import torch
+
+    indptr, indices, distances = found
+    counts = torch.zeros_like(indptr[1:])
+    parts = []
+    for block in cut(len(indices), _ENTRIES):
+        entries = torch.arange(block.start, block.stop, device=indptr.device)
+        mask = keeps(entries, torch.searchsorted(indptr[1:], entries, right=True), indices[block])
+        ends = torch.nn.functional.pad(mask.cumsum(0), (1, 0))
+        counts += ends[(indptr - block.start).clamp(0, len(mask))].diff()
+        parts.append((indices[block][mask], distances[block][mask]))
+    kept = [torch.cat(part) for part in zip(*parts, strict=True)] if parts else [indices, distances]
+    return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), *kept)
 
 
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
