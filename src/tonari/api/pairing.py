@@ -138,7 +138,7 @@ class _Wanted(NamedTuple):
         if self.ids is None:
             return made
         numbers = inputs.ids_for(made.left, self.ids.astype(index_dtype(self.n)))
-        return Pairs(*(inputs.rows_at(numbers, part) for part in (made.left, made.right)), made.distances)
+        return Pairs(inputs.rows_at(numbers, made.left), inputs.rows_at(numbers, made.right), made.distances)
 
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:

@@ -643,10 +643,12 @@ def test_budgets_and_plans_are_kept_to(counts: Counts) -> None:
 
 
 def test_what_takes_long_is_not_captured(counts: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "LARGEST_BYTES", 1 << 20)
-    for seed in range(3):
-        check(*data(seed))
-    assert (counts.captured, counts.stepwise) == (0, 3), counts
+    for name, most in (("LARGEST_BYTES", 1 << 20), ("LONGEST_SECONDS", 0.0)):
+        with monkeypatch.context() as patched:
+            patched.setattr(replay, name, most)
+            for seed in range(3):
+                check(*data(seed))
+    assert (counts.captured, counts.stepwise) == (0, 6), counts
 
 
 def test_progress_and_the_report_are_as_ever(caplog: pytest.LogCaptureFixture) -> None:
@@ -785,6 +787,29 @@ def test_an_index_gives_back_its_graphs_memory(kept: Graphs) -> None:
     gc.collect()
     assert not kept._kept
     assert torch.cuda.memory_allocated() == before
+
+
+@on_gpu
+def test_lists_below_thresholds_are_replayed_in_the_memory_that_is_counted(kept: Graphs) -> None:
+    """A batch of many queries, which lists groups: that takes less than all minima would."""
+
+    def held() -> int:
+        gc.collect()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    index = tonari.Index(on_card(1, 300_000, 64, "float32", 0)[1])
+    asked = [on_card(10_000, 16, 64, "float32", seed)[0] for seed in range(4)]
+    truth = [stepwise(queries, index.points, 10) for queries in asked]
+    index.search(asked[0], 10)
+    before = held()
+    for queries, true in zip(asked, truth, strict=True):
+        assert same(index.search(queries, 10), true)
+    assert len(kept._kept) == 1
+    answers = 4 * 2 * 10 * 10_000 * 4
+    assert before < held() <= before + kept.nbytes + answers
+    assert kept.nbytes < 8 * 10_000 * 300_000 // 32  # all minima
 
 
 FEW = [

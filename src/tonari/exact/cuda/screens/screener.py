@@ -44,6 +44,15 @@ class Prepared(Protocol):
         """Return the packed copy of every stride-th point, for use on the current stream."""
 
 
+def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
+    """Return the sample for a threshold that keeps `width` groups of n points, by default the plan's; None if none is
+    used.
+    """
+    if get_metric(plan.metric).form == "elementwise" or min(plan.m, plan.query_batch) < LEAST_ROWS:
+        return None
+    return sample_for(n, plan.width if width is None else width, plan.group)
+
+
 class Chooser:
     """Screen the points for batches of queries.
 
@@ -69,12 +78,10 @@ class Chooser:
 
     def sample(self, width: int) -> Sample | None:
         """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
-        if self.elementwise:
-            return None
         n, group = len(self.prepared.points), self.plan.group
         if self.like is not None and (sample := sample_like(n, width, group, self.like)) is not None:
             return sample
-        return sample_for(n, width, group) if min(self.plan.m, self.plan.query_batch) >= LEAST_ROWS else None
+        return first_sample(self.plan, n, width)
 
     def first_attempt(self, width: int) -> FirstAttempt | None:
         """Return what searches among some of the points share with the first attempt; None if that has no sample."""
