@@ -14,6 +14,9 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 
+# Dynamo, as it is loaded, calls what torch 2.11 itself warns of.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+
 LOOKALIKES = ("faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
 
 
