@@ -16,6 +16,7 @@ from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
+from tonari.filters import tuning
 from tonari.filters.listed import PAIR, by_table, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
@@ -39,7 +40,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
         again: list[Ids] = []
         level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
         for some in (todo[level == at] for at in distinct(level)):
-            size = int(wanted[some].max())
+            size = _length(scope, len(some), int(wanted[some].max()))
             step = _at_once(scope, size)
             for begin in range(0, len(some), step):
                 rows = some[begin : begin + step]
@@ -59,6 +60,20 @@ def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
     share = np.maximum(1, n - forbidden) / n
     size: Ids = np.ceil((k + 3 * np.sqrt(k) + 3) / share).astype(np.int64)
     return size
+
+
+def _length(scope: Scope, m: int, size: int) -> int:
+    """Return how many points are asked for: on a device one of few lengths, as kernels are compiled for ranges of them.
+
+    Of few queries, whose kernels take longest to compile for their work, each length is four times the one before.
+    """
+    if not scope.points.call.place.devices:
+        return size
+    growth = _GROWTH if m < tuning.MANY_QUERIES else 2
+    length = tuning.LEAST_LENGTH
+    while length < size:
+        length *= growth
+    return max(size, min(length, scope.n))
 
 
 def dropping_seconds(scope: Scope, m: int, size: int) -> float:

@@ -17,3 +17,8 @@ COUNTED_MOST_WANTED = 256  # a search for more takes longer by itself than a cou
 
 # Not measured: a search that is refused names a budget, which has to be enough for those with other k that follow.
 SLACK = 4  # the part by which they may need more
+
+# Not measured by a case, but by hand on an H200: the first spanning tree of 200,000 x 20 asked for 12 different lengths
+# for one or two queries, and compiled kernels for eight ranges of them, 1 to 4 s each.
+LEAST_LENGTH = 32  # neighbours; searches of a few queries for up to so many take two launches
+MANY_QUERIES = 512  # for which a longer list than is needed takes more time than it saves

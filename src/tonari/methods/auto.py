@@ -70,8 +70,10 @@ _SAMPLE_PER_NEIGHBOUR = 16
 # per dimension.
 _EXCESS_PER_DIMENSION = 0.1
 # On CUDA, if a tree of uniform points would take this many times as long as brute force, it is only tried if brute
-# force takes longer by this many times the build: a look that is in vain then costs little.
-_UNLIKELY_FACTOR, _UNLIKELY_EXCESS = 2.0, 7.0
+# force takes longer by this many times the build: a look that is in vain then costs little. Brute force must also take
+# so many seconds: the first look compiles kernels, 12 s of them for 20 columns (H200, 16 processors), which shorter
+# searches would hardly earn back.
+_UNLIKELY_FACTOR, _UNLIKELY_EXCESS, _UNLIKELY_LEAST = 2.0, 7.0, 0.1
 # On the CPU, a tree is built without a sample if a tree of uniform points would take as long as brute force, or a
 # little longer where that begins in int8: some data are much harder then, for their points are packed twice.
 _MARGIN = 1.15
@@ -167,7 +169,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return dataclasses.replace(choice, step=None)
     likely = uniform <= _UNLIKELY_FACTOR * brute
     if problem.devices:
-        probing = probing if likely else max(probing, _UNLIKELY_EXCESS * build)
+        probing = probing if likely else max(probing, _UNLIKELY_EXCESS * build, _UNLIKELY_LEAST - build)
     elif choice.looking > (_WORTH_A_LOOK if likely else _WORTH_A_LOOK_IF_UNLIKELY) * brute:
         return by_force._replace(reason="to find out whether a tree is sooner would take too long")
     if brute < build + probing:
