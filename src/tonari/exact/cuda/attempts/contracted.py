@@ -13,7 +13,7 @@ contraction.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import functools
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
@@ -22,14 +22,14 @@ from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points
-from tonari.exact.cuda.attempts.first import Again, DevicePoints, Search
+from tonari.exact.cuda.attempts.first import Again, DevicePoints, Level, Search, nothing
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.form_dim import choose_contraction, is_pilot_due
 from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, PackedQueries, new_flags
-from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.rows.prepared import PackedCopies
 from tonari.exact.cuda.screens.contracted import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import WIDER, Fitted
@@ -37,13 +37,12 @@ from tonari.exact.cuda.screens.widths import WIDER, Fitted
 LONG_AGAIN = 1000.0  # times as long as the least groups of a row take
 
 
-class ContractedPoints(Copied):
-    """Prepared points on one GPU, and their contracted rows with packed copies of these.
+class ContractedPoints:
+    """Points on one GPU, and their contracted rows; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
     Parameters
     ----------
     points : tensor of shape (n, d), checked
-        The original rows; refinement reads them, so they must not change.
     form : DeviceForm
     by : Contraction
     full : DevicePoints, optional
@@ -51,11 +50,6 @@ class ContractedPoints(Copied):
 
     Attributes
     ----------
-    flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.attempts.first.DevicePoints`.
-    rows : ContractedRows
-    farthest : float64 tensor of shape (1,)
-        The largest error of any row.
     fitted : dict of int to Fitted
         By k, what earlier searches found.
     """
@@ -67,9 +61,9 @@ class ContractedPoints(Copied):
         self.farthest = self.rows.errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
         self._full = full
-        self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
+        self.copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
         tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
-        self._written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
+        self.written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
 
     def is_usable(self) -> bool:
         """Whether every row has a contraction that can be packed; waits for the device."""
@@ -124,7 +118,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     made = None if by is None else ContractedPoints(points, form, by, beside)
     if made is None or not made.is_usable():
         return None
-    made.packed(plan.precisions[0])
+    made.copies.packed(plan.precisions[0])
     return made
 
 
@@ -138,6 +132,7 @@ class ContractedSearch(Search):
         self.least_width = plan.contracted_width
         self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
+        self._rest: Search | None = None  # in all dimensions
 
     @property
     def query_batch(self) -> int:
@@ -206,19 +201,30 @@ class ContractedSearch(Search):
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
         return self.contracted.level(precision)
 
-    def levels(self) -> Generator[tuple[str, Again], None, None]:
-        """Yield the levels of contracted rows, and then those of all dimensions."""
-        try:
-            for precision, times in retries(self.plan, self.unproved):
-                yield self.level(precision), self.again(precision, times * self.width)
-        finally:
-            if self.plan.precisions[-2] != self.plan.precisions[0]:
-                self.prepared.forget(self.plan.precisions[-2])
-        full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
-        rest = Search(self.queries, full, self.plan)
+    def levels(self) -> list[Level]:
+        """Return the levels of contracted rows, and then those of all dimensions."""
+        first, last = self.plan.precisions[0], self.plan.precisions[-2]
+        found = [
+            Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)
+            for precision, times in retries(self.plan, self.unproved)
+        ]
+        if last != first:
+            found[-1] = found[-1]._replace(end=functools.partial(self.prepared.copies.forget, last))
         for precision in self.plan.precisions[:-1]:
-            yield precision, rest.again(precision, WIDER * self.plan.width)
-            full.forget(precision)
+            begin, end = functools.partial(self._begin_rest, precision), functools.partial(self._end_rest, precision)
+            found.append(Level(precision, begin, end))
+        return found
+
+    def _begin_rest(self, precision: str) -> Again:
+        """Return a search in all dimensions, whose points are packed for the first of them."""
+        if self._rest is None:
+            full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
+            self._rest = Search(self.queries, full, self.plan)
+        return self._rest.again(precision, WIDER * self.plan.width)
+
+    def _end_rest(self, precision: str) -> None:
+        if self._rest is not None:
+            self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
         """Return the k best of some points of each row, -1 where there is none."""

@@ -12,8 +12,9 @@ Nothing here waits for the device but the choice of a width.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
-from typing import Any, Protocol, TypeAlias
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
@@ -33,10 +34,10 @@ from tonari.exact.cuda.refine.lowest import refine_lowest
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
-from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.rows.prepared import PackedCopies, Prepared
 from tonari.exact.cuda.screens.few import search_few
 from tonari.exact.cuda.screens.sampling import FirstAttempt, Sample
-from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.screener import Chooser
 from tonari.exact.cuda.screens.widths import fitted_width, wider, widths_from
 from tonari.metrics import get_metric
 
@@ -54,10 +55,9 @@ OF_ATTEMPT, OF_PAIR = 1 << 30, 96
 class Searchable(Prepared, Protocol):
     """Prepared points on one GPU that search themselves."""
 
-    flags: Any
-
-    def forget(self, precision: str) -> None:
-        """Drop the packed copies of a precision."""
+    @property
+    def copies(self) -> PackedCopies:
+        """Packed copies, of which others are made when rows are retried."""
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
@@ -69,55 +69,20 @@ class Searchable(Prepared, Protocol):
         """Return the points with packed copies in all dimensions."""
 
 
-class DevicePoints(Copied):
-    """Prepared points on one GPU: their form, and packed copies by precision.
+class DevicePoints:
+    """Points on one GPU, in all dimensions; see :class:`tonari.exact.cuda.rows.prepared.Prepared`.
 
     Parameters
     ----------
     points : tensor of shape (n, d), checked
-        The original rows; refinement reads them, so they must not change.
     metric : str
     precision : str
         The precision of the first packed copy; others are made when rows are retried.
     form : DeviceForm, optional
         Default: made for the points.
-
-    Attributes
-    ----------
-    flags : int64 tensor of shape (3,)
-        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
-    """
-
-    def __init__(self, points: Any, metric: str, precision: str, form: DeviceForm | None = None) -> None:
-        self.points = points
-        self.metric, self.precision = metric, precision
-        self.form = make_form(points, metric) if form is None else form
-        self.flags = new_flags(points.device)
-        self._copies = PackedCopies(points, self.form, self.flags)
-        self.packed(precision)
-        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
-
-    def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
-        return Search(queries, self, plan)
-
-    def without_data(self) -> DevicePoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
-        return DevicePoints(without_data(self.points), self.metric, self.precision)
-
-    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions: these."""
-        return self
-
-
-class SomePoints(DevicePoints):
-    """Some of the points of a search, which is searched by the kernels of the first attempt at all of them.
-
-    Parameters
-    ----------
-    points, metric, precision, form : as for :class:`DevicePoints`
     like : FirstAttempt, optional
-        The first attempt. Default: their number alone decides.
+        The first attempt at all points, if these are some of them: they are searched by the same kernels. Default:
+        their number alone decides.
     """
 
     def __init__(
@@ -125,26 +90,54 @@ class SomePoints(DevicePoints):
         points: Any,
         metric: str,
         precision: str,
-        like: FirstAttempt | None,
         form: DeviceForm | None = None,
+        like: FirstAttempt | None = None,
     ) -> None:
-        super().__init__(points, metric, precision, form)
-        self._like, self._given = like, form
+        self.points = points
+        self.metric, self.precision = metric, precision
+        self.form = make_form(points, metric) if form is None else form
+        self.flags = new_flags(points.device)
+        self.copies = PackedCopies(points, self.form, self.flags)
+        self.copies.packed(precision)
+        self.written = Written(self.points, self.form.centre, self.form.scale, self.flags)
+        self._like, self._has_own_form = like, form is None
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
-        search = super().begin(queries, plan)
+        search = Search(queries, self, plan)
         search.chooser.like = self._like
         return search
 
-    def without_data(self) -> SomePoints:
+    def without_data(self) -> DevicePoints:
         """Return what stands for these points in a rehearsal, on the device "meta"."""
-        form = None if self._given is None else self._given.without_data()
-        return SomePoints(without_data(self.points), self.metric, self.precision, self._like, form)
+        form = None if self._has_own_form else self.form.without_data()
+        return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions: these."""
+        return self
 
 
 # Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
+
+
+class Level(NamedTuple):
+    """A way to search again the rows that are not proved.
+
+    Attributes
+    ----------
+    name : str
+        In reports.
+    begin : callable
+        Packs the rows that it needs, and returns the function that searches rows.
+    end : callable
+        Drops the packed copies that no later level reads, if there are any.
+    """
+
+    name: str
+    begin: Callable[[], Again]
+    end: Callable[[], None]
 
 
 class Search:
@@ -153,7 +146,7 @@ class Search:
     def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
         import torch
 
-        prepared.read()
+        prepared.written.read()
         self.queries, self.prepared, self.plan = queries, prepared, plan
         self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
         self.flags = new_flags(prepared.points.device)
@@ -174,6 +167,12 @@ class Search:
     def first_attempt(self) -> FirstAttempt | None:
         """Return what searches among some of the points share with the first attempt; None if that has no sample."""
         return self.chooser.first_attempt(self.least_width)
+
+    def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
+        """Prepare some of the points as all of them are; `like` is the first attempt at all."""
+        plan = self.plan
+        form = self.prepared.form if plan.precisions[0] == "int8" else None  # whose shift is that of all
+        return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
 
     @property
     def least_fitted(self) -> int:
@@ -283,15 +282,17 @@ class Search:
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
-    def levels(self) -> Generator[tuple[str, Again], None, None]:
-        """Yield the ways to search again the rows that are not proved, each with its name in reports."""
-        first = self.plan.precisions[0]
-        for precision in self.plan.precisions[:-1]:
-            try:
-                yield self.level(precision), self.again(precision, wider(self.plan.d) * self.width)
-            finally:
-                if precision != first:
-                    self.prepared.forget(precision)
+    def levels(self) -> list[Level]:
+        """Return the ways to search again the rows that are not proved, first to last."""
+        first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
+        return [
+            Level(
+                self.level(precision),
+                functools.partial(self.again, precision, width),
+                nothing if precision == first else functools.partial(self.prepared.copies.forget, precision),
+            )
+            for precision in self.plan.precisions[:-1]
+        ]
 
     def level(self, precision: str) -> str:
         """Return what reports call a precision of this search."""
@@ -325,6 +326,10 @@ class Search:
         if self.sample is not None:
             group, columns = LEAST_GROUP, listed_room(self.width)
         return Neighbors(*compare_few(queries, points, plan.k, group=group, columns=columns, **facts))
+
+
+def nothing() -> None:
+    """Do nothing: the end of a level that packs nothing of its own."""
 
 
 def no_others(points: Any, metric: str) -> Neighbors:
