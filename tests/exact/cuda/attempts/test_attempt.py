@@ -58,9 +58,17 @@ def test_rows_are_searched_in_batches_and_proved_ones_keep_what_they_have(batch:
         again = search.again(search.plan.precisions[0], 64)
         return lambda queries, own: (sizes.append(len(queries)), again(queries, own))[1]
 
-    left.again(torch.arange(M, device=DEVICE), way)
+    left.again(torch.arange(M, device=DEVICE), way, some_proved=True)
     assert sizes == [min(batch, M - begin) for begin in range(0, M, batch)]
     check(left, [0, 2, 3, 6])
+    assert not len(left.look())
+
+
+def test_rows_that_are_all_unproved_are_written_as_they_come() -> None:
+    left = unproved([0, 2, 3, 6], query_batch=2)
+    left.again(left.look(), lambda search: search.again(search.plan.precisions[0], 64))
+    check(left, [0, 2, 3, 6])
+    assert left.known is None
     assert not len(left.look())
 
 
@@ -90,7 +98,7 @@ class Noting(Attempt if HAS_TORCH else object):  # type: ignore[misc]
         self.steps.append(self.name)
         assert str(left.following) == ("b: always" if self.name == "a" else "c: always" if self.name == "b" else "None")
         left.proved[given[: self.proves]] = 1
-        left.known = left.look()
+        left.known = given[self.proves :]
 
 
 def test_attempts_are_made_in_turn_until_no_row_is_left() -> None:

@@ -80,7 +80,7 @@ class Unproved:
     Attributes
     ----------
     known : int64 tensor, optional
-        The numbers of the rows that are left, once these are known.
+        The numbers of the rows that are left, as long as these are known: see :meth:`look`.
     tried : list of Attempt
         Attempts that were run so far.
     following : Attempt, optional
@@ -104,13 +104,16 @@ class Unproved:
         return self.known is not None and not len(self.known)
 
     def look(self) -> Any:
-        """Return the numbers of the rows that are not proved; waits for the device."""
-        return (self.proved == 0).nonzero()[:, 0]
+        """Return the numbers of the rows that are not proved; waits for the device unless they are known."""
+        if self.known is None:
+            self.known = (self.proved == 0).nonzero()[:, 0]
+        return self.known
 
-    def again(self, rows: Any, way: Callable[[Search], Again]) -> None:
+    def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
         """Search some rows, in batches as long as those of the plan; those that are proved keep what they have.
 
-        `way` makes of the search the function that does it; of the same search without data, to rehearse it.
+        `way` makes of the search the function that does it; of the same search without data, to rehearse it. If
+        `some_proved`, rows may have been proved before.
         """
         batch = self.plan.query_batch
 
@@ -126,12 +129,16 @@ class Unproved:
                 these = rows[some]
                 ids = None if self.own is None else self.own[these]
                 part, done = search_again(self.search.queries[these], ids)
-                before = self.proved[these]
-                for lists, again in zip(self.found, part, strict=True):
-                    lists[these] = again.where(before[:, None] == 0, lists[these])
-                self.proved[these] = before | done
+                if some_proved:
+                    before = self.proved[these]
+                    both = zip(self.found, part, strict=True)
+                    part = Neighbors(*(again.where(before[:, None] == 0, lists[these]) for lists, again in both))
+                    done = before | done
+                self.found.distances[these], self.found.indices[these] = part
+                self.proved[these] = done
 
             in_batches(len(rows), batch, work, planned=self.plan.total_bytes)
+        self.known = None
 
     def among(self, numbers: Any, rows: Any) -> None:
         """Search some rows among the points of these numbers, which hold their answers."""
@@ -187,6 +194,7 @@ class Unproved:
         """Take the answers of some rows, all of which are proved, from a search of theirs."""
         self.found.distances[rows], self.found.indices[rows] = found
         self.proved[rows] = 1
+        self.known = rows[:0] if rows is self.known else None
         self.report.include(done)
 
     @functools.cached_property

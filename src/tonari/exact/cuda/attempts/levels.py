@@ -30,7 +30,8 @@ class Ahead(Attempt):
 
     def run(self, left: Unproved, given: int) -> None:
         with levels_of(left.search):
-            left.again(left.proved.argsort(stable=True)[:given], lambda search: search.levels()[0].begin())
+            rows = left.proved.argsort(stable=True)[:given]
+            left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
 
 
 class AtLevel(Attempt):
@@ -52,9 +53,8 @@ class AtLevel(Attempt):
 
     def worth(self, left: Unproved) -> Any:
         """Return the rows that are left."""
-        if left.known is None:
-            left.known = left.look()
-        return None if left.search.are_few(len(left.known)) else left.known
+        rows = left.look()
+        return None if left.search.are_few(len(rows)) else rows
 
     def run(self, left: Unproved, given: Any) -> None:
         left.again(given, self._begin)
