@@ -537,9 +537,9 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-rehearsed-batches",
-        "src/tonari/exact/cuda/attempts/rehearse.py",
-        'to_visit(cut(m, begun.query_batch), torch.device("meta"))',
-        "cut(m, begun.query_batch)[:1]",
+        "src/tonari/exact/cuda/attempts/ladder.py",
+        "to_visit(cut(m, batch), device)",
+        "cut(m, batch)[:1]",
         "only the first batch is rehearsed: kernels of later ones are compiled one by one",
         ("tests/exact/cuda/attempts/test_rehearse.py::test_a_rehearsal_launches_what_the_search_launches",),
     ),

@@ -22,6 +22,8 @@ from typing import Any
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.core.slices import cut
+from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Level, Searchable
@@ -47,6 +49,8 @@ def search_on_device(
     all_points: Any = None,
 ) -> tuple[Neighbors, Report]:
     """Search prepared points on their device for checked queries.
+
+    Rows on the device "meta" rehearse the first attempt at all batches; others are rehearsed once they are due.
 
     Parameters
     ----------
@@ -97,9 +101,13 @@ def search_on_device(
         if len(pending) > IN_FLIGHT:
             _wait(pending, bar)
 
+    if device.type == "meta":
+        for rows in to_visit(cut(m, batch), device):
+            work(rows)
+        return answer.found, report
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
-    left = Unproved(search, own, found, proved, report, _search_all)
+    left = Unproved(search, own, found, proved, report, search_all)
     make_attempts(left, BEFORE_WAITING)
     *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
     while pending:
@@ -114,7 +122,8 @@ def search_on_device(
     return found, report
 
 
-def _search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
+def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
+    """Search as :func:`search_on_device` does, for the rows that another search has left."""
     return search_on_device(queries, prepared, plan, own=own)
 
 
@@ -148,7 +157,7 @@ def finish(
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
     if certified < len(queries):
-        _finish(Unproved(prepared.begin(queries, plan), own, found, proved, report, _search_all))
+        _finish(Unproved(prepared.begin(queries, plan), own, found, proved, report, search_all))
     return report
 
 
