@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tonari import inputs
@@ -77,6 +77,33 @@ def search_on_device(
     MemoryError
         The device has not enough memory for even one query at a time.
     """
+    return begin_on_device(
+        queries,
+        prepared,
+        plan,
+        own=own,
+        bar=bar,
+        first_point=first_point,
+        first_query=first_query,
+        all_points=all_points,
+    )()
+
+
+def begin_on_device(
+    queries: Any,
+    prepared: Searchable,
+    plan: CudaPlan,
+    *,
+    own: Any = None,
+    bar: Counter | None = None,
+    first_point: int = 0,
+    first_query: int = 0,
+    all_points: Any = None,
+) -> Callable[[], tuple[Neighbors, Report]]:
+    """Launch the first attempt at all batches, and return the function that waits for it and searches what is left.
+
+    A search of one batch does not wait for the device before. See :func:`search_on_device`.
+    """
     import torch
 
     m, n = len(queries), len(prepared.points)
@@ -104,22 +131,27 @@ def search_on_device(
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
-        return answer.found, report
+        return lambda: (answer.found, report)
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
     make_attempts(left, BEFORE_WAITING)
-    *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
-    while pending:
-        _wait(pending, bar)
-    numbered = prepared.points if all_points is None else all_points
-    inputs.check_flags(flags[:3], numbered, "points", first=first_point)
-    if own is None:
-        inputs.check_flags(flags[3:], queries, "queries", first=first_query)
-    report.certify(search.level(search.plan.precisions[0]), certified)
-    if certified < m:
-        _finish(left)
-    return found, report
+    state = search.state(proved)
+
+    def end() -> tuple[Neighbors, Report]:
+        *flags, certified = state.tolist()  # the one place that waits for the device
+        while pending:
+            _wait(pending, bar)
+        numbered = prepared.points if all_points is None else all_points
+        inputs.check_flags(flags[:3], numbered, "points", first=first_point)
+        if own is None:
+            inputs.check_flags(flags[3:], queries, "queries", first=first_query)
+        report.certify(search.level(search.plan.precisions[0]), certified)
+        if certified < m:
+            _finish(left)
+        return found, report
+
+    return end
 
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import to_device
+from tonari.cuda.devices import on, to_device
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
@@ -89,13 +89,20 @@ def search_on_several(
     with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
         watched = Watched(bar, workers)
 
-        def search(at: int) -> tuple[Neighbors, Report]:
+        def part_of(at: int) -> tuple[Any, Any, CudaPlan, Place, Counter]:
             here, top = prepared.bounds[at], tops[at]
             part = plan_for_part(plan, here.stop - here.start, len(rows[at]), plan.devices[at])
-            place = Place(here.start, top.start, self_join)
-            return _ROUTES[plan.route].search_part(rows[at], prepared.parts[at], part, place, watched)
+            return rows[at], prepared.parts[at], part, Place(here.start, top.start, self_join), watched
 
-        answers = side_by_side(workers, plan.devices, len(tops), search)
+        def search(at: int) -> tuple[Neighbors, Report]:
+            return _ROUTES[plan.route].search_part(*part_of(at))
+
+        if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
+            # One batch each: two threads that launch at the same time take turns, and take longer than one.
+            launched = [_launched(*part_of(at)) for at in range(len(tops))]
+            answers = side_by_side(workers, plan.devices, len(tops), lambda at: launched[at]())
+        else:
+            answers = side_by_side(workers, plan.devices, len(tops), search)
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
@@ -109,10 +116,21 @@ def search_on_several(
         for top, part in zip(tops, lists, strict=True):
             found.distances[top], found.indices[top] = part
         return found, report
-    found = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=values.device)
-    for here, part in zip(prepared.bounds, lists, strict=True):
-        merge_into(found, part, here.start, plan.metric, torch.device(plan.devices[0]))
+    if values.shape[1] == plan.k and lists[0].indices.element_size() == index_dtype(plan.n).itemsize:
+        found, others = lists[0], range(1, len(lists))  # the first part begins with point 0
+    else:
+        found, others = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=values.device), range(len(lists))
+    for at in others:
+        merge_into(found, lists[at], prepared.bounds[at].start, plan.metric, torch.device(plan.devices[0]))
     return found, report
+
+
+def _launched(
+    queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter
+) -> Callable[[], tuple[Neighbors, Report]]:
+    """Launch the search of a part on its device; see :func:`tonari.exact.cuda.routes.resident.begin_part`."""
+    with on(plan.devices[0]):
+        return resident.begin_part(queries, prepared, plan, place, bar)
 
 
 class Watched:
