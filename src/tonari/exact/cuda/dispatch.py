@@ -33,6 +33,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
+from tonari.exact.cuda.attempts.as_bytes import shift_of_both
 from tonari.exact.cuda.attempts.contracted import ContractedPoints, contracted_points
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparation, rehearse_search
@@ -104,7 +105,7 @@ def search_once(
 ) -> Neighbors:
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
-    with on(plan.devices[0]), _expecting(queries, plan, self_join, progress):
+    with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, points=points):
         if plan.looks_first:
             prepared = prepare_resident_once(points if self_join else queries, points, plan)
         else:
@@ -179,15 +180,20 @@ def side_of(queries: Any) -> inputs.Side:
 
 
 def _expecting(
-    queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None
+    queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None, points: Any = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Return the context of a search, in which missing kernels are compiled together."""
+    """Return the context of a search, in which missing kernels are compiled together.
+
+    Points that have yet to be prepared are looked at, if kernels are missing: those of bytes are others.
+    """
     if not can_rehearse(plan):
         return contextlib.nullcontext()
 
     def stage() -> None:
         alone = prepared if plan.route == "resident" and len(plan.devices) == 1 else None
-        rehearse_search(plan, inputs.name_of_dtype(queries), self_join=self_join, prepared=alone)
+        looked_at = points is not None and plan.bytes_first
+        shift = shift_of_both(points if self_join else queries, points) if looked_at else None
+        rehearse_search(plan, inputs.name_of_dtype(queries), self_join=self_join, prepared=alone, shift=shift)
 
     return expecting(stage, progress)
 

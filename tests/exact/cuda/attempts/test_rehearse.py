@@ -111,6 +111,43 @@ def test_numbers_of_rows_and_neighbours_are_no_variants() -> None:
     assert names(variants(200_000, 5000, 17) - usual) == set()
 
 
+@pytest.mark.parametrize("half", [0.0, 0.5])
+@pytest.mark.parametrize("self_join", [False, True])
+def test_points_are_looked_at_for_what_is_compiled(
+    self_join: bool, half: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Integers of one byte, or with others, of a search that looks for them: nothing more is compiled later."""
+    stages: list[Callable[[], None]] = []
+    usual = dispatch.expecting
+    monkeypatch.setattr(dispatch, "expecting", lambda stage, _=None: (stages.append(stage), usual(stage))[1])
+    points = np.rint(10 * rows_of(140, 20)).astype(np.float32)
+    queries = points if self_join else points[:9] + np.float32(half)
+    plan = plan_of(queries, points, 3, **HERE, self_join=self_join, width=64)
+    plan = dataclasses.replace(plan, bytes_first=True)
+    there = torch.from_numpy(points).to(DEVICE)
+    asked = there if self_join else torch.from_numpy(queries).to(DEVICE)
+    with launched() as seen:
+        dispatch.search_once(asked, there, plan, self_join=self_join)
+    at_once = rehearsed(stages[0])
+    in_int8 = [variant for variant in seen if torch.int8 in variant]
+    assert bool(in_int8) == (self_join or not half)
+    assert names(set(seen) - at_once) == set()
+    assert names(at_once - set(seen)) <= {"products_kernel"}
+
+
+def test_what_is_searched_ahead_is_compiled_at_once() -> None:
+    """Of searches so long that their width is fitted, few rows are often left."""
+
+    def launches(n: int) -> set[str]:
+        problem = make_problem(n, n, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",), self_join=True)
+        plan = plan_on_cuda(problem, free_bytes=60 * 10**9)
+        with rehearsing(Card((9, 0), 132)) as rehearsal:
+            rehearse_search(plan, "float32", self_join=True)
+        return names(set(rehearsal.calls))
+
+    assert launches(1_000_000) - launches(100_000) >= {"bitonic_kernel", "merge_runs_kernel"}
+
+
 @pytest.mark.parametrize("choices", [{}, {"form_dim": 4}, {"route": "streamed", "point_slab": 128}], ids=str)
 def test_a_preparation_launches_what_is_rehearsed(choices: dict[str, Any]) -> None:
     """And nothing of the search that may follow, whose k is not known yet."""

@@ -95,14 +95,21 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
     points : tensor
     plan : CudaPlan
     """
+    shift = shift_of_both(queries, points)
+    made = None if shift is None else shifted_points(points, plan, shift, queries)
+    return made if made is not None and made.is_usable() else None
+
+
+def shift_of_both(queries: Any, points: Any) -> int | None:
+    """Return a shift of queries and points, tensors or arrays; None if a look finds others than integers of one byte.
+
+    Waits for the device, and launches no kernel that has to be compiled.
+    """
     shifts = shifts_of(over(queries) if isinstance(queries, np.ndarray) else queries)
     if shifts and queries is not points:
-        both = shifts_of(points)
+        both = shifts_of(over(points) if isinstance(points, np.ndarray) else points)
         shifts = [shift for shift in shifts if shift in both]
-    if not shifts:
-        return None
-    made = shifted_points(points, plan, shifts[0], queries)
-    return made if made.is_usable() else None
+    return shifts[0] if shifts else None
 
 
 def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -> BytePoints:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from tonari.core.slices import cut
+from tonari.exact.cuda.attempts.as_bytes import shifted_points
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
 from tonari.exact.cuda.attempts.ladder import search_on_device
@@ -34,7 +35,14 @@ def rehearse_preparation(plan: CudaPlan) -> None:
         prepare_points(_rows(n, plan.d, plan.dtype), plan_for_part(plan, n, 1, plan.devices[0]))
 
 
-def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepared: Searchable | None = None) -> None:
+def rehearse_search(
+    plan: CudaPlan,
+    query_dtype: str,
+    *,
+    self_join: bool,
+    prepared: Searchable | None = None,
+    shift: int | None = None,
+) -> None:
     """Prepare points by a plan and search them, once in each way that sizes alone decide.
 
     Parameters
@@ -45,6 +53,8 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
     self_join : bool
     prepared : Searchable, optional
         Points that have been prepared on a single device, whose contraction is known.
+    shift : int, optional
+        Of rows that are integers of one byte (attempts/as_bytes.py), if that has been looked for.
     """
     n, m = _shares(plan)
     if plan.copies_first and prepared is None:
@@ -53,7 +63,12 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
     merged = (n, m) != slabs[0] or n != plan.n
     for points, rows in slabs:
         part = plan_for_part(plan, points, rows, plan.devices[0])
-        held = prepare_points(_rows(points, plan.d, plan.dtype), part) if prepared is None else prepared.without_data()
+        if prepared is not None:
+            held = prepared.without_data()
+        elif shift is not None:
+            held = shifted_points(_rows(points, plan.d, plan.dtype), part, shift)
+        else:
+            held = prepare_points(_rows(points, plan.d, plan.dtype), part)
         if self_join and rows == points:  # without copies, there are fewer of both
             rows, queries = len(held.points), held.points
         else:
