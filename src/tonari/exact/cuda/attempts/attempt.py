@@ -80,7 +80,8 @@ class Unproved:
     Attributes
     ----------
     known : int64 tensor, optional
-        The numbers of the rows that are left, once these are known.
+        The numbers of the rows that the last level has left; None before the first. An attempt that answers all of them
+        empties it; after one that answers some, :meth:`look` is needed.
     tried : list of Attempt
         Attempts that were run so far.
     following : Attempt, optional
