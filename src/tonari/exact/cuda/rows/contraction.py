@@ -93,6 +93,11 @@ def sample_rows(d: int) -> int:
     return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
 
 
+def contracted_row_bytes(p: int) -> int:
+    """Return the bytes of a row in p coordinates, and of its error."""
+    return 4 * p + 8
+
+
 def contraction_bytes(d: int, p: int) -> int:
     """Return the most bytes that choosing a contraction, or contracting a block of rows, takes beyond its output.
 
