@@ -56,9 +56,7 @@ def search_listed(
             while (stop - at) * int(lengths[stop - 1]) > tuning.LISTED_ENTRIES and stop > at + 1:
                 stop = at + (stop - at + 1) // 2
             rows = torch.from_numpy(order[at:stop]).to(device)
-            first, last = (
-                torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (listed.begins, listed.ends)
-            )
+            first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
             places = first + torch.arange(int(lengths[stop - 1]), device=device)
             there = places < last
             ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)

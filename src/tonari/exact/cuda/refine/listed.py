@@ -52,9 +52,7 @@ def search_listed(
         while (stop - at) * int(lengths[stop - 1]) > _ENTRIES and stop > at + 1:
             stop = at + (stop - at + 1) // 2
         rows = torch.from_numpy(order[at:stop]).to(device)
-        first, last = (
-            torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (listed.begins, listed.ends)
-        )
+        first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
         places = first + torch.arange(int(lengths[stop - 1]), device=device)
         there = places < last
         ids = numbers[torch.where(there, places, 0)] if len(numbers) else torch.zeros_like(places)
