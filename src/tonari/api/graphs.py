@@ -111,8 +111,16 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    call = Call.of({"points": points}, **asked, threads=threads, memory=memory, graph=True)
+    call = Call.of(
+        {"points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+        graph=True,
+    )
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)

@@ -67,8 +67,16 @@ def kth_distance(
     """
     progress = inputs.check_progress(progress)
     shown = None if callable(progress) else progress
-    options: dict[str, Any] = {"metric": metric, "weights": weights, "method": method, "device": device}
-    index = Index(points, **options, threads=threads, memory=memory, progress=shown)
+    index = Index(
+        points,
+        metric=metric,
+        weights=weights,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=shown,
+    )
     n = index.n
     k = inputs.check_k(k, n - 1, without_self=True)
     rows, out = index.points, None

@@ -21,6 +21,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import shared_mask
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
+from tonari.methods.call import Call
 from tonari.methods.points import DecidedPoints
 
 # Rows of the points whose pairs are held at a time on their way to a file: at first, and for as many pairs.
@@ -91,10 +92,17 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    rows, those, limits = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
-    n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
+    call = Call.of(
+        {"points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    rows, those, limits = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    n, ids, progress, scope = len(those), None, call.progress, Scope(points=those)
     allowed = shared_mask(where, n)
     if allowed is not None:
         ids = allowed.host_places

@@ -37,26 +37,21 @@ class WithinCall(NamedTuple):
     limits: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, **asked: Any) -> WithinCall:
-        """Check the arguments of a verb; `asked` are those of :meth:`tonari.methods.call.Call.of`."""
-        call = Call.of({"queries": queries, "points": points}, **asked)
+    def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
+        """Check the rows and radii of a verb."""
         rows, base = call.both(queries, points)
         limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
         return cls(rows, Points(base, call), limits)
-
-    @property
-    def call(self) -> Call:
-        return self.points.call
 
     def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
         """Find what is within the limits, and may be found, or the `most` nearest of it."""
         most = None if most is None else inputs.check_count(most, "max_neighbors")
         rules = given.rules(len(self.queries), len(self.points), own=self_join)
         if not len(self.queries):
-            return none_within_radius(self.points.problem(self.queries, 1), self.call.method)
+            return none_within_radius(self.points.problem(self.queries, 1), self.points.call.method)
         if rules is not None or most is not None:
             self.points.refuse_unsupported(self.queries)
-        progress = self.call.progress
+        progress = self.points.call.progress
         return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
 
 
@@ -134,10 +129,17 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    within = WithinCall.of(queries, points, radius, min_similarity, closed, **asked)
-    carry = carries(differentiable, queries, points, within.call.metric.name)
+    call = Call.of(
+        {"queries": queries, "points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    carry = carries(differentiable, queries, points, call.metric.name)
     given = Given(where, exclude, query_groups, point_groups, groups)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
 
@@ -191,9 +193,16 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    within = WithinCall.of(queries, points, radius, min_similarity, closed, **asked)
+    call = Call.of(
+        {"queries": queries, "points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
     rows, those, limits = within
     rules = Given(where, exclude, query_groups, point_groups, groups).rules(len(rows), len(those))
     if not len(rows):
@@ -201,7 +210,7 @@ def radius_count(
     else:
         if rules is not None:
             those.refuse_unsupported(rows)
-        counts = asking.count(those, rows, limits, rules, within.call.progress)
+        counts = asking.count(those, rows, limits, rules, call.progress)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
 
@@ -251,10 +260,17 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    within = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
-    carry = carries(differentiable, points, points, within.call.metric.name)
+    call = Call.of(
+        {"points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))
     return carry(
         on_side_of(points, within.found(Given(where=where, batch=batch), max_neighbors, self_join=True), "points")

@@ -18,7 +18,6 @@ from tonari.graph.lists import Lists, check_lists
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for
 from tonari.methods.value_range import check_range
-from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
@@ -144,11 +143,17 @@ class Sides:
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
-    numbers, metric = np.sort(drawn), get_metric(lists.metric)
+    numbers, metric = np.sort(drawn), lists.record
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
-    facts: dict[str, Any] = {"include_self": lists.include_self, "descending": metric.descending}
     try:  # the lists of a graph on CUDA have not been checked
-        check_lists(indices, distances, numbers, n=lists.n, **facts)
+        check_lists(
+            indices,
+            distances,
+            numbers,
+            n=lists.n,
+            include_self=lists.include_self,
+            descending=metric.descending,
+        )
     except ValueError as error:
         raise ValueError(f"{ours}: {error}") from error
     indices, distances = (part[:, int(lists.include_self) :] for part in (indices, distances))

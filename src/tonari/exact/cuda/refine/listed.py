@@ -58,7 +58,8 @@ def search_listed(
         ids = numbers[torch.where(there, places, 0)] if len(numbers) else torch.zeros_like(places)
         groups = torch.where(there, ids, -1).to(torch.int32)
         left_out = None if own is None else own[rows]
-        facts: dict[str, Any] = {"metric": metric, "group": 1, "own": left_out, "double": double}
-        distances[rows], indices[rows] = refine_groups(queries[rows], points, groups, k, **facts)
+        distances[rows], indices[rows] = refine_groups(
+            queries[rows], points, groups, k, metric=metric, group=1, own=left_out, double=double
+        )
         at = stop
     return Neighbors(distances, indices)
