@@ -14,9 +14,10 @@ from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.filters.arguments import Given
 from tonari.graph.approximate import GraphOptions
-from tonari.graph.build import build_allowed, build_lists
+from tonari.graph.build import build_allowed, build_lists, repeated_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merging import merge_lists
+from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.metrics import TritonFunction
 
@@ -111,6 +112,18 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
+    key = None
+    if (
+        recall is seed is threads is where is batch is memory is None
+        and start is update is None
+        and plan is None
+        and include_self is False
+        and differentiable is False
+    ):
+        key = repeated.key_of(points, points, k, "graph", metric, method, device)
+        known = repeated_lists(key, points, progress)
+        if known is not None:
+            return KNNGraph.of_lists(known)
     call = Call.of(
         {"points": points},
         metric=metric,
@@ -125,7 +138,7 @@ def knn_graph(
     begin = start.lists if isinstance(start, KNNGraph) else start
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
     given = Given(where=where, batch=batch)
-    lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options)
+    lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options, key)
     return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
 
 

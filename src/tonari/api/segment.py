@@ -213,11 +213,10 @@ class SegmentPoints(Points):
     prepared: ClassVar[bool] = True
 
     def __init__(self, segment: Segment, threads: int | None, taken: int) -> None:
-        memory, call = segment.budget(taken), segment.call
-        if memory != call.memory or (threads is not None and threads != call.threads):
-            call = dataclasses.replace(call, memory=memory, threads=threads or call.threads)
-        super().__init__(segment.points, call)
-        self._segment = segment
+        call = segment.call
+        if threads is not None or taken:
+            call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
+        self.rows, self.call, self._segment = segment.points, call, segment  # made for each call, which may take 10 µs
 
     @property
     def held_bytes(self) -> int:
@@ -245,7 +244,8 @@ class SegmentPoints(Points):
         return self._segment.decided(queries, k, call.threads, progress, call.memory, around=around)
 
     def decided_within(self, queries: Any, limits: Any, progress: ProgressLike) -> DecidedPoints:
-        return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
+        made = self.decided(queries, 1, progress)
+        return DecidedPoints(self.rows, self.call, made, made.prepared)
 
     def ready(self, queries: Any, limits: Any) -> Points:
         return self  # each block by a plan of its own

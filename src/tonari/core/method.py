@@ -239,6 +239,10 @@ class SearchMethod(Method):
         """
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
+    def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
+        """Prepare points for what is within limits of the queries of a plan, or of some of them at a time."""
+        return self.prepare(points, plan, progress)
+
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.caches import cached
 from tonari.core.neighbors import Neighbors, index_dtype
 
 
@@ -82,7 +83,7 @@ def limits_for(
     """
     outwards = -1.0 if descending else 1.0
     if np.ndim(radius) == 0:
-        one = np.array([_limit(float(radius), np.dtype(dtype).type, outwards, closed=closed)])
+        one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
         everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
         everyone.flags.writeable = False
         return everyone
@@ -94,8 +95,10 @@ def limits_for(
     return limits
 
 
-def _limit(radius: float, value: Any, outwards: float, *, closed: bool) -> Any:
-    """Return the farthest value of a type that is within a radius: :func:`limits_for`, for one number."""
+@cached(maxsize=64)
+def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
+    """Return the farthest value of a dtype that is within a radius: :func:`limits_for`, for one number."""
+    value = dtype.type
     with np.errstate(over="ignore"):
         limit = value(radius)
     inside = float(limit) * outwards <= radius * outwards if closed else float(limit) * outwards < radius * outwards
@@ -146,14 +149,15 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
     """Return the neighbours that are within the limits, from lists of shape (m, k).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tonari.core.neighbors import Neighbors
-    >>> from tonari.core.radius_neighbors import cut_lists
-    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
-    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
-    array([4, 1])
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tonari.core.caches import cached
+    from tonari.core.neighbors import Neighbors
+        >>> from tonari.core.radius_neighbors import cut_lists
+        >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+        >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+        array([4, 1])
     """
     distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
     inside = distances >= limits[:, None] if descending else distances <= limits[:, None]

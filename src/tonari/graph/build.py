@@ -17,6 +17,7 @@ from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.graph.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
+from tonari.methods import repeated
 from tonari.methods.answer import check_plan, checked, on_side_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
@@ -28,8 +29,22 @@ logger = logging.getLogger("tonari")
 _NO_OPTIONS = GraphOptions()
 
 
-def build_lists(points: Any, k: int, call: Call, options: GraphOptions = _NO_OPTIONS) -> Lists:
-    """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`."""
+def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
+    """Build the graph of points like an earlier one by its key, without self; None if there was none."""
+    known = repeated.graph(key, points, progress)
+    if known is None:
+        return None
+    found, kept = known
+    return Lists(found, kept.call.metric.name, kept.decision.method.name)
+
+
+def build_lists(
+    points: Any, k: int, call: Call, options: GraphOptions = _NO_OPTIONS, key: repeated.Key | None = None
+) -> Lists:
+    """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`.
+
+    With a key, of a graph by sizes alone and without self, the decision is kept for :func:`repeated_lists`.
+    """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
     check_plan(plan, graph=True)
@@ -51,6 +66,8 @@ def build_lists(points: Any, k: int, call: Call, options: GraphOptions = _NO_OPT
             decision = choose_or_plan(problem, rows, call.method, options, call.progress)
         else:
             decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
+            if rows is points and not call.place.devices:
+                repeated.keep(key, call, decision)
         lists, made_by = _build(those, decision, entries_of_start(call.place, options.start, len(rows)), call.progress)
     found = _with_self(lists.found, rows, call, include_self)
     report = None if lists.report is None else lists.report.taken(started)

@@ -139,11 +139,9 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     def of_lists(cls, lists: Lists) -> KNNGraph:
         """Make a graph from lists that this package built, without the constructor's checks."""
         made = object.__new__(cls)
-        distances, indices = lists.found
-        names = ("metric", "method", "include_self", "seed", "report", "weights")
-        given = {name: getattr(lists, name) for name in names}
-        for name, value in {"indices": indices, "distances": distances, **given}.items():
-            object.__setattr__(made, name, value)
+        facts = dict(vars(lists))
+        distances, indices = facts.pop("found")
+        vars(made).update(indices=indices, distances=distances, **facts)
         return made
 
     @property

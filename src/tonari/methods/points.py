@@ -134,7 +134,7 @@ class Points:
         """Decide how to find what is within limits of some queries, and prepare the points for them and others."""
         problem = self.problem(queries, 1)
         made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
-        return DecidedPoints(self.rows, self.call, made)
+        return DecidedPoints(self.rows, self.call, made, made.prepared)
 
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
@@ -157,14 +157,17 @@ class Points:
 
 
 class DecidedPoints(Points):
-    """Points that are prepared by one plan for searches within limits."""
+    """Points that are prepared by one decision for searches within limits."""
 
     prepared: ClassVar[bool] = True
 
-    def __init__(self, rows: Any, call: Call, decision: Decision) -> None:
+    def __init__(self, rows: Any, call: Call, decision: Decision, prepared: Any) -> None:
         super().__init__(rows, call)
-        self._decision = decision
+        self.decision, self._prepared = decision, prepared
         self._method: SearchMethod = decision.method
+
+    def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
+        return self
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
         return self
@@ -189,16 +192,16 @@ class DecidedPoints(Points):
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find, for consecutive rows of the points, the later points within their limits."""
-        made, some = self._decision, self.rows[rows]
-        found = self._method.find_pairs(rows, self.rows, made.prepared, made.plan, limits[rows], progress=progress)
+        made, some = self.decision, self.rows[rows]
+        found = self._method.find_pairs(rows, self.rows, self._prepared, made.plan, limits[rows], progress=progress)
         return checked(found, some, self.rows, self.call.metric, names=range(rows.start, rows.stop))
 
     def _found(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool
     ) -> RadiusNeighbors:
-        made, join = self._decision, self_join
-        return self._method.find_within(queries, made.prepared, made.plan, limits, self_join=join, progress=progress)
+        made, join = self.decision, self_join
+        return self._method.find_within(queries, self._prepared, made.plan, limits, self_join=join, progress=progress)
 
     def _counted(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        made = self._decision
-        return self._method.count_within(queries, made.prepared, made.plan, limits, progress=progress)
+        made = self.decision
+        return self._method.count_within(queries, self._prepared, made.plan, limits, progress=progress)

@@ -81,9 +81,9 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
         low, high = torch.stack(values.aminmax()).tolist()  # waits for the device once
     elif values.ndim == 2:
         first, last = (-1, 0) if descending else (0, -1)
-        low, high = float(values[:, first].min()), float(values[:, last].max())
+        low, high = float(np.minimum.reduce(values[:, first])), float(np.maximum.reduce(values[:, last]))
     else:
-        low, high = float(values.min()), float(values.max())
+        low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
     return low, high, low if low > 0 else -high if high < 0 else 0.0
 
 
