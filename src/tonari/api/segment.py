@@ -244,8 +244,7 @@ class SegmentPoints(Points):
         return self._segment.decided(queries, k, call.threads, progress, call.memory, around=around)
 
     def decided_within(self, queries: Any, limits: Any, progress: ProgressLike) -> DecidedPoints:
-        made = self.decided(queries, 1, progress)
-        return DecidedPoints(self.rows, self.call, made, made.prepared)
+        return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
     def ready(self, queries: Any, limits: Any) -> Points:
         return self  # each block by a plan of its own

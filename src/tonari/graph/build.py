@@ -124,14 +124,7 @@ def _with_self(found: Neighbors, rows: Any, call: Call, include_self: bool) -> N
 def _build(those: Points, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
     """Build the lists as decided, or by the fallback if the recall is not reached; also return the method's name."""
     rows = those.rows
-    lists: GraphLists = decision.method.build_graph(
-        rows,
-        decision.plan,
-        prepared=decision.prepared,
-        start=start,
-        progress=progress,
-        patience=decision.patience,
-    )
+    lists = decision.build_graph(rows, start, progress)
     checked(lists.found, rows, rows, those.call.metric)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name

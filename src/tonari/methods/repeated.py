@@ -87,7 +87,7 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
         return None
     call, decision = kept.call, kept.decision
     progress = None if progress is None else check_progress(progress)
-    found: Neighbors | None = decision.method.search_unchecked(queries, points, decision.plan, progress=progress)
+    found = decision.search_unchecked(queries, points, progress)
     if found is not None:
         return checked(found, queries, points, call.metric)
     return answer(*call.both(queries, points), decision, call.metric, progress)
@@ -126,7 +126,8 @@ def within(
     call, decision = kept.call if progress is None else kept.call.with_progress(progress), kept.decision
     rows, base = call.both(queries, points)
     prepared = decision.method.prepare_within(base, decision.plan, call.progress)
-    return rows, DecidedPoints(base, call, decision, prepared), kept.limits
+    made = Decision(decision.method, decision.plan, prepared, decision.seconds, decision.reason)
+    return rows, DecidedPoints(base, call, made), kept.limits
 
 
 def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
