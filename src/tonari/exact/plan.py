@@ -204,7 +204,7 @@ class ExactPlan(Plan):
 
     @cached_property
     def direct_within(self) -> float:
-        """Seconds of the exact values of all pairs, by which a radius can be answered; inf beyond the memory."""
+        """Seconds of a search within a radius by the exact values of all pairs; inf beyond the memory."""
         if not self.direct or _PAIR_BYTES * self.m * self.n > self.packed_bytes + self.working_bytes:
             return math.inf
         searched: float = DIRECT[self.isa].seconds(self.n, self.m, self.d, 1)

@@ -43,7 +43,7 @@ class Given(NamedTuple):
         own : bool
             The queries are the points, and no point may find itself.
         noun : str
-            The name of what n counts, in messages.
+            The name in messages of the things that n counts.
 
         Raises
         ------

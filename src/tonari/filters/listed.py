@@ -85,7 +85,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
-    """Return what rules allow of the points that are listed for some queries."""
+    """Return the listed points of some queries that rules allow."""
     lengths = listed.lengths
     ahead = np.cumsum(lengths) - lengths
     asked_by = np.repeat(np.arange(len(rows)), lengths)

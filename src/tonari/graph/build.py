@@ -43,7 +43,7 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`.
 
-    With a key, of a graph by sizes alone and without self, the decision is kept for :func:`repeated_lists`.
+    With a key, the decision is kept for :func:`repeated_lists`: that of an exact graph without self.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")

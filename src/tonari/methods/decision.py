@@ -1,4 +1,4 @@
-"""The record of a decision: which method answers, with which plan, and why; whatever runs is run here."""
+"""The record of a decision (its method, its plan, its reason), which runs what was decided."""
 
 from __future__ import annotations
 

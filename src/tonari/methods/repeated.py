@@ -31,7 +31,7 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Kept(NamedTuple):
-    """What was decided for a search of checked rows that were given as they are.
+    """The decision for a search of checked rows that were given as they are.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
 
 
 def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept] | None:
-    """Find the neighbours of points among the others, and what was decided, like an earlier graph; None if none was."""
+    """Build the lists of a graph like an earlier one, and return them with its decision; None if there was none."""
     kept = _valid(key)
     if kept is None:
         return None
@@ -133,7 +133,7 @@ def within(
 def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
     """Keep the decision of a call for searches of checked rows that were given as they are.
 
-    With `limits`, what it prepared is left out: the next points are others.
+    With `limits`, the prepared points are left out: the next points are others.
     """
     if limits is not None:
         decision = decision._replace(prepared=None)

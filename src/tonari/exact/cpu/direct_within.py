@@ -1,6 +1,6 @@
 """Everything within a radius by exact values alone, for few pairs: no form, no packed points, no screen.
 
-To prepare points takes a tenth of a millisecond and more, in which some ten thousand exact values are computed.
+Preparing points takes a tenth of a millisecond and more: as long as some ten thousand exact values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unpacked:
         self.points = points
 
     def is_compared(self, plan: ExactPlan) -> bool:
-        """Whether exact values alone decide: always, as there is nothing to screen."""
+        """Whether searches within a radius use exact values alone: always, as there is nothing to screen."""
         return True
 
     def release(self) -> None:
@@ -116,7 +116,7 @@ def _compared(
     self_ids: npt.NDArray[np.int64] | None,
     progress: ProgressLike,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
-    """Return the values of all pairs, which are within the limits and not of a point with itself, and their order."""
+    """Return the values of all pairs, a mask of those within the limits without self, and whether values descend."""
     m, n, descending = len(queries), len(points), get_metric(plan.metric).descending
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty((m, n))

@@ -98,7 +98,7 @@ class PreparedPoints:
         return None if self.clusters is None else self.clusters.sketch
 
     def is_compared(self, plan: ExactPlan) -> bool:
-        """Whether exact values alone decide what is within a radius of queries."""
+        """Whether searches within a radius use exact values alone."""
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:

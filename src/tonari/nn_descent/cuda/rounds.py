@@ -84,7 +84,7 @@ def candidates(
 
 
 class Marked(NamedTuple):
-    """The lists of n points after a round, and what changed in them.
+    """The lists of n points after a round, and the changes in them.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Marked(NamedTuple):
 
     @classmethod
     def empty(cls, entries: Any, k: int, *, double: bool) -> Marked:
-        """Allocate what a round makes of entries, on their device."""
+        """Allocate the results of a round, on the device of the entries."""
         n, device = len(entries), entries.device
         return cls(
             torch.empty_like(entries),

@@ -28,7 +28,7 @@ def compact(
     bits, lengths : tensors of shapes (rows, n) and (rows,)
         Those of the rows of the survivors.
     threshold : two tensors of shape (rows,)
-        The threshold of each row: a key, and the last column of which values of that key pass.
+        The threshold of each row: a key, and the last column where a value of that key passes.
     survivors : Survivors
         Output. Its counts are all 0 before; survivors beyond the capacity are counted, but not stored.
     exact : bool

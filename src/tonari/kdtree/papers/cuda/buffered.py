@@ -29,7 +29,7 @@ _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as the walk begins wit
 
 
 class _State(NamedTuple):
-    """What queries have in memory between rounds: their lists are in the search, their limits and stacks here."""
+    """The state of queries between rounds: lists in the search, limits and stacks."""
 
     search: TreeSearch
     limits: Any
