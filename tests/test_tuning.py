@@ -26,7 +26,7 @@ FORMATS = {
         "_SMALL_CHANGE _STATE_BYTES _SMALL_BUFFERS _REFINING_BYTES _QUERY_BYTES _ROWS_IN_FORM _STREAM_SIZES "
         "_LEAST_GROUP"
     ),
-    "exact/plan.py": "LOOKED LOOKED_FIRST _CONTRACTED",
+    "exact/plan.py": "_PAIR_BYTES LOOKED LOOKED_FIRST _CONTRACTED",
     "exact/precisions.py": "_INT8_DIMENSIONS",
     "inputs/arguments.py": "LARGEST_COUNT _UNITS",
     "inputs/kinds.py": "_DLPACK_HOST _DLPACK_CUDA",

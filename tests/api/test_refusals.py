@@ -11,6 +11,7 @@ import pytest
 
 import tonari
 from tests.helpers.checks import gaussian
+from tonari.api import kth
 from tonari.core.errors import BudgetExceeded
 
 N, M = 1500, 200
@@ -74,6 +75,15 @@ VERBS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], Call]]] = {
         ("none",),
         lambda _rules: lambda memory: tonari.mutual_reachability_tree(POINTS, 5, memory=memory),
     ),
+    "kth_distance": (("none",), lambda _rules: lambda memory: tonari.kth_distance(POINTS, 10, memory=memory)),
+    "kth_distance by a tree": (
+        ("none",),
+        lambda _rules: lambda memory: tonari.kth_distance(POINTS, 10, method="kdtree", memory=memory),
+    ),
+    "kth_distance, weighted": (
+        ("none",),
+        lambda _rules: lambda memory: tonari.kth_distance(POINTS, 10, weights=np.full(8, 2.0), memory=memory),
+    ),
     "Index": (("none",), lambda _rules: lambda memory: tonari.Index(POINTS, memory=memory)),
     "Index, copied": (("none",), lambda _rules: lambda memory: tonari.Index(POINTS, memory=memory, copy=True)),
 }
@@ -101,6 +111,20 @@ def test_the_first_number_is_enough(verb: str, rule: str) -> None:
         if named is not None:
             assert memory < named < 30_000_000
             call(named)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "kdtree"])
+@pytest.mark.parametrize("held", [1500, 4000])
+def test_values_that_come_in_blocks_name_what_is_enough(
+    method: str, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kth, "_HELD", held)
+    truth = tonari.kth_distance(POINTS, 10)
+    for memory in (1, 150_000):
+        named = refusal(lambda memory=memory: tonari.kth_distance(POINTS, 10, method=method, memory=memory))  # type: ignore[misc]
+        assert named is not None
+        assert memory < named < 30_000_000
+        np.testing.assert_array_equal(tonari.kth_distance(POINTS, 10, method=method, memory=named), truth)
 
 
 @pytest.mark.parametrize("rule", EACH)

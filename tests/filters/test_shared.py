@@ -13,8 +13,9 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
 from tonari.filters import shared, tuning
-from tonari.filters.arguments import rules_of
+from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
+from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
 from tonari.filters.shared import SharedMask, true_places
 from tonari.methods.points import Points
@@ -24,6 +25,12 @@ if HAS_TORCH:
     import torch
 
     from tonari.methods.place_cuda import CudaPlace
+
+
+def rules_of(m: int, n: int, where: Any) -> Rules:
+    rules = Given(where=where).rules(m, n)
+    assert rules is not None
+    return rules
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1003])
@@ -76,7 +83,7 @@ def test_places_stay_on_the_device_of_mask_and_points(
     if len(allowed):
         monkeypatch.setattr(SharedMask, "host", property(copied))
         monkeypatch.setattr(SharedMask, "host_places", property(copied))
-    rules = rules_of(5, 900, where=torch.from_numpy(mask))
+    rules = rules_of(5, 900, torch.from_numpy(mask))
     scope = scope_of(there, place=CudaPlace(("cpu",)), kind=Prepared if held else Points, method="exact")
     found = nearest_allowed(scope, torch.from_numpy(queries), 3, rules)
     if not len(allowed):
@@ -94,6 +101,6 @@ def test_places_stay_on_the_device_of_mask_and_points(
 def test_masks_on_a_device_are_checked_there() -> None:
     for wrong, error in ((torch.ones(3), TypeError), (torch.ones(4, dtype=torch.bool), ValueError)):
         with pytest.raises(error, match="where: "):
-            rules_of(2, 3, where=wrong)
-    assert rules_of(2, 3, where=torch.ones((2, 3), dtype=torch.bool)).mask is not None
-    assert rules_of(2, 3, where=torch.ones((2, 1), dtype=torch.uint8)).mask is not None
+            rules_of(2, 3, wrong)
+    assert rules_of(2, 3, torch.ones((2, 3), dtype=torch.bool)).mask is not None
+    assert rules_of(2, 3, torch.ones((2, 1), dtype=torch.uint8)).mask is not None

@@ -8,45 +8,44 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.graph.approximate import entries_of_start, kind_of_start, may_miss
+from tonari.graph.approximate import GraphOptions, entries_of_start, kind_of_start, may_miss
 from tonari.methods.place import CpuPlace
 
 GRAPH = tonari.knn_graph(checks.gaussian(30, 3), 4)
 PLAN = tonari.plan(30, 30, 3, 4, method="nn-descent")
-NOTHING: dict[str, Any] = dict.fromkeys(("recall", "seed", "start", "update", "plan"))
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("method", "given", "expected"),
     [
-        ({"method": "auto"}, False),
-        ({"method": "exact"}, False),
-        ({"method": "auto", "recall": 0.9}, True),
-        ({"method": "nn-descent"}, True),
-        ({"method": "auto", "plan": PLAN}, True),
+        ("auto", {}, False),
+        ("exact", {}, False),
+        ("auto", {"recall": 0.9}, True),
+        ("nn-descent", {}, True),
+        ("auto", {"plan": PLAN}, True),
     ],
 )
-def test_which_graphs_may_miss_neighbours(given: dict[str, Any], expected: bool) -> None:
-    assert may_miss(**NOTHING | given) is expected
+def test_which_graphs_may_miss_neighbours(method: str, given: dict[str, Any], expected: bool) -> None:
+    assert may_miss(method, GraphOptions(**given)) is expected
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("method", "given", "message"),
     [
-        ({"method": "exact", "recall": 0.9}, "recall"),
-        ({"method": "auto", "seed": 3}, "seed"),
-        ({"method": "auto", "start": "random"}, "start"),
-        ({"method": "exact", "update": "pull"}, "update"),
-        ({"method": "nn-descent", "recall": 1.5}, "recall"),
-        ({"method": "nn-descent", "update": "push"}, "update"),
-        ({"method": "auto", "plan": PLAN, "recall": 0.9}, "recall=0.9: a plan has its own recall"),
-        ({"method": "auto", "plan": PLAN, "start": "random"}, "start='clusters', this call start='random'"),
-        ({"method": "nn-descent", "start": "anywhere"}, "start='anywhere': expected"),
+        ("exact", {"recall": 0.9}, "recall"),
+        ("auto", {"seed": 3}, "seed"),
+        ("auto", {"start": "random"}, "start"),
+        ("exact", {"update": "pull"}, "update"),
+        ("nn-descent", {"recall": 1.5}, "recall"),
+        ("nn-descent", {"update": "push"}, "update"),
+        ("auto", {"plan": PLAN, "recall": 0.9}, "recall=0.9: a plan has its own recall"),
+        ("auto", {"plan": PLAN, "start": "random"}, "start='clusters', this call start='random'"),
+        ("nn-descent", {"start": "anywhere"}, "start='anywhere': expected"),
     ],
 )
-def test_arguments_that_do_not_apply_are_refused(given: dict[str, Any], message: str) -> None:
+def test_arguments_that_do_not_apply_are_refused(method: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        may_miss(**NOTHING | given)
+        may_miss(method, GraphOptions(**given))
 
 
 def test_starts_have_a_kind_and_entries() -> None:

@@ -13,6 +13,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.methods import points as searched
 from tonari.methods import repeated, tuning
+from tonari.methods.call import Call
 from tonari.metrics.reference import brute
 
 N, D = 300, 5
@@ -231,3 +232,89 @@ def test_progress_is_reported_each_time() -> None:
     for times in (1, 2):
         tonari.search(queries, points, 2, progress=lambda *done: seen.append(done))
         assert seen == times * [(2 * N, 2 * N)]
+
+
+VERBS: dict[str, Any] = {
+    "search": lambda queries, points, **given: tonari.radius_search(queries, points, **{"radius": 9.0} | given),
+    "count": lambda queries, points, **given: (tonari.radius_count(queries, points, **{"radius": 9.0} | given),),
+    "graph": lambda _, points, **given: tonari.radius_graph(points, **{"radius": 9.0} | given),
+    "pairs": lambda _, points, **given: tonari.pairs(points, **{"radius": 9.0} | given),
+    "neighbours": lambda _, points, **given: (tonari.knn_graph(points, 3, **given).indices,),
+    "values": lambda _, points, **given: (tonari.kth_distance(points, 3, **given),),
+}
+
+
+@pytest.fixture
+def checked_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls whose arguments are checked anew."""
+    made: list[Any] = []
+    of = Call.of
+
+    def noted(*given: Any, **named: Any) -> Any:
+        made.append(named)
+        return of(*given, **named)
+
+    monkeypatch.setattr(Call, "of", noted)
+    return made
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+@pytest.mark.parametrize("n", [40, 700])
+def test_verbs_answer_again_as_at_first(verb: str, n: int, checked_calls: list[Any]) -> None:
+    for seed in range(3):
+        queries, points = pair(n=n, seed=seed)
+        points[7:9] = queries[0]
+        first = VERBS[verb](queries, points, threads=1)  # which is not kept
+        for ours, theirs in zip(VERBS[verb](queries, points), first, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert len(checked_calls) == 3 + 1
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_verbs_check_values_and_arguments_each_time(verb: str) -> None:
+    queries, points = pair(n=40)
+    seen: list[Any] = []
+    for times in (1, 2):
+        VERBS[verb](queries, points, progress=lambda *counted: seen.append(counted))
+        assert len(seen) >= times
+        before = len(seen)
+        VERBS[verb](queries, points)
+        assert len(seen) == before
+    points[5, 1] = np.nan
+    with pytest.raises(ValueError, match="points: row 5 has a value that is not finite"):
+        VERBS[verb](queries, points)
+    points[5, 1] = 0
+    with pytest.raises(TypeError, match="progress='yes'"):
+        VERBS[verb](queries, points, progress="yes")
+    if verb in ("neighbours", "values"):
+        return
+    for given, error in (
+        ({"radius": True}, TypeError),
+        ({"radius": -1.0}, ValueError),
+        ({"min_similarity": 0.5}, ValueError),
+        ({"closed": 1}, TypeError),
+    ):
+        with pytest.raises(error):
+            VERBS[verb](queries, points, **given)
+
+
+def test_other_radii_are_other_searches() -> None:
+    queries, points = pair(n=40)
+    points[3] = queries[0] + np.float32([3, 4, 0, 0, 0])
+    on = float(tonari.search(queries[:1], points[3:4], 1).distances[0, 0])
+    for _ in range(2):
+        assert tonari.radius_count(queries[:1], points[3:4], on).tolist() == [1]
+        assert tonari.radius_count(queries[:1], points[3:4], on, closed=False).tolist() == [0]
+        assert tonari.radius_count(queries[:1], points[3:4], 0).tolist() == [0]
+        assert tonari.radius_count(queries[:1], points[3:4], np.array([on])).tolist() == [1]
+        assert tonari.radius_count(queries[:1], points[3:4], on, where=np.array([False])).tolist() == [0]
+
+
+def test_graphs_with_other_options_are_other_graphs() -> None:
+    points = pair(n=40)[1]
+    for _ in range(2):
+        assert tonari.knn_graph(points, 3).indices.shape == (40, 3)
+        assert (tonari.knn_graph(points, 3, include_self=True).indices[:, 0] == np.arange(40)).all()
+        grouped = tonari.knn_graph(points, 3, batch=np.arange(40) % 2).indices
+        assert (grouped % 2 == np.arange(40)[:, None] % 2).all()
+        assert tonari.knn_graph(points, 3, method="nn-descent", seed=1).method == "nn-descent"

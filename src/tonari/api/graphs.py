@@ -13,9 +13,11 @@ from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.filters.arguments import Given
-from tonari.graph.build import build_allowed, build_lists
+from tonari.graph.approximate import GraphOptions
+from tonari.graph.build import build_allowed, build_lists, repeated_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merging import merge_lists
+from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.metrics import TritonFunction
 
@@ -110,16 +112,33 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    call = Call.of({"points": points}, **asked, threads=threads, memory=memory, graph=True)
+    key = None
+    if (
+        recall is seed is threads is where is batch is memory is None
+        and start is update is None
+        and plan is None
+        and include_self is False
+        and differentiable is False
+    ):
+        key = repeated.key_of(points, points, k, "graph", metric, method, device)
+        known = repeated_lists(key, points, progress)
+        if known is not None:
+            return KNNGraph.of_lists(known)
+    call = Call.of(
+        {"points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+        graph=True,
+    )
     carry = carries(differentiable, points, points, call.metric.name)
     begin = start.lists if isinstance(start, KNNGraph) else start
-    wanted: dict[str, Any] = {"recall": recall, "seed": seed, "start": begin, "update": update, "plan": plan}
+    options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
     given = Given(where=where, batch=batch)
-    if given:
-        lists = build_allowed(points, k, call, given, include_self=include_self, **wanted)
-    else:
-        lists = build_lists(points, k, call, include_self=include_self, **wanted)
+    lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options, key)
     return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
 
 
@@ -189,6 +208,13 @@ def merge(
     for name, graph in (("graph_a", graph_a), ("graph_b", graph_b)):
         if not isinstance(graph, KNNGraph):
             raise TypeError(f"{name}: expected a tonari.KNNGraph, got {type(graph).__name__}")
-    given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
+    call = Call.of(
+        {"points_a": points_a, "points_b": points_b},
+        metric=graph_a.metric,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
     pairs = (graph_a.lists, points_a), (graph_b.lists, points_b)
-    return KNNGraph.of_lists(merge_lists(*pairs, recall=recall, seed=seed, update=update, **given))
+    return KNNGraph.of_lists(merge_lists(*pairs, call, recall=recall, seed=seed, update=update))

@@ -251,7 +251,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        now, left = self._state, ("_copied", "_call", "_state", "_updating", "_change", "_base")
+        now, left = self._state, ("_copied", "_call", "_state", "_updating", "_change", "_base", "_metric")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         now.check_unchanged()
         points = now.points

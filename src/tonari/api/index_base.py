@@ -27,7 +27,7 @@ from tonari.filters.rules import Rules
 from tonari.methods.call import Call
 from tonari.methods.place import Place
 from tonari.methods.registry import search_method
-from tonari.metrics import get_metric
+from tonari.metrics import Metric, get_metric
 from tonari.metrics.changed import Change, Weights, change_of
 from tonari.metrics.radius import limits_of
 
@@ -46,6 +46,7 @@ class IndexBase(Hinted):
     _change: Change | None
     _copied: int
     _memory: int | None
+    _metric: Metric  # that of the values; searches compare by that of the call
     _overrides: dict[str, Any]
     _state: State
     _threads: int | None
@@ -56,7 +57,8 @@ class IndexBase(Hinted):
         return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
 
     def _set_metric(self, metric: str, weights: Any) -> None:
-        self.metric = get_metric(metric).name
+        self._metric = get_metric(metric)
+        self.metric = self._metric.name
         self._change = change_of(self.metric, weights)
         self.weights, self._base = None, self.metric
         if self._change is not None:
@@ -91,10 +93,9 @@ class IndexBase(Hinted):
         memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
-        made: dict[str, Any] = {"taken": taken, "chosen": chosen, "given": rows, "source": source}
         compared = self._compared(rows, "points")
         try:
-            return Segment(compared, call, **made, overrides=overrides)
+            return Segment(compared, call, taken=taken, chosen=chosen, given=rows, source=source, overrides=overrides)
         except BudgetExceeded as error:
             if not self._copied or error.least is None:
                 raise
@@ -121,7 +122,7 @@ class IndexBase(Hinted):
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check rows of the caller, as they were given."""
-        return self._call.place.rows(x, name, get_metric(self.metric), threads or self._threads)
+        return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
         """Check queries, and return them as they are compared."""
@@ -168,4 +169,4 @@ class IndexBase(Hinted):
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}
         if self._change is not None:
             within = self._change.within(len(rows), **within)
-        return rows, limits_of(self._base, len(rows), value, **within)
+        return rows, limits_of(self._call.metric, len(rows), value, **within)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index_base import IndexBase
 from tonari.core.floats import in_default_floats
-from tonari.metrics import get_metric
 
 
 class ChangingIndex(IndexBase):
@@ -58,7 +57,7 @@ class ChangingIndex(IndexBase):
         if came != expected:
             raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
         compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
-        inputs.check_values(compared, "points", first=0, nonnegative=get_metric(self._base).nonnegative)
+        inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:

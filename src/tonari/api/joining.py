@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.metrics import get_metric
+from tonari.metrics import Metric
 
 
 def named(found: Neighbors, names: Any, k: int) -> Neighbors:
@@ -48,15 +48,15 @@ def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
     return Neighbors(found.distances, np.where(found.indices < 0, found.indices.dtype.type(-1), names[found.indices]))
 
 
-def join(parts: Sequence[Neighbors], k: int, metric: str) -> Neighbors:
+def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
     """Merge lists of different points by (value, id); one alone has k columns, several have at least k together."""
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0].indices, np.ndarray):
         from tonari.select.cuda.merge import merge_on_device
 
-        return merge_on_device(parts, [0] * len(parts), k, metric)
-    descending = get_metric(metric).descending
+        return merge_on_device(parts, [0] * len(parts), k, metric.name)
+    descending = metric.descending
     m, first = len(parts[0].indices), parts[0]
     rows = np.arange(m)
     distances = np.full((m, k), -np.inf if descending else np.inf, first.distances.dtype)
@@ -67,7 +67,7 @@ def join(parts: Sequence[Neighbors], k: int, metric: str) -> Neighbors:
     return Neighbors(distances, indices)
 
 
-def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: str) -> RadiusNeighbors:
+def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: Metric) -> RadiusNeighbors:
     """Merge what is within a radius, found in segments whose points have the ids (-1: removed), in host memory."""
     queries, ids, values = [], [], []
     for found, names in parts:
@@ -78,7 +78,7 @@ def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metri
         ids.append(here[left])
         values.append(distances[left])
     of, point, value = (np.concatenate(pieces) for pieces in (queries, ids, values))
-    order = np.lexsort((point, -value if get_metric(metric).descending else value, of))
+    order = np.lexsort((point, -value if metric.descending else value, of))
     counts = np.bincount(of, minlength=len(parts[0][0].indptr) - 1)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
     return RadiusNeighbors(indptr, point[order], value[order])

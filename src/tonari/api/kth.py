@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tonari import inputs
-from tonari.api.index import Index
 from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.slices import cut
+from tonari.graph.build import build_lists, repeated_lists
+from tonari.methods import repeated
+from tonari.methods.answer import answer
+from tonari.methods.call import Call
+from tonari.methods.points import Points
+from tonari.metrics import get_metric
+from tonari.metrics.changed import change_of
 
 _HELD = 1 << 24  # neighbours that are held at a time
 
@@ -65,26 +72,63 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
-    progress = inputs.check_progress(progress)
-    shown = None if callable(progress) else progress
-    options: dict[str, Any] = {"metric": metric, "weights": weights, "method": method, "device": device}
-    index = Index(points, **options, threads=threads, memory=memory, progress=shown)
-    n = index.n
+    change = change_of(get_metric(metric).name, weights)
+    base = metric if change is None else change.base
+    key = None
+    if change is None and threads is memory is None:
+        key = repeated.key_of(points, points, k, "graph", metric, method, device)
+        known = repeated_lists(key, points, progress)
+        if known is not None:
+            return known.found.distances[:, -1].copy()
+    call = Call.of(
+        {"points": points},
+        metric=base,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    rows = call.rows(points if change is None else change.rows(points, "points"), "points")
+    n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)
-    rows, out = index.points, None
-    with Progress(progress, total=n, seconds=None, label="k-th neighbours", unit="row") as bar:
-        for part in cut(n, max(1, _HELD // (k + 1))):
-            values = _kth(index, rows[part], part, k)
-            if out is None:
-                out = np.empty(n, values.dtype) if isinstance(values, np.ndarray) else values.new_empty(n)
-            out[part] = values
-            bar.add(part.stop - part.start)
+    size = max(1, _HELD // (k + 1))
+    counted = call.progress if callable(call.progress) else None
+    shown = call if counted is None else dataclasses.replace(call, progress=False)
+    if size >= n:
+        out = build_lists(rows, k, shown, key=key if rows is points else None).found.distances[:, -1]
+        out = out.copy() if isinstance(out, np.ndarray) else out.clone()
+        if counted is not None:
+            counted(n, n)
+    else:
+        with Progress(call.progress, total=n, seconds=None, label="k-th neighbours", unit="row") as bar:
+            out = _in_blocks(rows, k, size, shown, bar)
+    out = out if change is None else change.values(out)
     return inputs.hand_back(out, inputs.side_of(points, "points"))
 
 
-def _kth(index: Index, rows: Any, part: slice, k: int) -> Any:
+def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
+    """Return the k-th values of all rows by searches of blocks of them, in points that are prepared once."""
+    n, those, out = len(rows), Points(rows, call), None
+    made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal is of both
+    prepared = made.method.prepare(rows, made.plan, call.progress) if made.prepared is None else made.prepared
+    for begin in range(0, n, size):
+        part = slice(begin, min(begin + size, n))
+        plan = made.plan
+        if part.stop - part.start < size:
+            plan = made.method.plan(those.problem(rows[part], k + 1), prepared_by=made.plan)
+        by = made._replace(plan=plan, prepared=prepared)
+        values = _kth(answer(rows[part], rows, by, call.metric, False), part, k)
+        if out is None:
+            out = np.empty(n, values.dtype) if isinstance(values, np.ndarray) else values.new_empty(n)
+        out[part] = values
+        bar.add(part.stop - part.start)
+    return out
+
+
+def _kth(found: Neighbors, part: slice, k: int) -> Any:
     """Return the k-th value of the rows of a part, the row itself left out: one more is found, if it is among them."""
-    distances, indices = index.search(rows, k + 1, progress=False)
+    distances, indices = found
     own = np.arange(part.start, part.stop)[:, None]
     before = indices[:, :k] == (own if isinstance(indices, np.ndarray) else indices.new_tensor(own))
     values = distances[:, k - 1].copy() if isinstance(distances, np.ndarray) else distances[:, k - 1].clone()

@@ -20,6 +20,8 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.filters.arguments import shared_mask
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
+from tonari.methods import repeated
+from tonari.methods.call import Call
 from tonari.methods.points import DecidedPoints
 
 # Rows of the points whose pairs are held at a time on their way to a file: at first, and for as many pairs.
@@ -90,9 +92,26 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    rows, those, limits = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
+    key = within = None
+    if where is threads is memory is None:
+        key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
+        known = repeated.within(key, points, points, progress)
+        if known is not None and path is None:
+            _, decided, limits = known
+            return _Wanted(decided, limits, None, len(limits)).pairs(slice(0, len(limits)), decided.call.progress)
+        within = None if known is None else WithinCall(*known)
+    if within is None:
+        call = Call.of(
+            {"points": points},
+            metric=metric,
+            method=method,
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
+        within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
+    rows, those, limits = within
     n, ids, progress, scope = len(those), None, those.call.progress, Scope(points=those)
     allowed = shared_mask(where, n)
     if allowed is not None:

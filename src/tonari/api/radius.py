@@ -15,6 +15,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters import asking
 from tonari.filters.arguments import Given, shared_mask
+from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
 from tonari.methods.no_queries import none_counted, none_within_radius
@@ -37,27 +38,48 @@ class WithinCall(NamedTuple):
     limits: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, **asked: Any) -> WithinCall:
-        """Check the arguments of a verb; `asked` are those of :meth:`tonari.methods.call.Call.of`."""
-        call = Call.of({"queries": queries, "points": points}, **asked)
+    def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
+        """Check the rows and radii of a verb."""
         rows, base = call.both(queries, points)
         limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
         return cls(rows, Points(base, call), limits)
 
-    @property
-    def call(self) -> Call:
-        return self.points.call
+    def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
+        """Decide for a search without rules, and keep that by its key for searches of other arrays, given as these are.
+
+        Without a key the call is returned as it is.
+        """
+        rows, those, limits = self
+        if key is None or not len(rows):
+            return self
+        made = those.decided_within(rows, limits, those.call.progress)
+        if rows is queries and those.rows is points and not those.call.place.devices:
+            repeated.keep(key, those.call, made.decision, limits)
+        return self._replace(points=made)
 
     def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
         """Find what is within the limits, and may be found, or the `most` nearest of it."""
         most = None if most is None else inputs.check_count(most, "max_neighbors")
         rules = given.rules(len(self.queries), len(self.points), own=self_join)
         if not len(self.queries):
-            return none_within_radius(self.points.problem(self.queries, 1), self.call.method)
+            return none_within_radius(self.points.problem(self.queries, 1), self.points.call.method)
         if rules is not None or most is not None:
             self.points.refuse_unsupported(self.queries)
-        progress = self.call.progress
+        progress = self.points.call.progress
         return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
+
+    def counted(self, given: Given) -> Any:
+        """Count what is within the limits, and may be found."""
+        rows, those, limits = self
+        rules = given.rules(len(rows), len(those))
+        if not len(rows):
+            return none_counted(those.problem(rows, 1), those.call.method)
+        if rules is not None:
+            those.refuse_unsupported(rows)
+        return asking.count(those, rows, limits, rules, those.call.progress)
+
+
+_NO_RULES = Given()
 
 
 @in_default_floats
@@ -134,10 +156,27 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    within = WithinCall.of(queries, points, radius, min_similarity, closed, **asked)
-    carry = carries(differentiable, queries, points, within.call.metric.name)
+    key = None
+    if (
+        where is exclude is query_groups is point_groups is groups is None
+        and max_neighbors is threads is memory is None
+        and differentiable is False
+    ):
+        key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
+        known = repeated.within(key, queries, points, progress)
+        if known is not None:
+            return WithinCall(*known).found(_NO_RULES, None)
+    call = Call.of(
+        {"queries": queries, "points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
+    carry = carries(differentiable, queries, points, call.metric.name)
     given = Given(where, exclude, query_groups, point_groups, groups)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
 
@@ -191,17 +230,23 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    within = WithinCall.of(queries, points, radius, min_similarity, closed, **asked)
-    rows, those, limits = within
-    rules = Given(where, exclude, query_groups, point_groups, groups).rules(len(rows), len(those))
-    if not len(rows):
-        counts = none_counted(those.problem(rows, 1), method)
-    else:
-        if rules is not None:
-            those.refuse_unsupported(rows)
-        counts = asking.count(those, rows, limits, rules, within.call.progress)
+    key = None
+    if where is exclude is query_groups is point_groups is groups is None and threads is memory is None:
+        key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
+        known = repeated.within(key, queries, points, progress)
+        if known is not None:
+            return WithinCall(*known).counted(_NO_RULES)
+    call = Call.of(
+        {"queries": queries, "points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    within = WithinCall.of(call, queries, points, radius, min_similarity, closed).decided(key, queries, points)
+    counts = within.counted(Given(where, exclude, query_groups, point_groups, groups))
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
 
@@ -251,10 +296,23 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked |= {"threads": threads, "memory": memory}
-    within = WithinCall.of(points, points, radius, min_similarity, closed, **asked)
-    carry = carries(differentiable, points, points, within.call.metric.name)
+    key = None
+    if max_neighbors is threads is where is batch is memory is None and differentiable is False:
+        key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
+        known = repeated.within(key, points, points, progress)
+        if known is not None:
+            return WithinCall(*known).found(_NO_RULES, None, self_join=True)
+    call = Call.of(
+        {"points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    within = WithinCall.of(call, points, points, radius, min_similarity, closed).decided(key, points, points)
+    carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))
     return carry(
         on_side_of(points, within.found(Given(where=where, batch=batch), max_neighbors, self_join=True), "points")

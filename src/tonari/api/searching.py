@@ -161,8 +161,15 @@ def search(
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
             return known
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    call = Call.of({"queries": queries, "points": points}, **asked, threads=threads, memory=memory)
+    call = Call.of(
+        {"queries": queries, "points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, call.metric.name)
     if filtered:

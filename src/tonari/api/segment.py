@@ -213,11 +213,10 @@ class SegmentPoints(Points):
     prepared: ClassVar[bool] = True
 
     def __init__(self, segment: Segment, threads: int | None, taken: int) -> None:
-        memory, call = segment.budget(taken), segment.call
-        if memory != call.memory or (threads is not None and threads != call.threads):
-            call = dataclasses.replace(call, memory=memory, threads=threads or call.threads)
-        super().__init__(segment.points, call)
-        self._segment = segment
+        call = segment.call
+        if threads is not None or taken:
+            call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
+        self.rows, self.call, self._segment = segment.points, call, segment  # made for each call, which may take 10 µs
 
     @property
     def held_bytes(self) -> int:

@@ -21,7 +21,6 @@ from tonari.filters.scope import on_host
 from tonari.graph.build import build_lists
 from tonari.methods.call import Call
 from tonari.methods.points import Points
-from tonari.metrics import get_metric
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
 from tonari.spanning.pool import Ids
@@ -95,12 +94,19 @@ def mutual_reachability_tree(
     >>> tree.edges.tolist(), tree.weights.tolist()
     ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
     """
-    if get_metric(metric).descending:
+    call = Call.of(
+        {"points": points},
+        metric=metric,
+        method=method,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    if call.metric.descending:
         raise Unsupported(
-            f"metric={get_metric(metric).name!r}: a tree is of distances, and this is a similarity; use 'cosine'"
+            f"metric={call.metric.name!r}: a tree is of distances, and this is a similarity; use 'cosine'"
         )
-    asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    call = Call.of({"points": points}, **asked, threads=threads, memory=memory)
     rows = call.rows(points, "points")
     n = len(rows)
     min_samples = inputs.check_count(min_samples, "min_samples")

@@ -147,7 +147,7 @@ class State:
             device = None if isinstance(near.indices, np.ndarray) else near.indices.device
             return joining.named(near, part.names(index_dtype(self.next_id), device), min(k, part.n))
 
-        return joining.join(self.each(find, call.progress, len(rows) * k), k, call.metric.name)
+        return joining.join(self.each(find, call.progress, len(rows) * k), k, call.metric)
 
     def within(
         self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call
@@ -166,7 +166,7 @@ class State:
         found = self.each(find, call.progress)
         if not found:
             return none_within(self.next_id, limits.dtype, len(limits))
-        both = joining.join_within(found, call.metric.name)
+        both = joining.join_within(found, call.metric)
         return both if most is None else nearest_of(both, most)
 
     def count(self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, call: Call, make: Make) -> Any:

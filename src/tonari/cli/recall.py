@@ -74,7 +74,17 @@ def recall(
         refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
         read = Inputs(columns, drop)
         read.check([against])
-        _graph(found, against, sample, seed, key, read, threads, progress, as_json=as_json)
+        _graph(
+            found,
+            against,
+            key,
+            read,
+            as_json=as_json,
+            sample=sample,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
     else:
         _check_results(found, against)
         why = f"{found} is not a graph, expected one with this option; leave the option out"
@@ -83,22 +93,12 @@ def recall(
 
 
 def _graph(
-    graph: Path,
-    points: Path,
-    sample: int,
-    seed: int,
-    key: str | None,
-    read: Inputs,
-    threads: int | None,
-    progress: bool | None,
-    *,
-    as_json: bool,
+    graph: Path, points: Path, key: str | None, read: Inputs, *, as_json: bool, seed: int, **options: Any
 ) -> None:
+    """Measure a graph against its points; options are those of :func:`tonari.graph.recall.graph_recall`."""
     check_points(points, key, graph)
     made = load_graph(graph)
-    measured = quality.graph_recall(
-        made.lists, read.read(points, key), sample=sample, seed=seed, threads=threads, progress=progress
-    )
+    measured = quality.graph_recall(made.lists, read.read(points, key), seed=seed, **options)
     facts = dataclasses.asdict(measured) | {"of_rows": made.n, "metric": made.metric, "seed": seed}
     text = (
         f"recall by distance  {measured.by_distance:.8g}, 95 % interval {measured.low:.8g} to {measured.high:.8g}\n"

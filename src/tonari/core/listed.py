@@ -1,8 +1,9 @@
-"""Native calls for queries with lists of different lengths: how threads share them."""
+"""Queries with lists of points, of different lengths: the lists, and how threads share native calls for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,35 @@ import numpy.typing as npt
 from tonari.core import tuning
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers, default_threads
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The points that each of m queries is compared with.
+
+    Attributes
+    ----------
+    numbers : int64 array
+        Numbers of points. Lists of queries may share a part of it.
+    begins, ends : int64 arrays of shape (m,)
+        Query i is compared with points ``numbers[begins[i]:ends[i]]``, which ascend.
+    self_ids : int64 array of shape (m,), optional
+        For each query a point that it must not find, or -1.
+    """
+
+    numbers: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    self_ids: npt.NDArray[np.int64] | None = None
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many points each query is compared with.
+
+        >>> Listed(np.array([4, 7, 9]), np.array([0, 1]), np.array([3, 2])).lengths.tolist()
+        [3, 1]
+        """
+        return self.ends - self.begins
 
 
 def in_blocks(

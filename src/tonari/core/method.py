@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from tonari.core.errors import Unsupported
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
@@ -215,11 +213,8 @@ class SearchMethod(Method):
         points: Any,
         k: int,
         metric: str,
-        listed: npt.NDArray[np.int64],
-        begins: npt.NDArray[np.int64],
-        ends: npt.NDArray[np.int64],
+        listed: Listed,
         *,
-        self_ids: npt.NDArray[np.int64] | None = None,
         threads: int | None = None,
         found: Neighbors | None = None,
     ) -> Neighbors:
@@ -230,12 +225,8 @@ class SearchMethod(Method):
         queries, points : checked rows of shape (m, d) and (n, d), both arrays or both tensors on one device
         k : int
         metric : str
-        listed : int64 array
-            Numbers of points. Lists of queries may share a part of it.
-        begins, ends : int64 arrays of shape (m,)
-            Query i is compared with points ``listed[begins[i]:ends[i]]``, which ascend.
-        self_ids : int64 array of shape (m,), optional
-            For each query a point that it must not find, or -1.
+        listed : Listed
+            In host memory.
         threads : int, optional
             On the CPU.
         found : Neighbors of shape (m, k), optional
@@ -247,6 +238,10 @@ class SearchMethod(Method):
             -1 and inf (-inf for similarities) where fewer than k are listed.
         """
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
+
+    def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
+        """Prepare points for searches within limits, by the queries of a plan or by blocks of them."""
+        return self.prepare(points, plan, progress)
 
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.caches import cached
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 
@@ -86,7 +87,7 @@ def limits_for(
     """
     outwards = -1.0 if descending else 1.0
     if np.ndim(radius) == 0:
-        one = np.array([_limit(float(radius), np.dtype(dtype).type, outwards, closed=closed)])
+        one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
         everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
         everyone.flags.writeable = False
         return everyone
@@ -98,8 +99,10 @@ def limits_for(
     return limits
 
 
-def _limit(radius: float, value: Any, outwards: float, *, closed: bool) -> Any:
-    """Return the farthest value of a type that is within a radius: :func:`limits_for`, for one number."""
+@cached(maxsize=64)
+def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
+    """Return the farthest value of a dtype that is within a radius: :func:`limits_for`, for one number."""
+    value = dtype.type
     with np.errstate(over="ignore"):
         limit = value(radius)
     inside = float(limit) * outwards <= radius * outwards if closed else float(limit) * outwards < radius * outwards

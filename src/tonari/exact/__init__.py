@@ -58,7 +58,17 @@ def neighbors(
         distances and indices of shape (m, k), ordered by (returned distance, index).
     """
     n, d = points.shape
-    given: dict[str, Any] = {"dtype": points.dtype, "query_dtype": queries.dtype, "threads": threads, "memory": memory}
-    plan = plan_on_cpu(make_problem(n, len(queries), d, k, metric=metric, **given))
+    problem = make_problem(
+        n,
+        len(queries),
+        d,
+        k,
+        dtype=points.dtype,
+        query_dtype=queries.dtype,
+        metric=metric,
+        threads=threads,
+        memory=memory,
+    )
+    plan = plan_on_cpu(problem)
     prepared = PreparedPoints(points, plan, progress)
     return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]

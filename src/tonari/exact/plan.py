@@ -7,6 +7,7 @@ plan. Its fields can be overridden; an override that cannot work is refused with
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +27,7 @@ from tonari.costs.model import (
     packing_seconds,
     screening_seconds,
 )
-from tonari.costs.rates import PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
+from tonari.costs.rates import DIRECT, PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact import tuning
 from tonari.exact.memory import (
     ELEMENT_BYTES,
@@ -49,6 +50,8 @@ from tonari.exact.precisions import choose_precisions, kernel_name, usual_precis
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_metric
+
+_PAIR_BYTES = 48  # of a pair that is compared with a radius: its place, its value, and whether it is within
 
 # Columns that a pilot chooses from: of contracted forms, and of looks before all columns and before contracted ones.
 LOOKED, LOOKED_FIRST = 64, 32
@@ -198,6 +201,14 @@ class ExactPlan(Plan):
             if not worth_sharing(self.n * row / READ_RATE):
                 plan = replace(plan, point_splits=1)
         return plan
+
+    @cached_property
+    def direct_within(self) -> float:
+        """Seconds of a search within a radius by the exact values of all pairs; inf beyond the memory."""
+        if not self.direct or _PAIR_BYTES * self.m * self.n > self.packed_bytes + self.working_bytes:
+            return math.inf
+        searched: float = DIRECT[self.isa].seconds(self.n, self.m, self.d, 1)
+        return tuning.WITHIN_SHARE * searched
 
     @cached_property
     def kernels(self) -> dict[str, str]:

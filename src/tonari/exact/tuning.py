@@ -27,6 +27,11 @@ DIRECT_SECONDS = 5e-3  # of one native call
 DIRECT_POINTS = 8192  # of a slice, which computes exact values for k neighbours of its own [4096, 8192, 16384]
 DIRECT_TIMES = 16  # as many as that for each neighbour
 
+# Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
+# 20,000 points of 3 to 128 dimensions by three metrics.
+WITHIN_SHARE = 0.5  # of the seconds of a search by exact values, for comparing them with a radius [0.4, 0.5, 0.6]
+WITHIN_PACKED = 2.5e-5  # seconds of a screen of packed points that exact values may take instead
+
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
 CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
 PILOT_FROM_SECONDS = 0.8  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly

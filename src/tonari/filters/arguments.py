@@ -35,49 +35,33 @@ class Given(NamedTuple):
         return not (where is exclude is query_groups is point_groups is groups is batch is None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the rules for m queries and n points, checked; None if there is none. See :func:`rules_of`."""
-        return rules_of(m, n, **self._asdict(), own=own, noun=noun) if self else None
+        """Return the rules for m queries and n points, checked; None if there is none.
+
+        Parameters
+        ----------
+        m, n : int
+        own : bool
+            The queries are the points, and no point may find itself.
+        noun : str
+            The name in messages of the things that n counts.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Another dtype or shape; a number that is of no point; groups of one side only.
+
+        Examples
+        --------
+        >>> Given(where=[0, 1, 1]).rules(1, 3)
+        Traceback (most recent call last):
+        TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a \
+mask: mask = np.zeros(n, bool); mask[numbers] = True
+        """
+        return _rules_of(m, n, self, own=own, noun=noun) if self else None
 
 
-def rules_of(
-    m: int,
-    n: int,
-    *,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    batch: Any = None,
-    own: bool = False,
-    noun: str = "points",
-) -> Rules:
-    """Check what m queries may find of n points.
-
-    Parameters
-    ----------
-    m, n : int
-    where, exclude, query_groups, point_groups, groups
-        As for :func:`tonari.search`.
-    batch
-        As for :func:`tonari.knn_graph`.
-    own : bool
-        The queries are the points, and no point may find itself.
-    noun : str
-        What n counts, in messages.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Another dtype or shape; a number that is of no point; groups of one side only.
-
-    Examples
-    --------
-    >>> rules_of(1, 3, where=[0, 1, 1])
-    Traceback (most recent call last):
-    TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a mask: \
-mask = np.zeros(n, bool); mask[numbers] = True
-    """
+def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:
+    where, exclude, query_groups, point_groups, groups, batch = given
     shared, mask = _masks(where, m, n, noun)
     excluded = None if exclude is None else _excluded(exclude, m, n)
     if batch is not None:

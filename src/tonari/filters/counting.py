@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.listed import Listed
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import cut_lists
 from tonari.filters import tuning
-from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, groups_of, in_room, row_bytes
+from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, allowed_of, groups_of, in_room, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
@@ -94,16 +95,12 @@ def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
         counts[rows] = _among(scope, queries, limits, inside, rows, some)
     small = np.flatnonzero(~large[which] & (sizes > 0))
     if not (inside.by_pairs or inside.own):
-        counts[small] = _near(scope, queries, limits, small, order, begins[small], ends[small])
+        counts[small] = _near(scope, queries, limits, small, Listed(order, begins[small], ends[small]))
         return counts
     for block in in_room(PAIR * sizes[small], scope.room // 2):
         rows = small[block]
-        ahead = np.cumsum(sizes[rows]) - sizes[rows]
-        by = np.repeat(np.arange(len(rows)), sizes[rows])
-        ids = order[np.arange(len(by)) + np.repeat(begins[rows] - ahead, sizes[rows])]
-        kept = inside.allowed(rows[by], ids)
-        bounds = np.searchsorted(by[kept], np.arange(len(rows) + 1))
-        counts[rows] = _near(scope, queries, limits, rows, ids[kept], bounds[:-1], bounds[1:])
+        listed = allowed_of(inside, rows, Listed(order, begins[rows], ends[rows]))
+        counts[rows] = _near(scope, queries, limits, rows, listed)
     return counts
 
 
@@ -167,21 +164,21 @@ def _listed(
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
     for block in in_room((TABLE_PAIR * scope.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, scope.room // 2):
         ids, bounds = rules.lists(rows[block], allowed=allowed)
-        counts[block] = _near(scope, queries, limits, rows[block], ids, bounds[:-1], bounds[1:])
+        counts[block] = _near(scope, queries, limits, rows[block], Listed(ids, bounds[:-1], bounds[1:]))
     return counts
 
 
-def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Ids, begins: Ids, ends: Ids) -> Ids:
+def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
     """Count the points within the limits among those that are listed for some queries, by pieces of the lists."""
-    number = -(-(ends - begins) // _PIECE)
+    number = -(-listed.lengths // _PIECE)
     of = np.repeat(np.arange(len(rows)), number)
-    first = begins[of] + _PIECE * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))
-    last, counts = np.minimum(first + _PIECE, ends[of]), np.zeros(len(rows), np.int64)
+    first = listed.begins[of] + _PIECE * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))
+    last, counts = np.minimum(first + _PIECE, listed.ends[of]), np.zeros(len(rows), np.int64)
     descending = scope.metric.descending
     k = int((last - first).max(initial=1))
     for block in in_room(np.full(len(of), ENTRY * k + row_bytes(queries)), scope.room // 2):
         some = rows[of[block]]
-        found = scope.listed(inputs.rows_at(queries, some), k, listed, first[block], last[block])
+        found = scope.listed(inputs.rows_at(queries, some), k, Listed(listed.numbers, first[block], last[block]))
         inside = np.diff(cut_lists(found, limits[some], descending=descending).indptr)
         np.add.at(counts, of[block], inside)
     return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress
 from tonari.filters.rules import Ids, Rules
@@ -43,9 +45,7 @@ def by_lists(
     bar: Progress,
     *,
     rows: Ids,
-    order: Ids,
-    begins: Ids,
-    ends: Ids,
+    listed: Listed,
 ) -> None:
     """Find the k nearest of what some queries may find among listed points, and write it to their rows of `found`.
 
@@ -53,25 +53,19 @@ def by_lists(
     ----------
     rows : int64 array
         Places of the queries.
-    order : int64 array
-        Places of points.
-    begins, ends : int64 arrays of shape (len(rows),)
-        Query ``rows[i]`` is compared with ``order[begins[i]:ends[i]]``, which ascend, as far as rules allow.
+    listed : Listed
+        Query ``rows[i]`` is compared with the points of list i, as far as rules allow.
     """
     own, checked = rules.own_places(), rules.by_pairs or rules.shared is not None
     if not checked and len(rows) == len(queries) and bool((rows == np.arange(len(rows))).all()):
-        scope.listed(queries, k, order, begins, ends, own, found)
+        scope.listed(queries, k, dataclasses.replace(listed, self_ids=own), found)
         bar.add(len(rows))
         return
-    lengths = ends - begins
+    lengths = listed.lengths
     for block in in_room(PAIR * lengths * checked + ENTRY * k + row_bytes(queries), scope.room):
         some = rows[block]
-        lists = (
-            _checked(rules, some, order, begins[block], lengths[block])
-            if checked
-            else (order, begins[block], ends[block], None if own is None else own[some])
-        )
-        part = scope.listed(inputs.rows_at(queries, some), k, *lists)
+        here = Listed(listed.numbers, listed.begins[block], listed.ends[block], None if own is None else own[some])
+        part = scope.listed(inputs.rows_at(queries, some), k, allowed_of(rules, some, here) if checked else here)
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
@@ -84,20 +78,21 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
     for block in in_room(each, scope.room):
         some = rows[block]
         ids, bounds = rules.lists(some, allowed=True)
-        part = scope.listed(inputs.rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        part = scope.listed(inputs.rows_at(queries, some), k, Listed(ids, bounds[:-1], bounds[1:]))
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
 
 
-def _checked(rules: Rules, rows: Ids, order: Ids, begins: Ids, lengths: Ids) -> tuple[Ids, Ids, Ids]:
-    """Return what rules allow of listed points: numbers, and where those of each query begin and end."""
+def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
+    """Return the listed points of some queries that rules allow."""
+    lengths = listed.lengths
     ahead = np.cumsum(lengths) - lengths
     asked_by = np.repeat(np.arange(len(rows)), lengths)
-    ids = order[np.arange(len(asked_by)) + np.repeat(begins - ahead, lengths)]
+    ids = listed.numbers[np.arange(len(asked_by)) + np.repeat(listed.begins - ahead, lengths)]
     kept = rules.allowed(rows[asked_by], ids)
     bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[kept], minlength=len(rows)))])
-    return ids[kept], bounds[:-1], bounds[1:]
+    return Listed(ids[kept], bounds[:-1], bounds[1:])
 
 
 def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:

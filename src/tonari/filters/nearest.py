@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
@@ -113,9 +114,9 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
             large[rows] = True
             _among(scope, queries, k, inside, found, bar, rows, order[keys[group] : keys[group] + size])
     rows = np.flatnonzero(~large)
-    lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
     if len(rows):
-        by_lists(scope, queries, k, inside, found, bar, rows=rows, **lists)
+        listed = Listed(order, begins[rows], ends[rows])
+        by_lists(scope, queries, k, inside, found, bar, rows=rows, listed=listed)
 
 
 def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:

@@ -16,6 +16,7 @@ from tonari import inputs
 from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded
 from tonari.core.isa import chosen_isa
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
@@ -250,24 +251,14 @@ class Scope:
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
-    def listed(
-        self,
-        queries: Any,
-        k: int,
-        listed: Ids,
-        begins: Ids,
-        ends: Ids,
-        self_ids: Ids | None = None,
-        found: Neighbors | None = None,
-    ) -> Neighbors:
+    def listed(self, queries: Any, k: int, listed: Listed, found: Neighbors | None = None) -> Neighbors:
         """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
-        lists: dict[str, Any] = {"listed": listed, "begins": begins, "ends": ends, "self_ids": self_ids}
         place, name = self.points.call.place, self.metric.name
         method = search_method(by_force(name), place.device)
         if not place.devices:
-            here = method.search_listed(queries, self.rows, k, name, **lists, threads=self.threads, found=found)
+            here = method.search_listed(queries, self.rows, k, name, listed, threads=self.threads, found=found)
             return checked(here, queries, self.rows, self.metric)
-        near = method.search_listed(place.there(queries), place.there(self.rows), k, name, **lists)
+        near = method.search_listed(place.there(queries), place.there(self.rows), k, name, listed)
         near = checked(Neighbors(*on_host(near)), queries, self.rows, self.metric)
         if found is None:
             return near

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.listed import Listed
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
@@ -145,7 +146,7 @@ def _by_tables(
         ids, bounds = rules.lists(some, allowed=True)
         k = max(1, int(np.diff(bounds).max()))
         k = k if most is None else min(k, most)
-        found = scope.listed(inputs.rows_at(queries, some), k, ids, bounds[:-1], bounds[1:])
+        found = scope.listed(inputs.rows_at(queries, some), k, Listed(ids, bounds[:-1], bounds[1:]))
         parts.append((some, cut_lists(found, limits[some], descending=scope.metric.descending)))
         bar.add(len(some))
     return parts
@@ -204,9 +205,9 @@ def _by_group(
         rows, k = np.sort(small[at:stop]), max(1, int(sizes[small[stop - 1]]))
         k = k if most is None else min(k, most)
         found = nothing(len(rows), k, scope, queries, scope.n)
-        lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
-        everyone = np.arange(len(rows))
-        by_lists(scope, inputs.rows_at(queries, rows), k, inside.part(rows, None), found, bar, rows=everyone, **lists)
+        listed, everyone = Listed(order, begins[rows], ends[rows]), np.arange(len(rows))
+        some = inputs.rows_at(queries, rows)
+        by_lists(scope, some, k, inside.part(rows, None), found, bar, rows=everyone, listed=listed)
         parts.append((rows, cut_lists(found, limits[rows], descending=descending)))
         at = stop
     return _of_parts(parts, scope, queries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.problem import Problem
@@ -17,8 +18,22 @@ from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.updates import check_name
 
 
-def may_miss(method: str, recall: Any, seed: Any, start: Any, update: Any, plan: Any) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """The arguments of :func:`tonari.knn_graph` that only graphs have, unchecked; `start` is the lists of a graph."""
+
+    recall: Any = None
+    seed: Any = None
+    start: Any = None
+    update: Any = None
+    plan: Any = None
+    include_self: bool = False
+
+
+def may_miss(method: str, options: GraphOptions) -> bool:
     """Return whether the graph may be approximate; raise ValueError for arguments that do not apply."""
+    recall, seed, start, update = options.recall, options.seed, options.start, options.update
+    plan = options.plan
     if plan is not None:
         for name, value in (("recall", recall), ("seed", seed), ("update", update)):
             if value is not None:
@@ -51,17 +66,9 @@ def kind_of_start(start: Any) -> str:
     return start
 
 
-def choose_or_plan(
-    problem: Problem,
-    rows: Any,
-    method: str,
-    recall: float | None,
-    seed: int | None,
-    start: Any,
-    update: str | None,
-    progress: ProgressLike,
-) -> Decision:
+def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptions, progress: ProgressLike) -> Decision:
     """Plan the given approximate method; for "auto" with a recall, choose the method expected to be faster."""
+    recall, seed, start, update = options.recall, options.seed, options.start, options.update
     if method == "auto" and recall is not None:
         return choose_graph(problem, rows, recall=recall, seed=seed, start=kind_of_start(start), progress=progress)
     named: dict[str, Any] = {} if start is None else {"start": kind_of_start(start)}

@@ -11,13 +11,13 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
 from tonari.core.neighbors import Neighbors
-from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
-from tonari.graph.approximate import choose_or_plan, entries_of_start, may_miss
+from tonari.graph.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
+from tonari.methods import repeated
 from tonari.methods.answer import check_plan, checked, on_side_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
@@ -26,24 +26,29 @@ from tonari.methods.registry import by_force, is_search, method_for
 
 logger = logging.getLogger("tonari")
 
+_NO_OPTIONS = GraphOptions()
+
+
+def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
+    """Build the graph of points like an earlier one by its key, without self; None if there was none."""
+    known = repeated.graph(key, points, progress)
+    if known is None:
+        return None
+    found, kept = known
+    return Lists(found, kept.call.metric.name, kept.decision.method.name)
+
 
 def build_lists(
-    points: Any,
-    k: int,
-    call: Call,
-    *,
-    recall: float | None = None,
-    seed: int | None = None,
-    start: str | Lists | None = None,
-    update: str | None = None,
-    include_self: bool = False,
-    plan: Plan | None = None,
+    points: Any, k: int, call: Call, options: GraphOptions = _NO_OPTIONS, key: repeated.Key | None = None
 ) -> Lists:
-    """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`."""
-    started = time.perf_counter()
-    include_self = inputs.check_flag(include_self, "include_self")
+    """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`.
+
+    With a key, the decision is kept for :func:`repeated_lists`: that of an exact graph without self.
+    """
+    started, plan = time.perf_counter(), options.plan
+    include_self = inputs.check_flag(options.include_self, "include_self")
     check_plan(plan, graph=True)
-    approximate = may_miss(call.method, recall, seed, start, update, plan)
+    approximate = may_miss(call.method, options)
     rows = call.rows(points, "points")
     k = _checked_k(k, len(rows), include_self)
     those, others = Points(rows, call), k - include_self
@@ -58,25 +63,25 @@ def build_lists(
     if lists is None:
         if approximate and plan is None:
             problem = those.problem(rows, others, self_join=True)
-            decision = choose_or_plan(problem, rows, call.method, recall, seed, start, update, call.progress)
+            decision = choose_or_plan(problem, rows, call.method, options, call.progress)
         else:
             decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
-        lists, made_by = _build(those, decision, entries_of_start(call.place, start, len(rows)), call.progress)
+            if rows is points and not call.place.devices:
+                repeated.keep(key, call, decision)
+        lists, made_by = _build(those, decision, entries_of_start(call.place, options.start, len(rows)), call.progress)
     found = _with_self(lists.found, rows, call, include_self)
     report = None if lists.report is None else lists.report.taken(started)
     found = on_side_of(points, found, "points")
     return Lists(found, call.metric.name, made_by, include_self, lists.seed, report)
 
 
-def build_allowed(
-    points: Any, k: int, call: Call, given: Given, *, include_self: bool = False, **refused: Any
-) -> Lists:
-    """Build the graph that rules allow; see :func:`tonari.knn_graph`. What is refused must not be given."""
-    named = [name for name, value in refused.items() if value is not None]
+def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
+    """Build the graph that rules allow; see :func:`tonari.knn_graph`. Only `include_self` may be set of the options."""
+    named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(call.method):
         named = named or [f"method={call.method!r}"]
         raise ValueError(f"{', '.join(named)}: where and batch are for exact graphs alone; leave it out")
-    include_self = inputs.check_flag(include_self, "include_self")
+    include_self = inputs.check_flag(options.include_self, "include_self")
     rows = call.rows(points, "points")
     n = len(rows)
     k = _checked_k(k, n, include_self)
@@ -119,8 +124,7 @@ def _with_self(found: Neighbors, rows: Any, call: Call, include_self: bool) -> N
 def _build(those: Points, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
     """Build the lists as decided, or by the fallback if the recall is not reached; also return the method's name."""
     rows = those.rows
-    given: dict[str, Any] = {"prepared": decision.prepared, "start": start, "patience": decision.patience}
-    lists: GraphLists = decision.method.build_graph(rows, decision.plan, progress=progress, **given)
+    lists = decision.build_graph(rows, start, progress)
     checked(lists.found, rows, rows, those.call.metric)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name

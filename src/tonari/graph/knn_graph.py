@@ -30,6 +30,7 @@ from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy
 from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
+from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.changed import check_weights
 from tonari.metrics.recall import Recall
@@ -138,11 +139,9 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     def of_lists(cls, lists: Lists) -> KNNGraph:
         """Make a graph from lists that this package built, without the constructor's checks."""
         made = object.__new__(cls)
-        distances, indices = lists.found
-        names = ("metric", "method", "include_self", "seed", "report", "weights")
-        given = {name: getattr(lists, name) for name in names}
-        for name, value in {"indices": indices, "distances": distances, **given}.items():
-            object.__setattr__(made, name, value)
+        facts = dict(vars(lists))
+        distances, indices = facts.pop("found")
+        vars(made).update(indices=indices, distances=distances, **facts)
         return made
 
     @property
@@ -228,8 +227,15 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
         [1, 0, 1]
         """
-        given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
-        return KNNGraph.of_lists(add_points(self.lists, points, new_points, recall=recall, seed=seed, **given))
+        call = Call.of(
+            {"points": points, "new_points": new_points},
+            metric=self.metric,
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
+        return KNNGraph.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
 
     def trim(self, k: int) -> KNNGraph:
         """Return the graph of the first k columns, which share memory with this graph's.

@@ -15,7 +15,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
 from tonari.methods.registry import NAMES, is_exact
-from tonari.metrics import get_metric
+from tonari.metrics import Metric, get_metric
 from tonari.nn_descent.report import DescentReport
 
 _CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
@@ -57,6 +57,11 @@ class Lists:
         return int(self.found.indices.shape[1])
 
     @property
+    def record(self) -> Metric:
+        """The record of the metric."""
+        return get_metric(self.metric)
+
+    @property
     def exact(self) -> bool:
         """Whether no neighbour can be missing."""
         return self.method in NAMES and is_exact(self.method)
@@ -70,8 +75,14 @@ class Lists:
         if isinstance(self.found.indices, np.ndarray):
             return self.found
         found = Neighbors(*(in_numpy(inputs.to_host(part)) for part in self.found))
-        facts: dict[str, Any] = {"include_self": self.include_self, "descending": get_metric(self.metric).descending}
-        check_lists(found.indices, found.distances, np.arange(self.n), n=self.n, **facts)
+        check_lists(
+            found.indices,
+            found.distances,
+            np.arange(self.n),
+            n=self.n,
+            include_self=self.include_self,
+            descending=self.record.descending,
+        )
         return found
 
 

@@ -18,10 +18,11 @@ from tonari.core.floats import in_default_floats
 from tonari.core.host_memory import free_host_memory
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
-from tonari.core.progress import ProgressLike
+from tonari.graph.approximate import GraphOptions
 from tonari.graph.build import build_lists
 from tonari.graph.lists import Lists
 from tonari.graph.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
+from tonari.methods.call import Call
 from tonari.methods.registry import search_method
 from tonari.nn_descent.driver import Measure, Measuring, build, report_of
 from tonari.nn_descent.method import beside_rows
@@ -36,74 +37,60 @@ _SHARE = 0.5  # expected time of a merge by rounds, as a share of that of buildi
 def merge_lists(
     a: tuple[Lists, Any],
     b: tuple[Lists, Any],
+    call: Call,
     *,
     recall: float,
     seed: int,
     update: str | None = None,
-    device: Any,
-    threads: int | None,
-    memory: int | str | None,
-    progress: ProgressLike,
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Join two graphs, each given with its points; see :func:`tonari.merge`.
+    """Join two graphs, each given with its points; see :func:`tonari.merge`. The call is of both points.
 
     With `measure`, rounds stop when that is satisfied; see :func:`tonari.nn_descent.driver.build`. If `checked`, the
     lists are known to be of these points.
     """
-    recall, seed, progress = _checked(recall, seed, threads, memory, progress)
+    recall, seed = check_recall(recall), check_seed(seed)
     check_name(update)
     for name in ("metric", "k", "include_self"):
         ours, theirs = getattr(a[0], name), getattr(b[0], name)
         if ours != theirs:
             raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
-    sides = Sides(a[0], a[1], b[1], device, OF_MERGE)
+    sides = Sides(a[0], a[1], b[1], call, OF_MERGE)
     own = sides.own(a[0], 0, checked=checked), sides.own(b[0], 1, checked=checked)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
-    plan = sides.plan(recall, seed, threads, memory, update)
-    crossing = _Crossing(sides, threads, memory)
+    plan = sides.plan(recall, seed, update)
+    crossing = _Crossing(sides)
     if crossing.seconds > _SHARE * plan.seconds:
-        return sides.joined(*_descended(sides, own, plan, progress, measure))
-    return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan, progress))
+        return sides.joined(*_descended(sides, own, plan, measure))
+    return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan))
 
 
 @in_default_floats
-def add_points(
-    lists: Lists,
-    points: Any,
-    new_points: Any,
-    *,
-    recall: float,
-    seed: int,
-    device: Any,
-    threads: int | None,
-    memory: int | str | None,
-    progress: ProgressLike,
-) -> Lists:
-    """Add points to a graph; see :meth:`tonari.KNNGraph.add`."""
-    recall, seed, progress = _checked(recall, seed, threads, memory, progress)
-    given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
-    sides = Sides(lists, points, new_points, device, OF_ADD)
-    call = dataclasses.replace(sides.call(threads, memory), progress=progress)
+def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float, seed: int) -> Lists:
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. The call is of both points."""
+    recall, seed = check_recall(recall), check_seed(seed)
+    sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # before a graph of the new points is built
     _check_room(lists, sides)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
     if len(sides.b) > lists.k:
-        asked: dict[str, Any] = {} if lists.exact else {"recall": recall, "seed": seed}
-        call = dataclasses.replace(call, method="exact" if lists.exact else "auto")
-        new = build_lists(new_points, lists.k, call, include_self=lists.include_self, **asked)
-        merged = merge_lists((lists, points), (new, new_points), recall=recall, seed=seed, **given)
+        if lists.exact:
+            by, options = dataclasses.replace(call, method="exact"), GraphOptions(include_self=lists.include_self)
+        else:
+            by, options = call, GraphOptions(include_self=lists.include_self, recall=recall, seed=seed)
+        new = build_lists(new_points, lists.k, by, options)
+        merged = merge_lists((lists, points), (new, new_points), call, recall=recall, seed=seed)
         report = None if merged.report is None else merged.report.taken(sides.started)
         return dataclasses.replace(merged, report=report)
     own = sides.own(lists, 0)
     among = sides.place.no_others(sides.b, sides.record)
     if len(sides.b) > 1:
         among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
-    plan = None if lists.exact else sides.plan(recall, seed, threads, memory)
-    return sides.joined(*_Crossing(sides, threads, memory).run((own, among), plan, progress))
+    plan = None if lists.exact else sides.plan(recall, seed)
+    return sides.joined(*_Crossing(sides).run((own, among), plan))
 
 
 def _check_room(lists: Lists, sides: Sides) -> None:
@@ -121,13 +108,6 @@ def _check_room(lists: Lists, sides: Sides) -> None:
         )
 
 
-def _checked(recall: Any, seed: Any, threads: Any, memory: Any, progress: Any) -> tuple[float, int, ProgressLike]:
-    """Check the arguments, whether or not the chosen way uses them."""
-    inputs.check_threads(threads)
-    inputs.parse_memory(memory)
-    return check_recall(recall), check_seed(seed), inputs.check_progress(progress)
-
-
 _Made = tuple[Neighbors, str, int | None, DescentReport | None]
 
 
@@ -137,8 +117,6 @@ class _Crossing:
     Parameters
     ----------
     sides : Sides
-    threads, memory
-        As for :func:`merge`.
 
     Attributes
     ----------
@@ -146,26 +124,26 @@ class _Crossing:
         Rough estimate of the time.
     """
 
-    def __init__(self, sides: Sides, threads: int | None, memory: int | str | None) -> None:
+    def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._method = search_method("exact", sides.place.device)
 
         def plan(queries: Any, points: Any) -> Plan:
             k = min(sides.k, len(points))
-            problem = sides.call(threads, memory).problem(points, queries, k)
+            problem = sides.call.problem(points, queries, k)
             made: Plan = self._method.plan(problem)
             return made
 
         self._plans = plan(sides.a, sides.b), plan(sides.b, sides.a)
         self.seconds = sum(made.seconds for made in self._plans)
 
-    def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None, progress: ProgressLike) -> _Made:
+    def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None) -> _Made:
         """Return the joined lists, with the report of a sample if there is a plan for one."""
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
         own = sides.beside_points(own[0]), sides.beside_points(own[1])
-        from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=progress)
-        from_a = self._method.search_once(sides.b, sides.a, self._plans[1], progress=progress)
+        from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=sides.call.progress)
+        from_a = self._method.search_once(sides.b, sides.a, self._plans[1], progress=sides.call.progress)
         of_a = merge_neighbors([own[0], from_b], shifts, k=k, metric=metric)
         of_b = merge_neighbors([from_a, own[1]], shifts, k=k, metric=metric)
         found = Neighbors(*(one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
@@ -181,7 +159,6 @@ def _descended(
     sides: Sides,
     own: tuple[Neighbors, Neighbors],
     plan: DescentPlan,
-    progress: ProgressLike,
     measure: Measuring | None,
 ) -> _Made:
     """Return the joined lists, computed by rounds that compare points of different sides."""
@@ -194,5 +171,5 @@ def _descended(
         del of_a, of_b  # a device has no room for them as well
         return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
-    found, report = build(backend, plan, progress, begin, boundary, measure=measure)
+    found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)
     return beside_rows(found, sides.both), plan.method, plan.seed, report

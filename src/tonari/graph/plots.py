@@ -10,7 +10,6 @@ from tonari.graph.lists import Lists
 from tonari.graph.spectral import spectral_map
 from tonari.graph.statistics import Histogram, distances_at, histogram, hubness
 from tonari.graph.structure import occurrence
-from tonari.metrics import get_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +98,7 @@ class Plots:
         return ax
 
     def _what(self) -> str:
-        similarity = get_metric(self._lists.metric).descending
+        similarity = self._lists.record.descending
         return f"{self._lists.metric} {'similarity' if similarity else 'distance'}"
 
 

@@ -17,7 +17,6 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
 from tonari.inputs.kinds import from_host
-from tonari.metrics import get_metric
 
 
 def trim(lists: Lists, k: int) -> Lists:
@@ -67,7 +66,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     number = np.full(lists.n + 1, -1, np.int64)  # the last one is of missing neighbours, -1
     number[kept] = np.arange(len(kept))
     ids = number[indices]
-    descending = get_metric(lists.metric).descending
+    descending = lists.record.descending
     keys = -distances if descending else distances.copy()
     keys[ids < 0] = np.inf
     if lists.include_self:

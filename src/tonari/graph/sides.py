@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,13 +15,9 @@ from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
-from tonari.inputs.arguments import check_no_threads
 from tonari.methods.call import Call
-from tonari.methods.place import Place
 from tonari.methods.registry import method_for
 from tonari.methods.value_range import check_range
-from tonari.methods.where import place_for
-from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
@@ -43,8 +38,8 @@ class Sides:
     lists : Lists
         The graph of one of the sets; the joined graph has its metric, k and include_self.
     points_a, points_b : arrays
-    device : str or sequence of str
-        As for :func:`tonari.merge`.
+    call : Call
+        Of both points, by the metric of the graph.
     names : tuple
         The names of the graph and the points of each side, for messages.
     """
@@ -54,15 +49,14 @@ class Sides:
         lists: Lists,
         points_a: Any,
         points_b: Any,
-        device: str | Sequence[str],
+        call: Call,
         names: tuple[tuple[str, str], tuple[str, str]] = OF_MERGE,
     ) -> None:
         self.started = time.perf_counter()
         self._names = names
         (_, a), (_, b) = names
-        self.place: Place = place_for(device, **{a: points_a, b: points_b})
+        self.call, self.place, self.record = call, call.place, call.metric
         self.metric, self.include_self = lists.metric, lists.include_self
-        self.record = get_metric(self.metric)
         if self.record.own:
             raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
         if lists.weights is not None or self.record.changed:
@@ -127,18 +121,9 @@ class Sides:
         """The method whose rounds join the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
-    def call(self, threads: int | None, memory: int | str | None) -> Call:
-        """Return the call of a search on either side."""
-        memory = inputs.parse_memory(memory)
-        if self.place.devices:
-            check_no_threads(threads, self.place.devices)
-        return Call(metric=self.record, place=self.place, threads=inputs.check_threads(threads), memory=memory)
-
-    def plan(
-        self, recall: float, seed: int, threads: int | None, memory: int | str | None, update: str | None = None
-    ) -> DescentPlan:
+    def plan(self, recall: float, seed: int, update: str | None = None) -> DescentPlan:
         """Plan NN-Descent for the points of both sides."""
-        problem = self.call(threads, memory).problem(self.both, self.both, self.k, self_join=True)
+        problem = self.call.problem(self.both, self.both, self.k, self_join=True)
         named = {} if update is None else {"update": update}
         return self.descent.plan(problem, recall=recall, seed=seed, start="graph", **named)
 
@@ -158,11 +143,17 @@ class Sides:
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
-    numbers, metric = np.sort(drawn), get_metric(lists.metric)
+    numbers, metric = np.sort(drawn), lists.record
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
-    facts: dict[str, Any] = {"include_self": lists.include_self, "descending": metric.descending}
     try:  # the lists of a graph on CUDA have not been checked
-        check_lists(indices, distances, numbers, n=lists.n, **facts)
+        check_lists(
+            indices,
+            distances,
+            numbers,
+            n=lists.n,
+            include_self=lists.include_self,
+            descending=metric.descending,
+        )
     except ValueError as error:
         raise ValueError(f"{ours}: {error}") from error
     indices, distances = (part[:, int(lists.include_self) :] for part in (indices, distances))

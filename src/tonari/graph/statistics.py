@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.graph.lists import Lists, in_blocks
-from tonari.metrics import get_metric
 from tonari.nn_descent.intrinsic_dimension import log_ratios
 
 _TAIL = 0.005  # share of the values at each end that may lie outside a histogram
@@ -102,7 +101,7 @@ def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
 
 def zero_distances(lists: Lists) -> int | None:
     """Count the entries, self aside, whose distance is 0; None for a similarity, where 0 does not mean equal."""
-    if get_metric(lists.metric).descending:
+    if lists.record.descending:
         return None
     return sum(int(((found.distances == 0) & (found.indices >= 0)).sum()) for _, found in in_blocks(lists))
 
@@ -139,7 +138,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     >>> local_dimension(Lists(found, "euclidean", "exact")).each.round(3)  # 1 / log(2)
     array([1.443, 1.443])
     """
-    record = get_metric(lists.metric)
+    record = lists.record
     if record.products:
         return None
     pairs: list[tuple[Any, Any]] = []

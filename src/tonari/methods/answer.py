@@ -110,10 +110,8 @@ def processors_of(decision: Decision) -> int | None:
 def answer(
     queries: Any, points: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, self_join: bool = False
 ) -> Neighbors:
-    """Run a decision: search the prepared points if it has them, else prepare the points for this search alone."""
-    method, plan, prepared = decision.method, decision.plan, decision.prepared
-    search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
-    found: Neighbors = search(queries, held, plan, self_join=self_join, progress=progress)
+    """Search as decided, and refuse values beyond the range of their type."""
+    found = decision.search(queries, points, progress, self_join=self_join)
     check_range(found.distances, found.indices, None, queries, points, metric)
     return found
 

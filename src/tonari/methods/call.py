@@ -136,7 +136,7 @@ class Call:
         """Return the largest value within the radius of each query; see :func:`tonari.metrics.radius.limits_of`."""
         wide = "float64" in (inputs.name_of_dtype(points), inputs.name_of_dtype(queries))
         within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        return limits_of(self.metric.name, len(queries), "float64" if wide else "float32", **within)
+        return limits_of(self.metric, len(queries), "float64" if wide else "float32", **within)
 
 
 def _one_place(given: dict[str, Any]) -> Hashable:

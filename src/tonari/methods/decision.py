@@ -1,11 +1,16 @@
-"""The record of a decision: which method answers, with which plan, and why."""
+"""The record of a decision (its method, its plan, its reason), which runs what was decided."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tonari.core.method import Method
+import numpy.typing as npt
+
+from tonari.core.method import GraphLists, Method
+from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
+from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 
 _PATIENCE = 2.0  # NN-Descent gives up after the work that is expected to take this many times as long as the fallback
 
@@ -44,6 +49,47 @@ class Decision(NamedTuple):
         Both durations are those that plans expect: no clock decides which graph is built.
         """
         return None if self.instead is None else _PATIENCE * self.instead.seconds / self.plan.seconds
+
+    def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
+        """Search the prepared points if there are some, else prepare the points for this search alone."""
+        if self.prepared is None:
+            run, held = self.method.search_once, points
+        else:
+            run, held = self.method.search, self.prepared
+        found: Neighbors = run(queries, held, self.plan, self_join=self_join, progress=progress)
+        return found
+
+    def search_unchecked(self, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
+        """Search rows whose values are not checked; see :meth:`tonari.core.method.SearchMethod.search_unchecked`."""
+        found: Neighbors | None = self.method.search_unchecked(queries, points, self.plan, progress=progress)
+        return found
+
+    def build_graph(self, points: Any, start: Any, progress: ProgressLike) -> GraphLists:
+        """Build the graph of points, from entries to start with if there are some."""
+        lists: GraphLists = self.method.build_graph(
+            points, self.plan, prepared=self.prepared, start=start, progress=progress, patience=self.patience
+        )
+        return lists
+
+    def find_within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+    ) -> RadiusNeighbors:
+        """Find all prepared points within limits."""
+        found: RadiusNeighbors = self.method.find_within(
+            queries, self.prepared, self.plan, limits, self_join=self_join, progress=progress
+        )
+        return found
+
+    def count_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
+        """Count the prepared points within limits."""
+        return self.method.count_within(queries, self.prepared, self.plan, limits, progress=progress)
+
+    def find_pairs(self, rows: slice, points: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
+        """Find, for consecutive rows of the points that are prepared, the later points within their limits."""
+        found: RadiusNeighbors = self.method.find_pairs(
+            rows, points, self.prepared, self.plan, limits, progress=progress
+        )
+        return found
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
@@ -157,14 +156,16 @@ class Points:
 
 
 class DecidedPoints(Points):
-    """Points that are prepared by one plan for searches within limits."""
+    """Points that are prepared by one decision for searches within limits."""
 
     prepared: ClassVar[bool] = True
 
     def __init__(self, rows: Any, call: Call, decision: Decision) -> None:
         super().__init__(rows, call)
-        self._decision = decision
-        self._method: SearchMethod = decision.method
+        self.decision = decision
+
+    def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
+        return self
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
         return self
@@ -172,33 +173,22 @@ class DecidedPoints(Points):
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
     ) -> RadiusNeighbors:
-        found = self._found(queries, limits, progress, self_join=self_join)
+        found = self.decision.find_within(queries, limits, progress, self_join=self_join)
         return checked(found, queries, self.rows, self.call.metric)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        counts = self._counted(queries, limits, progress)
+        counts = self.decision.count_within(queries, limits, progress)
 
         def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
-            return self._counted(inputs.rows_at(queries, rows), limits, False)
+            return self.decision.count_within(inputs.rows_at(queries, rows), limits, False)
 
         def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
-            return self._found(inputs.rows_at(queries, rows), limits[rows], False, self_join=False)
+            return self.decision.find_within(inputs.rows_at(queries, rows), limits[rows], False)
 
         check_counts(counts, limits, queries, self.rows, self.call.metric, some, found)
         return counts
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find, for consecutive rows of the points, the later points within their limits."""
-        made, some = self._decision, self.rows[rows]
-        found = self._method.find_pairs(rows, self.rows, made.prepared, made.plan, limits[rows], progress=progress)
-        return checked(found, some, self.rows, self.call.metric, names=range(rows.start, rows.stop))
-
-    def _found(
-        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool
-    ) -> RadiusNeighbors:
-        made, join = self._decision, self_join
-        return self._method.find_within(queries, made.prepared, made.plan, limits, self_join=join, progress=progress)
-
-    def _counted(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        made = self._decision
-        return self._method.count_within(queries, made.prepared, made.plan, limits, progress=progress)
+        found = self.decision.find_pairs(rows, self.rows, limits[rows], progress)
+        return checked(found, self.rows[rows], self.rows, self.call.metric, names=range(rows.start, rows.stop))

@@ -48,7 +48,7 @@ def decide_within(
         made = _chosen(problem, points, queries, limits, method, progress)
         keep_decision(made, problem, method, "within")
     if made.prepared is None:
-        made = made._replace(prepared=made.method.prepare(points, made.plan, progress))
+        made = made._replace(prepared=made.method.prepare_within(points, made.plan, progress))
     return made
 
 

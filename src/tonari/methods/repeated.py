@@ -2,16 +2,18 @@
 
 Two searches are alike if they differ only in the values and addresses of their rows. Then all checks of arguments,
 except those of values, have the same outcome, and so has planning; of a search of microseconds these are the most part.
-Therefore `tonari.search` looks here first, by :func:`answered`. Kept is what follows from sizes, and from how many
-processors are free to use. `tonari.exact.cuda.replay.cache` is the like for CUDA.
+Therefore verbs look here first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and verbs of radii by
+:func:`within`. Kept is what follows from sizes, and from how many processors are free to use.
+`tonari.exact.cuda.replay.cache` is the like for CUDA.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari.core._native import environment
 from tonari.core.caches import emptied_by
@@ -23,10 +25,32 @@ from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, answer, checked, processors_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
+from tonari.methods.points import DecidedPoints
 
 Key: TypeAlias = tuple[Hashable, ...]
 
-_kept: dict[Key, tuple[Call, Decision, int | None]] = {}  # with the processors that the plan depends on
+
+class Kept(NamedTuple):
+    """The decision for a search of checked rows that were given as they are.
+
+    Attributes
+    ----------
+    call : Call
+    decision : Decision
+        Of points that are not prepared.
+    processors : int, optional
+        Those that were free to use, if the plan depends on them.
+    limits : array of shape (m,), optional
+        Of a search within a radius.
+    """
+
+    call: Call
+    decision: Decision
+    processors: int | None
+    limits: npt.NDArray[Any] | None = None
+
+
+_kept: dict[Key, Kept] = {}
 emptied_by(_kept.clear)
 
 
@@ -58,23 +82,70 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
     TypeError, ValueError
         For `progress`, and for the values of the rows, as for a first search.
     """
-    kept = None if key is None else _kept.get(key)
+    kept = _valid(key)
     if kept is None:
         return None
-    call, decision, processors = kept
-    if processors is not None and processors != default_threads():
-        return None
+    call, decision = kept.call, kept.decision
     progress = None if progress is None else check_progress(progress)
-    found: Neighbors | None = decision.method.search_unchecked(queries, points, decision.plan, progress=progress)
+    found = decision.search_unchecked(queries, points, progress)
     if found is not None:
         return checked(found, queries, points, call.metric)
     return answer(*call.both(queries, points), decision, call.metric, progress)
 
 
-def keep(key: Key | None, call: Call, decision: Decision) -> None:
-    """Keep the decision of a call for searches of checked rows that were given as they are."""
+def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept] | None:
+    """Build the lists of a graph like an earlier one, and return them with its decision; None if there was none."""
+    kept = _valid(key)
+    if kept is None:
+        return None
+    progress = None if progress is None else check_progress(progress)
+    rows = kept.call.rows(points, "points")
+    return answer(rows, rows, kept.decision, kept.call.metric, progress, self_join=True), kept
+
+
+def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, *words: Any) -> Key | None:
+    """Return the key of a search within one radius; see :func:`key_of`."""
+    one = radius if min_similarity is None else min_similarity
+    if (radius is None) == (min_similarity is None) or type(one) not in (float, int) or type(closed) is not bool:
+        return None
+    key = key_of(queries, points, 1, *words)
+    return None if key is None else (key, radius, min_similarity, closed)
+
+
+def within(
+    key: Key | None, queries: Any, points: Any, progress: ProgressLike
+) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
+    """Return the checked queries, the points that are prepared for them, and the limits, as of an earlier search.
+
+    None if there was none; TypeError and ValueError as of :func:`answered`.
+    """
+    kept = _valid(key)
+    if kept is None:
+        return None
+    assert kept.limits is not None
+    call, decision = kept.call if progress is None else kept.call.with_progress(progress), kept.decision
+    rows, base = call.both(queries, points)
+    prepared = decision.method.prepare_within(base, decision.plan, call.progress)
+    made = Decision(decision.method, decision.plan, prepared, decision.seconds, decision.reason)
+    return rows, DecidedPoints(base, call, made), kept.limits
+
+
+def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
+    """Keep the decision of a call for searches of checked rows that were given as they are.
+
+    With `limits`, the prepared points are left out: the next points are others.
+    """
+    if limits is not None:
+        decision = decision._replace(prepared=None)
     if key is None or decision.by_data or decision.prepared is not None:
         return
     if len(_kept) >= tuning.KEPT_SEARCHES:
         _kept.clear()
-    _kept[key] = call, decision, processors_of(decision)
+    _kept[key] = Kept(call.with_progress(None), decision, processors_of(decision), limits)
+
+
+def _valid(key: Key | None) -> Kept | None:
+    kept = None if key is None else _kept.get(key)
+    if kept is None or (kept.processors is not None and kept.processors != default_threads()):
+        return None
+    return kept

@@ -52,7 +52,8 @@ def check_range(
     ValueError
         Naming a query and the value.
     """
-    if type(values) is np.ndarray and len(values) == 1 and values.ndim == 2 and values.size:
+    one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
+    if one and type(values) is np.ndarray and values.size:  # ordered, so that the ends are the extremes
         first, last = values.item(0), values.item(-1)
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
@@ -81,9 +82,9 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
         low, high = torch.stack(values.aminmax()).tolist()  # waits for the device once
     elif values.ndim == 2:
         first, last = (-1, 0) if descending else (0, -1)
-        low, high = float(values[:, first].min()), float(values[:, last].max())
+        low, high = float(np.minimum.reduce(values[:, first])), float(np.maximum.reduce(values[:, last]))
     else:
-        low, high = float(values.min()), float(values.max())
+        low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
     return low, high, low if low > 0 else -high if high < 0 else 0.0
 
 
@@ -177,9 +178,11 @@ def check_counts(
     ValueError
         As :func:`check_range`.
     """
-    ends = np.finfo(limits.dtype)
     if record.bits or record.own or not (len(limits) and len(points)):
         return
+    if not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH:
+        return  # one limit for all, which is no end of the range
+    ends = np.finfo(limits.dtype)
     magnitudes = np.abs(limits[:1] if not limits.strides[0] else limits)
     far, near = magnitudes >= ends.max, magnitudes < ends.tiny
     everyone = np.arange(len(limits))

@@ -115,7 +115,7 @@ class Change:
             return {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         given: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         many = hasattr(radius, "__len__") and getattr(radius, "shape", None) != ()
-        outside = first_outside(self.finish, limits_of(self.metric, m if many else 1, np.float64, **given))
+        outside = first_outside(self.finish, limits_of(get_metric(self.metric), m if many else 1, np.float64, **given))
         return {"radius": outside if many else outside.item(), "min_similarity": None, "closed": False}
 
 

@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.radius_neighbors import limits_for
-from tonari.metrics import get_metric
+from tonari.metrics import Metric
 
 
 def limits_of(
-    metric: str, m: int, dtype: npt.DTypeLike, *, radius: Any, min_similarity: Any, closed: Any
+    record: Metric, m: int, dtype: npt.DTypeLike, *, radius: Any, min_similarity: Any, closed: Any
 ) -> npt.NDArray[Any]:
     """Check what a caller says of a radius, and return the farthest value within it for each query.
 
     Parameters
     ----------
-    metric : str
+    record : Metric
     m : int
         Number of queries.
     dtype : dtype
@@ -38,14 +38,15 @@ def limits_of(
 
     Examples
     --------
-    >>> limits_of("cosine", 1, "float32", radius=None, min_similarity=0.75, closed=True)
+    >>> from tonari.metrics import get_metric
+    >>> limits_of(get_metric("cosine"), 1, "float32", radius=None, min_similarity=0.75, closed=True)
     array([0.25], dtype=float32)
-    >>> limits_of("inner_product", 1, "float32", radius=2, min_similarity=None, closed=True)
+    >>> limits_of(get_metric("inner_product"), 1, "float32", radius=2, min_similarity=None, closed=True)
     Traceback (most recent call last):
     ValueError: radius: metric='inner_product' has similarities, which have no radius; pass min_similarity=
     """
     closed = inputs.check_flag(closed, "closed")
-    record = get_metric(metric)
+    metric = record.name
     if radius is not None and min_similarity is not None:
         raise ValueError("got both radius and min_similarity: pass only one of them")
     if record.descending and radius is not None:

@@ -83,9 +83,18 @@ def _least_truth(plan: DescentPlan) -> int:
     """Return the bytes with which the sample's true neighbours can be searched, on CUDA."""
     if is_own(plan.metric):
         return 0  # searched in blocks of any size
-    asked: dict[str, Any] = {"dtype": plan.dtype, "metric": plan.metric, "devices": plan.devices[:1]}
-    k, n = min(plan.k + 1, plan.n), plan.n
-    problem = make_problem(n, plan.sample, plan.d, k, **asked, host_points=False, host_queries=False)
+    n = plan.n
+    problem = make_problem(
+        n,
+        plan.sample,
+        plan.d,
+        min(plan.k + 1, n),
+        dtype=plan.dtype,
+        metric=plan.metric,
+        devices=plan.devices[:1],
+        host_points=False,
+        host_queries=False,
+    )
     slabs: dict[str, Any] = {"route": "streamed", "point_slab": min(n, tuning.LEAST_SLAB), "query_slab": plan.sample}
     ways: tuple[dict[str, Any], ...] = ({"route": "resident"}, slabs)
     return min(least_bytes(problem, group=GROUP_SIZES[-1], **way) for way in ways)

@@ -26,7 +26,6 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.metrics import get_metric
 from tonari.shards import dealing, tuning
 from tonari.shards.common import (
     RECALL,
@@ -138,7 +137,7 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats
 
 
 def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
-    metric = get_metric(worker.job.metric)
+    metric = worker.job.record
     squared = metric.power == 2  # as 1 - cos is: half the square of a distance
     lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)

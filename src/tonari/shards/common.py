@@ -18,7 +18,6 @@ from tonari.core.workers import Workers
 from tonari.cuda.streams import synchronize
 from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
-from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
@@ -45,7 +44,7 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
     """Return lists without an entry."""
     job = worker.job
-    nowhere = -np.inf if get_metric(job.metric).descending else np.inf
+    nowhere = -np.inf if job.record.descending else np.inf
     distances = np.full((rows, job.k), nowhere, value_dtype(job.source.dtype))
     return Neighbors(distances, np.full((rows, job.k), -1, index_dtype(job.source.n)))
 
@@ -57,7 +56,7 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
 
 def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
     """Merge several lists of the same rows as :func:`merge_into` does, those of some rows at a time by each thread."""
-    descending = get_metric(worker.job.metric).descending
+    descending = worker.job.record.descending
 
     def merge(here: slice) -> None:
         for rows, found in parts:

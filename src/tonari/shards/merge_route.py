@@ -19,6 +19,7 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists
 from tonari.graph.merging import merge_lists
+from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.shards import pair_rounds
@@ -37,21 +38,20 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
     job, (first, _) = worker.job, meeting.slabs
     rows = meeting.waiting.arrive()
     size = first.stop - first.start
-    sides = [
+    a, b = (
         (Lists(found, job.metric, "nn-descent", seed=job.seed), part)
         for found, part in zip(meeting.graphs, (rows[:size], rows[size:]), strict=True)
-    ]
-    return merge_lists(
-        *sides,
-        recall=job.target,
-        seed=derived_seed(job.seed, Purpose.SHARD_MERGE),
+    )
+    call = Call.of(
+        {"points": rows},
+        metric=job.metric,
         device=worker.device,
         threads=job.threads,
         memory=worker.memory,
         progress=worker.progress,
-        measure=meeting.known,
-        checked=True,
-    ).found
+    )
+    seed = derived_seed(job.seed, Purpose.SHARD_MERGE)
+    return merge_lists(a, b, call, recall=job.target, seed=seed, measure=meeting.known, checked=True).found
 
 
 @dataclass(frozen=True)

@@ -157,9 +157,17 @@ class Sizes:
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
         """Return the problem of a search of n rows for n or m rows, on one worker."""
         sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
-        facts: dict[str, Any] = {"dtype": self.source.dtype, "metric": self.metric, "devices": self.devices[:1]}
-        facts |= {"self_join": self_join, "memory": memory, "threads": self.threads}
-        return make_problem(*sizes, **facts, host_points=False, host_queries=False)
+        return make_problem(
+            *sizes,
+            dtype=self.source.dtype,
+            metric=self.metric,
+            self_join=self_join,
+            devices=self.devices[:1],
+            host_points=False,
+            host_queries=False,
+            threads=self.threads,
+            memory=memory,
+        )
 
 
 @dataclass(frozen=True)

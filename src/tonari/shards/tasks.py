@@ -32,7 +32,7 @@ from tonari.methods.call import Call
 from tonari.methods.place import Place
 from tonari.methods.registry import method_for, search_method
 from tonari.methods.where import place_for
-from tonari.metrics import get_metric
+from tonari.metrics import Metric, get_metric
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
@@ -143,6 +143,11 @@ class Job:
     queries: Source | None = None
 
     @property
+    def record(self) -> Metric:
+        """The record of the metric."""
+        return get_metric(self.metric)
+
+    @property
     def target(self) -> float:
         """The recall, of a graph that may miss neighbours."""
         assert self.recall is not None
@@ -189,8 +194,9 @@ class Worker:
         self._loaders: list[Loader] = []
         # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
-        metric = get_metric(job.metric)
-        self.call = Call(metric=metric, place=self.place, threads=job.threads, memory=self.memory, progress=progress)
+        self.call = Call(
+            metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress
+        )
 
     @cached_property
     def load(self) -> Loader:

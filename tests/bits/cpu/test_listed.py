@@ -9,6 +9,7 @@ from tests.helpers.bit_rows import MAKERS, noise
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tests.helpers.kernels import ISAS
 from tonari.bits.cpu.listed import search_listed
+from tonari.core.listed import Listed
 from tonari.metrics import BIT_METRICS
 
 M, N = 12, 70
@@ -31,8 +32,8 @@ def test_the_bits_of_the_reference(
     numbers, ends = np.nonzero(allowed)[1].copy(), allowed.sum(axis=1).cumsum()
     own = np.where(np.arange(M) % 3 == 0, -1, np.arange(M))
     for k in (1, 3, N):
-        lists = numbers, ends - allowed.sum(axis=1), ends
-        found = search_listed(queries, points, k, metric, *lists, self_ids=own, threads=threads)
+        lists = Listed(numbers, ends - allowed.sum(axis=1), ends, own)
+        found = search_listed(queries, points, k, metric, lists, threads=threads)
         truth = nearest_allowed(queries, points, k, allowed & (np.arange(N) != own[:, None]), metric)
         assert_equal(found, truth)
 
@@ -43,13 +44,13 @@ def test_lists_that_are_shared_and_longer_than_a_batch() -> None:
     queries = np.zeros((2, points.shape[1]), np.uint8)
     begins, stops = np.array([0, 1000]), np.array([2100, 2100])
     allowed = np.arange(2100) >= begins[:, None]
-    found = search_listed(queries, points, 3, "hamming", np.arange(2100), begins, stops)
+    found = search_listed(queries, points, 3, "hamming", Listed(np.arange(2100), begins, stops))
     assert_equal(found, nearest_allowed(queries, points, 3, allowed, "hamming"))
 
 
 def test_results_are_written_where_the_caller_wants_them() -> None:
     points, none = noise(5, 3), np.zeros(2, np.int64)
-    found = search_listed(points[:2], points, 2, "hamming", none[:0], none, none)
-    again = search_listed(points[:2], points, 2, "hamming", np.arange(5), none, none + 5, found=found)
+    found = search_listed(points[:2], points, 2, "hamming", Listed(none[:0], none, none))
+    again = search_listed(points[:2], points, 2, "hamming", Listed(np.arange(5), none, none + 5), found=found)
     assert again is found
     assert found.indices[:, 0].tolist() == [0, 1]

@@ -11,6 +11,7 @@ from tests.helpers.bit_rows import MAKERS, noise
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tonari.bits import tuning
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import BIT_METRICS
 
@@ -35,7 +36,7 @@ def test_the_bits_of_the_reference(device: str, entries: int, d: int, monkeypatc
     for (metric, maker), k in zip(itertools.product(BIT_METRICS, MAKERS), (4, 40, 1, 4, 40, 4, 1, 40), strict=True):
         points, queries = MAKERS[maker](40, d), MAKERS[maker](5, d, 1)
         tensors = (torch.from_numpy(part).to(device) for part in (queries, points))
-        found = listed.search_listed(*tensors, k, metric, numbers, ends - allowed.sum(axis=1), ends, self_ids=own)
+        found = listed.search_listed(*tensors, k, metric, Listed(numbers, ends - allowed.sum(axis=1), ends, own))
         truth = nearest_allowed(queries, points, k, allowed & (np.arange(40) != own[:, None]), metric)
         assert_equal(Neighbors(*(part.cpu().numpy() for part in found)), truth)
 
@@ -43,6 +44,6 @@ def test_the_bits_of_the_reference(device: str, entries: int, d: int, monkeypatc
 @on_device
 def test_empty_lists(device: str) -> None:
     points, none = torch.from_numpy(noise(3, 2)).to(device), np.zeros(3, np.int64)
-    found = listed.search_listed(points, points, 2, "hamming", none[:0], none, none)
+    found = listed.search_listed(points, points, 2, "hamming", Listed(none[:0], none, none))
     assert found.indices.tolist() == [[-1, -1]] * 3
     assert bool(found.distances.isinf().all())

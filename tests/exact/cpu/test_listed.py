@@ -10,6 +10,7 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
 from tonari.core import _native
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cpu.listed import search_listed
 from tonari.inputs import held
@@ -18,17 +19,17 @@ from tonari.metrics import METRICS
 BATCH = 2048  # values computed at a time (native/exact/direct.cpp)
 
 
-def lists_of(allowed: Mask) -> tuple[Any, Any, Any]:
+def lists_of(allowed: Mask, own: Any = None) -> Listed:
     """All lists, one after the other with a gap between them, and where those of each query begin and end."""
     parts, begins = [], []
     at = 0
     for row in allowed:
-        own = np.append(np.flatnonzero(row), 0)  # what follows a list is not of it
-        parts.append(own)
+        part = np.append(np.flatnonzero(row), 0)  # what follows a list is not of it
+        parts.append(part)
         begins.append(at)
-        at += len(own)
+        at += len(part)
     starts = np.array(begins)
-    return np.concatenate(parts), starts, starts + allowed.sum(axis=1)
+    return Listed(np.concatenate(parts), starts, starts + allowed.sum(axis=1), own)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -43,7 +44,7 @@ def test_the_bits_of_the_reference(metric: str, maker: str, threads: int, monkey
     own = np.where(np.arange(12) % 3, np.arange(12), -1)
     without = allowed & (np.arange(90) != own[:, None])
     for k in (1, 7, 90, 91):
-        found = search_listed(points[:12], points, k, metric, *lists_of(allowed), self_ids=own, threads=threads)
+        found = search_listed(points[:12], points, k, metric, lists_of(allowed, own), threads=threads)
         assert_equal(found, nearest_allowed(points[:12], points, k, without, metric))
 
 
@@ -54,7 +55,7 @@ def test_lists_of_every_length(length: int, k: int) -> None:
     allowed = np.zeros((2, 5_000), bool)
     allowed[0, 3 : 3 + length] = allowed[1, 700:705] = True
     queries = np.array([[9], [-4_000]], np.float32)
-    found = search_listed(queries, points, k, "euclidean", *lists_of(allowed))
+    found = search_listed(queries, points, k, "euclidean", lists_of(allowed))
     assert_equal(found, nearest_allowed(queries, points, k, allowed))
 
 
@@ -74,7 +75,7 @@ def test_queries_that_share_their_list(
     ends = begins + np.bincount(groups)[groups]
     own = np.where(np.arange(70) % 2, np.arange(70), -1)
     truth = nearest_allowed(points, points, 11, allowed & (np.arange(70) != own[:, None]), metric)
-    found = search_listed(held(points), held(points), 11, metric, np.arange(70), begins, ends, self_ids=own)
+    found = search_listed(held(points), held(points), 11, metric, Listed(np.arange(70), begins, ends, own))
     assert_equal(found, truth)
 
 
@@ -83,14 +84,14 @@ def test_lists_that_begin_alike_and_end_elsewhere() -> None:
     ends = np.repeat([30, 10, 60], [20, 20, 20])
     truth = nearest_allowed(points, points, 5, np.arange(60) < ends[:, None])
     begins = np.zeros(60, np.int64)
-    assert_equal(search_listed(points, points, 5, "euclidean", np.arange(60), begins, ends, threads=1), truth)
+    assert_equal(search_listed(points, points, 5, "euclidean", Listed(np.arange(60), begins, ends), threads=1), truth)
 
 
 def test_progress_counts_queries() -> None:
     points, seen = checks.gaussian(20, 3), []
     begins = np.zeros(20, np.int64)
     given: dict[str, Any] = {"progress": lambda *pair: seen.append(pair)}
-    search_listed(points, points, 2, "l1", np.arange(20), begins, begins + 20, **given)
+    search_listed(points, points, 2, "l1", Listed(np.arange(20), begins, begins + 20), **given)
     assert seen[-1] == (20, 20)
 
 

@@ -14,7 +14,7 @@ from tests.helpers import checks, plans
 from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.metrics.reference import pairwise
-from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clusters
+from tonari.nn_descent.cpu.cluster_blocks import Members, Pieces, Reach, pieces_of, search_clusters
 from tonari.nn_descent.cpu.init import best_of_clusters
 from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.entries import MISSING
@@ -107,22 +107,10 @@ def test_a_search_through_clusters(data: st.DataObject) -> None:
     scores = Scores(points, "sqeuclidean", plan_for(points, isa=data.draw(st.sampled_from(ISAS))))
     kernel = data.draw(st.sampled_from([scores.coarse, scores.fine]))
     found = np.full((n, size), MISSING, np.int32)
-    search_clusters(
-        kernel,
-        scores.form,
-        points,
-        near,
-        seekers,
-        members,
-        members.pack(lambda rows: scores.pack(kernel, points[rows]), Workers(1)),
-        found,
-        Workers(threads),
-        probes=probes,
-        most=most,
-        places=members.places() if boundary is None else None,
-        boundary=boundary,
-        mark=1 << 20,
-    )
+    packed = members.pack(lambda rows: scores.pack(kernel, points[rows]), Workers(1))
+    reach = Reach(probes=probes, most=most, without_self=boundary is None, boundary=boundary)
+    among = Members(kernel, scores.form, members, packed)
+    search_clusters(points, near, seekers, among, reach, found, Workers(threads), mark=1 << 20)
     truth = np.full((n, size), MISSING, np.int32)
     for at in range(len(seekers.clusters)):
         wanted = None if boundary is None else 1 - int(seekers.sides[at])
@@ -144,19 +132,8 @@ def test_a_search_among_other_rows() -> None:
     scores = Scores(points, "sqeuclidean", plan_for(points))
     packed = members.pack(lambda rows: scores.pack(scores.coarse, points[rows]), Workers(1))
     found = np.empty((40, 5), np.int32)
-    search_clusters(
-        scores.coarse,
-        scores.form,
-        queries,
-        near,
-        pieces_of(near, 1, 16),
-        members,
-        packed,
-        found,
-        Workers(1),
-        probes=1,
-        most=300,
-    )
+    among, reach = Members(scores.coarse, scores.form, members, packed), Reach(probes=1, most=300)
+    search_clusters(queries, near, pieces_of(near, 1, 16), among, reach, found, Workers(1))
     np.testing.assert_array_equal(found, first_by_score(queries, points, 5))
 
 

@@ -68,7 +68,7 @@ def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pyt
     seen: list[dict[str, Any]] = []
 
     def spy(*given: Any, **named: Any) -> None:
-        seen.append({"seekers": given[4], "members": given[5]} | named)
+        seen.append({"seekers": given[2], "members": given[3].pieces, "most": given[4].most})
         search_clusters(*given, **named)
 
     monkeypatch.setattr(start, "search_clusters", spy)

@@ -9,6 +9,7 @@ from tests.helpers.devices import HAS_TORCH, on_device
 from tests.helpers.select_checks import make
 from tonari.select.cuda import keys
 from tonari.select.cuda.compaction import compact
+from tonari.select.cuda.survivors import Survivors
 from tonari.select.registry import make_options
 from tonari.select.request import Request
 
@@ -25,7 +26,8 @@ def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
     bits, ids = (torch.full((3, 64), -7, dtype=torch.int32, device=device) for _ in range(2))
     nan_row = torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device)
     whole = keys.as_bits(values, "float32")
-    compact(request, whole, None, everything, everything, bits[:2], ids[:2], counts, nan_row, 0, exact=False)
+    survivors = Survivors(slice(0, 2), bits[:2], ids[:2], counts, nan_row)
+    compact(request, whole, None, (everything, everything), survivors, exact=False)
     assert nan_row.item() == 2**31 - 1
     assert counts.tolist() == [700, 700]
     for row, found in enumerate(ids[:2].long()):
@@ -44,7 +46,8 @@ def test_comparisons_that_let_no_other_zero_or_nan_pass(device: str, exact: bool
     request = Request(values, "float32", 5, make_options("radix", {}, "cuda"), check_nan=False)
     key, last, counts = (torch.tensor([number], dtype=torch.int32, device=device) for number in (0, 300, 0))
     bits, ids = (torch.empty((1, 700), dtype=torch.int32, device=device) for _ in range(2))
-    compact(request, keys.as_bits(values, "float32"), None, key, last, bits, ids, counts, None, 0, exact=exact)
+    survivors = Survivors(slice(0, 1), bits, ids, counts, None)
+    compact(request, keys.as_bits(values, "float32"), None, (key, last), survivors, exact=exact)
     wanted = np.flatnonzero((row[0] < 0) | ((row[0] == 0) & (np.arange(700) <= 300)))
     found = ids[0, : counts.item()].sort().values.cpu().numpy()
     assert np.isin(wanted, found).all()

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.isa import chosen_isa
-from tonari.core.listed import in_blocks
+from tonari.core.listed import Listed, in_blocks
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import listed_bits_seconds
@@ -18,11 +18,8 @@ def search_listed(
     points: npt.NDArray[np.uint8],
     k: int,
     metric: str,
-    listed: npt.NDArray[np.int64],
-    begins: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
+    listed: Listed,
     *,
-    self_ids: npt.NDArray[np.int64] | None = None,
     threads: int | None = None,
     progress: ProgressLike = False,
     found: Neighbors | None = None,
@@ -33,7 +30,8 @@ def search_listed(
     --------
     >>> import numpy as np
     >>> rows = np.array([[0], [1], [3]], np.uint8)
-    >>> search_listed(rows[:2], rows, 2, "hamming", np.array([1, 2]), np.array([0, 1]), np.array([2, 2])).indices
+    >>> listed = Listed(np.array([1, 2]), np.array([0, 1]), np.array([2, 2]))
+    >>> search_listed(rows[:2], rows, 2, "hamming", listed).indices
     array([[ 1,  2],
            [ 2, -1]], dtype=int32)
     """
@@ -41,13 +39,14 @@ def search_listed(
     if found is None:
         found = Neighbors.empty(len(queries), k, len(points))
     distances, indices = found
-    begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
-    seconds = listed_bits_seconds(len(queries), int((ends - begins).sum()), points.shape[1], isa)
+    begins, ends = (np.ascontiguousarray(part, np.int64) for part in (listed.begins, listed.ends))
+    numbers, lengths, self_ids = listed.numbers, ends - begins, listed.self_ids
+    seconds = listed_bits_seconds(len(queries), int(lengths.sum()), points.shape[1], isa)
 
     def call(rows: slice) -> None:
         own = None if self_ids is None else self_ids[rows]
         part = distances[rows], indices[rows]
-        _native.search_listed_bits(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
+        _native.search_listed_bits(metric, isa, queries[rows], points, k, own, numbers, begins[rows], ends[rows], *part)
 
-    in_blocks(ends - begins, seconds, call, threads=threads, progress=progress)
+    in_blocks(lengths, seconds, call, threads=threads, progress=progress)
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from tonari.bits import tuning
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.cuda.launch import launch
@@ -22,11 +22,8 @@ def search_listed(
     points: Any,
     k: int,
     metric: str,
-    listed: npt.NDArray[np.int64],
-    begins: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
+    listed: Listed,
     *,
-    self_ids: npt.NDArray[np.int64] | None = None,
     threads: int | None = None,  # of the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
@@ -37,7 +34,7 @@ def search_listed(
     Parameters
     ----------
     queries, points : uint8 tensors of shape (m, d) and (n, d) on one device
-    k, metric, listed, begins, ends, self_ids
+    k, metric, listed
         As on the CPU; in host memory.
 
     Returns
@@ -47,12 +44,12 @@ def search_listed(
     device, m = points.device, len(queries)
     distances = torch.full((m, k), float("inf"), dtype=torch.float32, device=device)
     indices = torch.full((m, k), -1, dtype=torch.int32, device=device)
-    lengths = ends - begins
+    begins, ends, lengths = listed.begins, listed.ends, listed.lengths
     order = np.argsort(lengths, kind="stable")
     lengths = lengths[order]
     at = int(np.searchsorted(lengths, 0, side="right"))  # behind empty lists
-    numbers = torch.from_numpy(listed).to(device)
-    own = None if self_ids is None else torch.from_numpy(self_ids).to(device)
+    numbers = torch.from_numpy(listed.numbers).to(device)
+    own = None if listed.self_ids is None else torch.from_numpy(listed.self_ids).to(device)
     with on(device):
         while at < m:
             stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * tuning.WIDENING)), side="right"))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.isa import chosen_isa
-from tonari.core.listed import in_blocks
+from tonari.core.listed import Listed, in_blocks
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import listed_seconds
@@ -20,11 +20,8 @@ def search_listed(
     points: npt.NDArray[Any],
     k: int,
     metric: str,
-    listed: npt.NDArray[np.int64],
-    begins: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
+    listed: Listed,
     *,
-    self_ids: npt.NDArray[np.int64] | None = None,
     threads: int | None = None,
     progress: ProgressLike = False,
     found: Neighbors | None = None,
@@ -37,12 +34,7 @@ def search_listed(
     points : checked rows of shape (n, d)
     k : int
     metric : str
-    listed : int64 array
-        Numbers of points. Lists of queries may share a part of it.
-    begins, ends : int64 arrays of shape (m,)
-        Query i is compared with points ``listed[begins[i]:ends[i]]``, which ascend.
-    self_ids : int64 array of shape (m,), optional
-        For each query a point that it must not find, or -1.
+    listed : Listed
     threads : int, optional
     progress : None, bool or callable(done, total)
     found : Neighbors of shape (m, k), optional
@@ -57,7 +49,8 @@ def search_listed(
     --------
     >>> import numpy as np
     >>> line = np.array([[0.0], [1.0], [3.0]], np.float32)
-    >>> search_listed(line[:2], line, 2, "euclidean", np.array([1, 2]), np.array([0, 1]), np.array([2, 2])).indices
+    >>> listed = Listed(np.array([1, 2]), np.array([0, 1]), np.array([2, 2]))
+    >>> search_listed(line[:2], line, 2, "euclidean", listed).indices
     array([[ 1,  2],
            [ 2, -1]], dtype=int32)
     """
@@ -65,13 +58,14 @@ def search_listed(
     if found is None:
         found = Neighbors.empty(m, k, len(points), queries.dtype, points.dtype)
     distances, indices = found
-    begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
-    seconds = listed_seconds(m, int((ends - begins).sum()), d, isa)
+    begins, ends = (np.ascontiguousarray(part, np.int64) for part in (listed.begins, listed.ends))
+    numbers, lengths, self_ids = listed.numbers, ends - begins, listed.self_ids
+    seconds = listed_seconds(m, int(lengths.sum()), d, isa)
 
     def call(rows: slice) -> None:
         own = None if self_ids is None else self_ids[rows]
         part = distances[rows], indices[rows]
-        _native.search_listed(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
+        _native.search_listed(metric, isa, queries[rows], points, k, own, numbers, begins[rows], ends[rows], *part)
 
-    in_blocks(ends - begins, seconds, call, threads=threads, progress=progress)
+    in_blocks(lengths, seconds, call, threads=threads, progress=progress)
     return found

@@ -13,9 +13,10 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.costs.rates import SURVIVOR, SURVIVOR_VALUE
+from tonari.costs.rates import SCREEN_START, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.copies import first_copies
 from tonari.exact.cpu.direct import search_directly, search_unchecked
+from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly
 from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
@@ -90,6 +91,12 @@ class ExactOnCpu(SearchMethod):
     ) -> Neighbors | None:
         return search_unchecked(queries, points, plan, progress=progress) if plan.direct else None
 
+    def prepare_within(
+        self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None
+    ) -> PreparedPoints | Unpacked:
+        few = plan.direct_within < SCREEN_START + plan.prepare_seconds
+        return Unpacked(points) if few else self.prepare(points, plan, progress)
+
     def find_within(
         self,
         queries: npt.NDArray[Any],
@@ -101,6 +108,8 @@ class ExactOnCpu(SearchMethod):
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
         own = _own(queries, self_join)
+        if prepared.is_compared(plan):
+            return find_directly(queries, prepared.points, plan, limits, self_ids=own, progress=progress)
         return find_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
 
     def find_pairs(
@@ -114,6 +123,8 @@ class ExactOnCpu(SearchMethod):
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
         own = np.arange(rows.start, rows.stop, dtype=np.int64)
+        if prepared.is_compared(plan):
+            return find_directly(points[rows], points, plan, limits, self_ids=own, later=True, progress=progress)
         return find_prepared(points[rows], prepared, plan, limits, self_ids=own, later=True, progress=progress)
 
     def count_within(
@@ -127,6 +138,8 @@ class ExactOnCpu(SearchMethod):
         progress: ProgressLike = None,
     ) -> npt.NDArray[np.int64]:
         own = _own(queries, self_join)
+        if prepared.is_compared(plan):
+            return count_directly(queries, prepared.points, plan, limits, self_ids=own, progress=progress)
         return count_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
 
 

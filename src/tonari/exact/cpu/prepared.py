@@ -97,6 +97,10 @@ class PreparedPoints:
         """The points in few columns, by place; None for their own order."""
         return None if self.clusters is None else self.clusters.sketch
 
+    def is_compared(self, plan: ExactPlan) -> bool:
+        """Whether searches within a radius use exact values alone."""
+        return plan.direct_within < tuning.WITHIN_PACKED
+
     def planned(self, plan: ExactPlan) -> ExactPlan:
         """Return the plan of a search, made for all columns, for these points."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from tonari.core.listed import Listed
 from tonari.core.method import Preparation, SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
@@ -104,12 +102,9 @@ class ExactOnCuda(SearchMethod):
         points: Any,
         k: int,
         metric: str,
-        listed: npt.NDArray[np.int64],
-        begins: npt.NDArray[np.int64],
-        ends: npt.NDArray[np.int64],
+        listed: Listed,
         *,
-        self_ids: npt.NDArray[np.int64] | None = None,
         threads: int | None = None,
         found: Neighbors | None = None,
     ) -> Neighbors:
-        return search_listed(queries, points, k, metric, listed, begins, ends, self_ids=self_ids)
+        return search_listed(queries, points, k, metric, listed)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.graph.exports.common import with_self
 from tonari.graph.lists import Lists
-from tonari.metrics import get_metric
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -40,7 +39,7 @@ def to_csr(
         matrix.sort_indices()
     if symmetric is None:
         return matrix
-    descending = get_metric(lists.metric).descending
+    descending = lists.record.descending
     both = _both_ways(matrix, mutual=symmetric == "mutual", descending=descending)
     return both if order == "index" else _nearest_first(both, descending=descending)
 

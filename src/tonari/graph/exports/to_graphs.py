@@ -84,8 +84,7 @@ class ToGraphs:
         >>> graph.to_csr(symmetric="mutual", dtype="float64").toarray().tolist()
         [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
         """
-        asked: dict[str, Any] = {"order": order, "include_self": include_self, "symmetric": symmetric, "dtype": dtype}
-        return csr.to_csr(self.lists, **asked)
+        return csr.to_csr(self.lists, order=order, include_self=include_self, symmetric=symmetric, dtype=dtype)
 
     def to_weights(self, kind: Literal["gaussian", "umap", "jaccard"]) -> scipy.sparse.csr_matrix:
         """Return how much alike the points at both ends of each edge are, as a symmetric SciPy matrix.

@@ -22,7 +22,6 @@ from tonari.graph.exports.common import refuse_similarities, refuse_squares, wit
 from tonari.graph.exports.csr import to_csr
 from tonari.graph.lists import Lists
 from tonari.graph.structure import shared
-from tonari.metrics import get_metric
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -51,7 +50,7 @@ def _gaussian(lists: Lists) -> scipy.sparse.csr_matrix:
     apart = matrix.data > 0
     with np.errstate(divide="ignore", over="ignore"):
         ratios = matrix.data[apart] / (scales[rows] * scales[matrix.indices])[apart]
-        matrix.data[apart] = np.exp(-(ratios ** (2 / get_metric(lists.metric).power)))
+        matrix.data[apart] = np.exp(-(ratios ** (2 / lists.record.power)))
     matrix.data[~apart] = 1.0
     return matrix
 

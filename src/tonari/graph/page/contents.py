@@ -25,7 +25,6 @@ from tonari.graph.statistics import (
     zero_distances,
 )
 from tonari.graph.structure import connected_components, occurrence
-from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 
@@ -131,7 +130,7 @@ def contents(
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
     if points is not None:  # first: it refuses other points
         recall = graph_recall(lists, points, sample=sample, seed=seed, threads=threads, progress=progress)
-    descending = get_metric(lists.metric).descending
+    descending = lists.record.descending
     first, last = distances_at(lists, 0), distances_at(lists, -1)
     dimension, counts, labels = local_dimension(lists), occurrence(lists), connected_components(lists)
     drawn = spectral_map(lists, seed=seed, labels=labels)

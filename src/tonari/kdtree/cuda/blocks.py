@@ -29,7 +29,7 @@ from tonari.core.slices import cut
 from tonari.cuda.collect import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.cuda.prefetch import slabs_of
-from tonari.kdtree.cuda.search import beyond, order_of, walk_in_steps
+from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.papers.cuda.buffered import search_by_rounds
@@ -132,12 +132,19 @@ def _search(
     order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
     own = torch.arange(here.start - first_point, here.stop - first_point, device=device) if asked.self_join else None
     lists = new_lists(plan, m, k, device) if out is None else out
-    both: dict[str, Any] = {"own": own, "check": asked.check, "bar": asked.bar}
+    search = TreeSearch(rows, tree, k, plan.metric, lists, own)
     if plan.traversal == "buffered":
-        search_by_rounds(rows, tree, order, k, plan.metric, lists, buffer=plan.buffer, rounds=asked.rounds, **both)
+        search_by_rounds(search, order, buffer=plan.buffer, check=asked.check, bar=asked.bar, rounds=asked.rounds)
     else:
-        both |= {"most_visits": plan.most_visits, "given_up": far, "steps": asked.steps}
-        walk_in_steps(rows, tree, order, k, plan.metric, lists, **both)
+        walk_in_steps(
+            search,
+            order,
+            most_visits=plan.most_visits,
+            given_up=far,
+            steps=asked.steps,
+            check=asked.check,
+            bar=asked.bar,
+        )
     return lists
 
 

@@ -33,7 +33,7 @@ from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.kdtree.cuda.blocks import Asked, answer_blocks, new_lists, tensors_of
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare, unprepared
 from tonari.kdtree.cuda.rehearse import rehearse_tree
-from tonari.kdtree.cuda.search import walk
+from tonari.kdtree.cuda.search import TreeSearch, walk
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
@@ -157,8 +157,8 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
             visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
             order = torch.arange(len(rows), device=rows.device)  # so few are not worth sorting
             given_up = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
-            most = {"most_visits": plan.most_visits, "given_up": given_up}
-            walk(rows, tree, order, k, plan.metric, found, visits=visits, **most)
+            search = TreeSearch(rows, tree, k, plan.metric, found)
+            walk(search, order, visits=visits, most_visits=plan.most_visits, given_up=given_up)
             of_tree = [total / len(rows) for total in visits.sum(0).tolist()]
             leaves, nodes, points = leaves + of_tree[0], nodes + of_tree[1], points + of_tree[0] * tree.leaf
     return MeanVisits(leaves, nodes, points)

@@ -12,7 +12,7 @@ from tonari.cuda.rehearsal import numbers_from, to_visit
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.blocks import new_lists
 from tonari.kdtree.cuda.build import build_on_device
-from tonari.kdtree.cuda.search import order_of, walk
+from tonari.kdtree.cuda.search import TreeSearch, order_of, walk
 from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
 from tonari.kdtree.papers.cuda.buffered import rehearse_rounds
 from tonari.kdtree.plan import TreePlan
@@ -43,10 +43,10 @@ def _search(tree: DeviceTree, m: int, plan: TreePlan, self_join: bool) -> None:
     order = order_of(queries, tree, plan.metric) if plan.sort else numbers_from(0, m, "meta")
     own = numbers_from(0, m, "meta") if self_join else None
     lists: Neighbors = new_lists(plan, m, k, queries.device)
+    search = TreeSearch(queries, tree, k, plan.metric, lists, own)
     if plan.traversal == "buffered":
-        rehearse_rounds(queries, tree, order, k, plan.metric, lists, buffer=plan.buffer, own=own)
+        rehearse_rounds(search, order, buffer=plan.buffer)
         return
     given_up: Any = torch.empty(m, dtype=torch.bool, device="meta")
     for step in to_visit(cut(m, tuning.FIRST_STEP), queries.device):
-        some = order[step]
-        walk(queries, tree, some, k, plan.metric, lists, own=own, most_visits=plan.most_visits, given_up=given_up)
+        walk(search, order[step], most_visits=plan.most_visits, given_up=given_up)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -48,28 +48,14 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
     return order_of_keys(homes)
 
 
-def walk(
-    queries: Any,
-    tree: DeviceTree,
-    order: Any,
-    k: int,
-    metric: str,
-    found: Neighbors,
-    *,
-    own: Any = None,
-    visits: Any = None,
-    most_visits: int = 0,
-    given_up: Any = None,
-) -> None:
-    """Find the neighbours of the queries listed in `order`, and write them to `found`.
+class TreeSearch(NamedTuple):
+    """Queries of a tree on a device, and the place of their lists.
 
-    Parameters
+    Attributes
     ----------
     queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows, magnitudes up to :func:`largest_of`
     tree : DeviceTree
         Of points with magnitudes up to :func:`largest_of`.
-    order : int64 tensor
-        Query numbers; queries that are near each other should be adjacent.
     k : int
         At most 64.
     metric : str
@@ -78,6 +64,24 @@ def walk(
         Output: distances of the tree's dtype and int32 indices; inf and -1 where there are fewer than k points.
     own : int64 tensor of shape (m,), optional
         For each query the point that it is, which is not reported.
+    """
+
+    queries: Any
+    tree: DeviceTree
+    k: int
+    metric: str
+    found: Neighbors
+    own: Any = None
+
+
+def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int = 0, given_up: Any = None) -> None:
+    """Find the neighbours of the queries listed in `order`.
+
+    Parameters
+    ----------
+    search : TreeSearch
+    order : int64 tensor
+        Query numbers; queries that are near each other should be adjacent.
     visits : int32 tensor of shape (m, 2), optional
         Output: leaves and nodes that each query visits.
     most_visits : int
@@ -87,6 +91,7 @@ def walk(
     """
     from tonari.kdtree.cuda.kernels.search import search_kernel
 
+    queries, tree, k, metric, found, own = search
     launch(
         search_kernel,
         len(order),
@@ -124,14 +129,9 @@ def walk(
 
 
 def walk_in_steps(
-    queries: Any,
-    tree: DeviceTree,
+    search: TreeSearch,
     order: Any,
-    k: int,
-    metric: str,
-    found: Neighbors,
     *,
-    own: Any = None,
     most_visits: int = 0,
     given_up: Any = None,
     steps: Steps,
@@ -141,7 +141,7 @@ def walk_in_steps(
     """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
     in_steps(
         order,
-        lambda some: walk(queries, tree, some, k, metric, found, own=own, most_visits=most_visits, given_up=given_up),
+        lambda some: walk(search, some, most_visits=most_visits, given_up=given_up),
         steps=steps,
         check=check,
         bar=bar,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,64 +90,87 @@ def pieces_of(near: npt.NDArray[np.int32], clusters: int, most: int, boundary: i
     )
 
 
+class Members(NamedTuple):
+    """Rows that are found, packed for a kernel.
+
+    Attributes
+    ----------
+    kernel, form
+        From :class:`tonari.nn_descent.cpu.scores.Scores`.
+    pieces : Pieces
+    packed : list
+        Of the rows of each piece.
+    """
+
+    kernel: str
+    form: _native.Form
+    pieces: Pieces
+    packed: list[_native.PackedPoints]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """The members that a block of rows is compared with.
+
+    Attributes
+    ----------
+    probes : int
+        Clusters.
+    most : int
+        Members; the last piece may exceed it.
+    without_self : bool
+        The rows are the members, and none finds itself. Only without a boundary.
+    boundary : int, optional
+        Compare only rows on different sides of this number.
+    """
+
+    probes: int
+    most: int
+    without_self: bool = False
+    boundary: int | None = None
+
+
 def search_clusters(
-    kernel: str,
-    form: _native.Form,
     rows: npt.NDArray[Any],
     near: npt.NDArray[np.int32],
     seekers: Pieces,
-    members: Pieces,
-    packed: list[_native.PackedPoints],
+    members: Members,
+    reach: Reach,
     entries: npt.NDArray[np.int32],
     workers: Workers,
     *,
-    probes: int,
-    most: int,
-    places: npt.NDArray[np.int32] | None = None,
-    boundary: int | None = None,
     mark: int = 0,
 ) -> None:
     """Fill the entries of rows with the nearest members of the clusters near them, by scores.
 
     Parameters
     ----------
-    kernel, form
-        From :class:`tonari.nn_descent.cpu.scores.Scores`.
     rows : array of shape (n, d)
         The query rows.
     near : int32 of shape (n, any)
         Clusters near each row, the nearest first.
-    seekers, members : Pieces
-        Pieces of the queries, each a block that is compared with the same members, and pieces of the members.
-    packed : list
-        The packed pieces of the members.
+    seekers : Pieces
+        Pieces of the query rows, each a block that is compared with the same members.
+    members : Members
+    reach : Reach
     entries : int32 of shape (n, size)
         Output. Columns for which there are not enough members keep their values.
     workers : Workers
-    probes : int
-        Clusters that a block is compared with.
-    most : int
-        Members that a block is compared with; the last piece may exceed it.
-    places : int32 of shape (n,), optional
-        If the queries are the members: the position of each in the members' order, so that it does not find itself.
-        Only without a boundary.
-    boundary : int, optional
-        Compare only rows on different sides of this number.
     mark : int
         Bits to set in every entry.
     """
     search = _native.ClusterSearch(
-        kernel,
-        form,
+        members.kernel,
+        members.form,
         rows,
         _native.Pieces(*seekers),
-        _native.Pieces(*members),
-        packed,
+        _native.Pieces(*members.pieces),
+        members.packed,
         near,
-        places,
-        probes,
-        most,
-        -1 if boundary is None else boundary,
+        members.pieces.places() if reach.without_self else None,
+        reach.probes,
+        reach.most,
+        -1 if reach.boundary is None else reach.boundary,
         mark,
         entries,
     )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari.core.workers import Workers
 from tonari.nn_descent import tuning
-from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clusters
+from tonari.nn_descent.cpu.cluster_blocks import Members, Pieces, Reach, pieces_of, search_clusters
 from tonari.nn_descent.cpu.clusters import Form, Nearest, find_centres
 from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.entries import MISSING, NEW
@@ -49,22 +49,15 @@ def best_of_clusters(
     scores = Scores(points, plan.metric, plan)
     kernel = _kernel(points, plan, size, workers, near, members, scores)
     entries = np.full((n, size), MISSING, np.int32)
-    search_clusters(
-        kernel,
-        scores.form,
-        points,
-        near,
-        seekers,
-        members,
-        members.pack(lambda rows: scores.pack(kernel, points[rows]), workers),
-        entries,
-        workers,
+    packed = members.pack(lambda rows: scores.pack(kernel, points[rows]), workers)
+    reach = Reach(
         probes=plan.n_probe,
         most=tuning.MOST_MEMBERS * plan.n_probe * max(1, n // plan.n_clusters),
-        places=members.places() if boundary is None else None,
+        without_self=boundary is None,
         boundary=boundary,
-        mark=NEW,
     )
+    found = Members(kernel, scores.form, members, packed)
+    search_clusters(points, near, seekers, found, reach, entries, workers, mark=NEW)
     return entries, seekers.order
 
 

@@ -18,12 +18,11 @@ from tonari.metrics import get_metric
 from tonari.nn_descent.cuda.form import Form, form_of, terms_of
 from tonari.nn_descent.cuda.near_clusters import near_centres
 from tonari.nn_descent.cuda.reverse import reverse_of
-from tonari.nn_descent.cuda.rounds import candidates, mark
+from tonari.nn_descent.cuda.rounds import Marked, candidates, mark
 from tonari.nn_descent.cuda.scan import best_of, scan_block
 from tonari.nn_descent.memory import scanned_rows
 from tonari.nn_descent.plan import DescentPlan
 from tonari.select.cuda.dispatch import k_smallest
-from tonari.select.cuda.merge import empty_lists
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
@@ -65,13 +64,11 @@ def _round(points: Any, plan: DescentPlan) -> None:
     """Compare the first block of points and the last with the neighbours of their neighbours."""
     n, double = len(points), points.dtype == torch.float64
     entries = torch.empty((n, plan.list_size), dtype=torch.int32, device="meta")
-    order, changed = numbers_from(0, n, "meta"), torch.empty(n, dtype=torch.int32, device="meta")
+    order, made = numbers_from(0, n, "meta"), Marked.empty(entries, plan.k, double=double)
     reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
-    found = empty_lists(n, plan.k, n, double=double, device="meta")
-    sums = torch.empty(n, dtype=torch.float64, device="meta")
     for here in to_visit(cut(n, plan.block), order.device):
         rows = here.stop - here.start
         met = candidates(entries, reverse, order, here.start, rows, plan, None)
         asked = points.new_empty((rows, plan.d))
         best = refine_groups(asked, points, met, plan.list_size, metric=plan.metric, group=1, double=double)
-        mark(order, here.start, entries, Neighbors(*best), entries, found, changed, sums, plan.n_hubs)
+        mark(order, here.start, entries, Neighbors(*best), made, plan.n_hubs)

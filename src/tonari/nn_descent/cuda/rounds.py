@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,16 +34,13 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     n, size = entries.shape
     double = points.dtype == torch.float64
     reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
-    renewed = torch.empty_like(entries)
-    found = empty_lists(n, plan.k, n, double=double, device=points.device)
-    changed = torch.empty(n, dtype=torch.int32, device=points.device)
-    sums = torch.empty(n, dtype=torch.float64, device=points.device)
+    made = Marked.empty(entries, plan.k, double=double)
     for begin in range(0, n, plan.block):
         rows = order[begin : begin + plan.block]
         met = candidates(entries, reverse, order, begin, len(rows), plan, boundary)
         best = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
-        mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.n_hubs)
-    return Round(renewed, found, int(changed.sum()), float(sums.sum()))
+        mark(order, begin, entries, Neighbors(*best), made, plan.n_hubs)
+    return Round(made.entries, made.found, int(made.changed.sum()), float(made.sums.sum()))
 
 
 def candidates(
@@ -86,17 +83,37 @@ def candidates(
     return met
 
 
-def mark(
-    order: Any,
-    begin: int,
-    entries: Any,
-    best: Neighbors,
-    renewed: Any,
-    found: Neighbors,
-    changed: Any,
-    sums: Any,
-    hubs: int,
-) -> None:
+class Marked(NamedTuple):
+    """The lists of n points after a round, and the changes in them.
+
+    Attributes
+    ----------
+    entries : int32 tensor of shape (n, list_size)
+    found : Neighbors of tensors of shape (n, k)
+    changed : int32 tensor of shape (n,)
+        Entries of each point that are new.
+    sums : float64 tensor of shape (n,)
+        Sums of the distances of each point.
+    """
+
+    entries: Any
+    found: Neighbors
+    changed: Any
+    sums: Any
+
+    @classmethod
+    def empty(cls, entries: Any, k: int, *, double: bool) -> Marked:
+        """Allocate the results of a round, on the device of the entries."""
+        n, device = len(entries), entries.device
+        return cls(
+            torch.empty_like(entries),
+            empty_lists(n, k, n, double=double, device=device),
+            torch.empty(n, dtype=torch.int32, device=device),
+            torch.empty(n, dtype=torch.float64, device=device),
+        )
+
+
+def mark(order: Any, begin: int, entries: Any, best: Neighbors, made: Marked, hubs: int) -> None:
     """Write the new lists of a block of points, and what changed in them."""
     from tonari.nn_descent.cuda.kernels.mark import mark_kernel
 
@@ -110,14 +127,14 @@ def mark(
             "old_ptr": entries,
             "ids_ptr": best.indices,
             "distances_ptr": best.distances,
-            "new_ptr": renewed,
-            "found_ids_ptr": found.indices,
-            "found_distances_ptr": found.distances,
-            "changed_ptr": changed,
-            "sums_ptr": sums,
+            "new_ptr": made.entries,
+            "found_ids_ptr": made.found.indices,
+            "found_distances_ptr": made.found.distances,
+            "changed_ptr": made.changed,
+            "sums_ptr": made.sums,
             "first": begin,
             "rows": len(best.indices),
-            "k": found.indices.shape[1],
+            "k": made.found.indices.shape[1],
         },
         constants={
             "SIZE": size,

@@ -8,6 +8,7 @@ from typing import Any
 from tonari.cuda.launch import launch
 from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS
+from tonari.select.cuda.survivors import Survivors
 from tonari.select.request import Request
 
 
@@ -15,13 +16,8 @@ def compact(
     request: Request,
     bits: Any,
     lengths: Any,
-    key: Any,
-    last: Any,
-    left_bits: Any,
-    left_ids: Any,
-    counts: Any,
-    nan_row: Any,
-    first_row: int,
+    threshold: tuple[Any, Any],
+    survivors: Survivors,
     *,
     exact: bool,
 ) -> None:
@@ -30,15 +26,11 @@ def compact(
     Parameters
     ----------
     bits, lengths : tensors of shapes (rows, n) and (rows,)
-        Rows of the request, beginning at `first_row`.
-    key, last : tensors of shape (rows,)
-        The threshold of each row.
-    left_bits, left_ids : tensors of shape (rows, capacity)
-        Output: the survivors.
-    counts : int32 tensor of shape (rows,), all 0
-        Output. Survivors beyond the capacity are counted, but not stored.
-    nan_row : int32 tensor of one element
-        Output: the first row of the request that has NaN.
+        Those of the rows of the survivors.
+    threshold : two tensors of shape (rows,)
+        The threshold of each row: a key, and the last column where a value of that key passes.
+    survivors : Survivors
+        Output. Its counts are all 0 before; survivors beyond the capacity are counted, but not stored.
     exact : bool
         If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 wherever 0.0 does.
     """
@@ -57,16 +49,16 @@ def compact(
         {
             "values_ptr": bits,
             "lengths_ptr": lengths,
-            "threshold_keys_ptr": key,
-            "threshold_ids_ptr": last,
-            "bits_ptr": left_bits,
-            "ids_ptr": left_ids,
-            "counts_ptr": counts,
-            "nan_row_ptr": nan_row,
-            "first_row": first_row,
+            "threshold_keys_ptr": threshold[0],
+            "threshold_ids_ptr": threshold[1],
+            "bits_ptr": survivors.bits,
+            "ids_ptr": survivors.ids,
+            "counts_ptr": survivors.counts,
+            "nan_row_ptr": survivors.nan_row,
+            "first_row": survivors.rows.start,
             "stride": bits.stride(0),
             "n": n,
-            "capacity": left_bits.shape[1],
+            "capacity": survivors.bits.shape[1],
             "parts": parts,
             "chunk": chunk,
         },

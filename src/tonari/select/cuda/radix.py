@@ -169,16 +169,4 @@ def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None
         constants=constants | {"PARTS": power_of_two(parts)},
         warps=tuning.RADIX_WARPS,
     )
-    compact(
-        request,
-        bits,
-        lengths,
-        key,
-        last,
-        survivors.bits,
-        survivors.ids,
-        survivors.counts,
-        survivors.nan_row,
-        rows.start,
-        exact=True,
-    )
+    compact(request, bits, lengths, (key, last), survivors, exact=True)

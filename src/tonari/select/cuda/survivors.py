@@ -90,22 +90,26 @@ def empty_answer(request: Request) -> Answer:
     return Answer(values, indices, torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device))
 
 
-def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
-    """Answer a request in blocks of rows; `narrow` fills the bits, ids and counts of the survivors."""
+def new_survivors(rows: slice, bits: Any, capacity: int, nan_row: Any) -> Survivors:
+    """Allocate room for the survivors of some rows; `bits` are the values of all their columns."""
     import torch
 
+    shape, device = (rows.stop - rows.start, capacity), bits.device
+    return Survivors(
+        rows,
+        torch.empty(shape, dtype=bits.dtype, device=device),
+        torch.empty(shape, dtype=torch.int32, device=device),
+        torch.empty(shape[:1], dtype=torch.int32, device=device),
+        nan_row,
+    )
+
+
+def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
+    """Answer a request in blocks of rows; `narrow` fills the bits, ids and counts of the survivors."""
     answer = empty_answer(request)
-    device = request.values.device
     bits = as_bits(request.values, request.dtype)
     for rows in row_blocks(request, capacity):
-        shape = (rows.stop - rows.start, capacity)
-        survivors = Survivors(
-            rows,
-            torch.empty(shape, dtype=bits.dtype, device=device),
-            torch.empty(shape, dtype=torch.int32, device=device),
-            torch.empty(shape[:1], dtype=torch.int32, device=device),
-            answer.nan_row,
-        )
+        survivors = new_survivors(rows, bits, capacity, answer.nan_row)
         narrow(survivors)
         # Above the size of a run, a network is slower than sorted runs and merges, unless most pairs are dropped first.
         if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or tuning.SORTED_RUN < capacity < 2 * request.k:

@@ -33,6 +33,7 @@ from tonari.select.cuda.survivors import (
     LARGEST_TILE,
     empty_answer,
     network_size,
+    new_survivors,
     part_of,
     power_of_two,
     row_blocks,
@@ -152,14 +153,11 @@ def _check_nan(request: Request) -> bool:
 
 def _select_streamed(request: Request, shape: Shape) -> Answer:
     """Sample, compact, answer: separate kernels, so that the streaming one needs few registers."""
-    import torch
-
     from tonari.select.cuda.kernels.threshold import answer_kernel
 
     form = FORMATS[request.dtype]
     answer = empty_answer(request)
     all_bits, out_bits = as_bits(request.values, request.dtype), as_bits(answer.values, request.dtype)
-    device = all_bits.device
     size = network_size(request.k)
     warps = warps_for(max(shape.capacity, size), form.wide)
     exact = len(request.values) <= tuning.FEW_ROWS
@@ -168,21 +166,19 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
         bits = part_of(all_bits, rows)
         count, n = bits.shape
         lengths = part_of(request.lengths, rows)
-        counts = torch.empty(count, dtype=torch.int32, device=device)
-        left_bits = torch.empty((count, shape.capacity), dtype=bits.dtype, device=device)
-        left_ids = torch.empty((count, shape.capacity), dtype=torch.int32, device=device)
-        key, last = _thresholds(request, shape, bits, lengths, counts)
-        compact(request, bits, lengths, key, last, left_bits, left_ids, counts, answer.nan_row, rows.start, exact=exact)
-        tally.add(counts, last)
+        survivors = new_survivors(rows, bits, shape.capacity, answer.nan_row)
+        threshold = _thresholds(request, shape, bits, lengths, survivors.counts)
+        compact(request, bits, lengths, threshold, survivors, exact=exact)
+        tally.add(survivors.counts, threshold[1])
         launch(
             answer_kernel,
             count,
             {
                 "values_ptr": bits,
                 "lengths_ptr": lengths,
-                "bits_ptr": left_bits,
-                "ids_ptr": left_ids,
-                "counts_ptr": counts,
+                "bits_ptr": survivors.bits,
+                "ids_ptr": survivors.ids,
+                "counts_ptr": survivors.counts,
                 "out_values_ptr": part_of(out_bits, rows),
                 "out_ids_ptr": part_of(answer.indices, rows),
                 "stride": bits.stride(0),

@@ -8,6 +8,7 @@ import pytest
 from tests.helpers.checks import duplicates
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import METRICS
 
@@ -32,7 +33,7 @@ def test_the_bits_of_the_reference(device: str, metric: str, entries: int, monke
     ends = allowed.sum(axis=1).cumsum()
     own = np.array([0, -1, 2, -1, 4])
     tensors = (torch.from_numpy(part).to(device) for part in (points[:5], points))
-    found = listed.search_listed(*tensors, 4, metric, numbers, ends - allowed.sum(axis=1), ends, self_ids=own)
+    found = listed.search_listed(*tensors, 4, metric, Listed(numbers, ends - allowed.sum(axis=1), ends, own))
     truth = nearest_allowed(points[:5], points, 4, allowed & (np.arange(30) != own[:, None]), metric)
     assert_equal(Neighbors(*(part.cpu().numpy() for part in found)), truth)
 
@@ -40,5 +41,5 @@ def test_the_bits_of_the_reference(device: str, metric: str, entries: int, monke
 @on_device
 def test_empty_lists(device: str) -> None:
     points, none = torch.zeros((3, 2), device=device), np.zeros(3, np.int64)
-    found = listed.search_listed(points, points, 2, "euclidean", none[:0], none, none)
+    found = listed.search_listed(points, points, 2, "euclidean", Listed(none[:0], none, none))
     assert found.indices.tolist() == [[-1, -1]] * 3

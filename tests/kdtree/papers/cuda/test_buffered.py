@@ -21,7 +21,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.kdtree.cuda.build import build_on_device
-    from tonari.kdtree.cuda.search import order_of, walk
+    from tonari.kdtree.cuda.search import TreeSearch, order_of, walk
     from tonari.kdtree.papers.cuda import buffered
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
@@ -62,12 +62,12 @@ def searched(
     )
     order = order_of(rows, tree, metric)
     mine = None if own is None else torch.from_numpy(own).to(DEVICE)
-    given = (rows, tree, order, k, metric, found)
-    buffered.search_by_rounds(*given, buffer=buffer, own=mine, check=lambda: None, bar=bar, rounds=rounds)
+    search = TreeSearch(rows, tree, k, metric, found, mine)
+    buffered.search_by_rounds(search, order, buffer=buffer, check=lambda: None, bar=bar, rounds=rounds)
     assert_same_neighbors(on_host(found), brute(queries, points, k, metric, self_ids=own), metric=metric)
     assert bar.done == m
     visits = torch.zeros((m, 2), dtype=torch.int32, device=DEVICE)
-    walk(rows, tree, order, k, metric, again, own=mine, visits=visits)
+    walk(search._replace(found=again), order, visits=visits)
     if not rounds.walked:
         assert rounds.compared == int(visits[:, 0].sum())
     return rounds
@@ -203,6 +203,10 @@ def test_a_check_that_raises_ends_the_rounds() -> None:
     found = Neighbors(torch.empty((3, 2), device=DEVICE), torch.empty((3, 2), dtype=torch.int32, device=DEVICE))
     with pytest.raises(KeyboardInterrupt):
         buffered.search_by_rounds(
-            *(queries, tree, torch.arange(3, device=DEVICE), 2, "l1", found), buffer=4, check=check, bar=Bar()
+            TreeSearch(queries, tree, 2, "l1", found),
+            torch.arange(3, device=DEVICE),
+            buffer=4,
+            check=check,
+            bar=Bar(),
         )
     assert len(calls) == 2

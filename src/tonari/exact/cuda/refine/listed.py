@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cuda.refine.groups import refine_groups
 
@@ -19,11 +19,7 @@ def search_listed(
     points: Any,
     k: int,
     metric: str,
-    listed: npt.NDArray[np.int64],
-    begins: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
+    listed: Listed,
 ) -> Neighbors:
     """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
 
@@ -32,7 +28,7 @@ def search_listed(
     Parameters
     ----------
     queries, points : tensors of shape (m, d) and (n, d) on one device
-    k, metric, listed, begins, ends, self_ids
+    k, metric, listed
         As on the CPU; in host memory.
 
     Returns
@@ -45,11 +41,11 @@ def search_listed(
     double = torch.float64 in (queries.dtype, points.dtype)
     distances = torch.empty((m, k), dtype=torch.float64 if double else torch.float32, device=device)
     indices = torch.empty((m, k), dtype=torch.int32, device=device)
-    lengths = ends - begins
+    begins, ends, lengths = listed.begins, listed.ends, listed.lengths
     order = np.argsort(lengths, kind="stable")
     lengths = np.maximum(lengths[order], 1)
-    numbers = torch.from_numpy(listed).to(device)
-    own = None if self_ids is None else torch.from_numpy(self_ids).to(device)
+    numbers = torch.from_numpy(listed.numbers).to(device)
+    own = None if listed.self_ids is None else torch.from_numpy(listed.self_ids).to(device)
     at = 0
     while at < m:
         stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * _WIDENING)), side="right"))
@@ -59,10 +55,11 @@ def search_listed(
         first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
         places = first + torch.arange(int(lengths[stop - 1]), device=device)
         there = places < last
-        ids = numbers[torch.where(there, places, 0)] if len(listed) else torch.zeros_like(places)
+        ids = numbers[torch.where(there, places, 0)] if len(numbers) else torch.zeros_like(places)
         groups = torch.where(there, ids, -1).to(torch.int32)
         left_out = None if own is None else own[rows]
-        facts: dict[str, Any] = {"metric": metric, "group": 1, "own": left_out, "double": double}
-        distances[rows], indices[rows] = refine_groups(queries[rows], points, groups, k, **facts)
+        distances[rows], indices[rows] = refine_groups(
+            queries[rows], points, groups, k, metric=metric, group=1, own=left_out, double=double
+        )
         at = stop
     return Neighbors(distances, indices)

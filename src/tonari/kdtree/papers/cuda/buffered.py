@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import LISTS, box_offsets, walk
-from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
+from tonari.kdtree.cuda.search import LISTS, TreeSearch, box_offsets, walk
+from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
@@ -30,34 +29,27 @@ _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as the walk begins wit
 
 
 class _State(NamedTuple):
-    """What queries have in memory between rounds: lists, limits, stacks."""
+    """The state of queries between rounds: lists in the search, limits and stacks."""
 
-    queries: Any
-    own: Any
-    lists: Neighbors
+    search: TreeSearch
     limits: Any
     stacks: Any
 
 
 def search_by_rounds(
-    queries: Any,
-    tree: DeviceTree,
+    search: TreeSearch,
     order: Any,
-    k: int,
-    metric: str,
-    found: Neighbors,
     *,
     buffer: int,
-    own: Any = None,
     check: Callable[[], None],
     bar: Counter,
     rounds: Rounds | None = None,
 ) -> None:
-    """Find the neighbours of the queries listed in `order`, and write them to `found`.
+    """Find the neighbours of the queries listed in `order`.
 
     Parameters
     ----------
-    queries, tree, order, k, metric, found, own
+    search, order
         As for :func:`tonari.kdtree.cuda.search.walk`.
     buffer : int
         B: all buffers are emptied once one holds half as many queries.
@@ -68,11 +60,10 @@ def search_by_rounds(
     rounds : Rounds, optional
         Output: what was done. Its seconds are those of the device, which is then waited for after each phase.
     """
+    queries, tree, found = search.queries, search.tree, search.found
     device, m = queries.device, len(order)
     state = _State(
-        queries,
-        own,
-        found,
+        search,
         torch.full((len(queries),), _NO_LIMIT, dtype=torch.int32, device=device),
         torch.full((len(queries), MOST_LEVELS), -1, dtype=torch.int32, device=device),
     )
@@ -91,7 +82,7 @@ def search_by_rounds(
             taken = order[came : came + BATCH * buffer]
             came += len(taken)
         with phases.time("find_seconds"):
-            at = _next_leaves(taken, tree, metric, state)
+            at = _next_leaves(taken, state)
             goes_on = at >= 0
             moved, at = taken[goes_on], at[goes_on]
             held += torch.bincount(at, minlength=len(held))
@@ -105,41 +96,40 @@ def search_by_rounds(
                 leaves, by_leaf = torch.sort(leaves, stable=True)
                 waiting, tiles = waiting[by_leaf], cut_tiles(leaves)
             with phases.time("process_seconds"):
-                _process(waiting, tiles, tree, k, metric, state)
+                _process(waiting, tiles, state)
             phases.count(tiles=len(tiles.begins), compared=len(waiting))
             again, waiting, leaves = torch.cat([again, waiting]), waiting[:0], leaves[:0]
             held.zero_()
     left = torch.cat([again, waiting, order[came:]])
-    walk(queries, tree, left, k, metric, found, own=own)
+    walk(search, left)
     phases.count(walked=len(left))
     bar.add(len(left))
 
 
-def rehearse_rounds(
-    queries: Any, tree: DeviceTree, order: Any, k: int, metric: str, found: Neighbors, *, buffer: int, own: Any = None
-) -> None:
+def rehearse_rounds(search: TreeSearch, order: Any, *, buffer: int) -> None:
     """Launch on the device "meta" what the rounds of :func:`search_by_rounds` launch, and the walk of the rest."""
     m = len(order)
     limits, stacks = (torch.empty((m, width), dtype=torch.int32, device="meta") for width in (1, MOST_LEVELS))
-    state = _State(queries, own, found, limits, stacks)
+    state = _State(search, limits, stacks)
     taken = order[: BATCH * buffer]
     if m > max(m // tuning.WALKED_SHARE, tuning.WALKED_ALONE):
-        leaves = _next_leaves(taken, tree, metric, state)
+        leaves = _next_leaves(taken, state)
         begins = torch.empty(len(taken), dtype=torch.int64, device="meta")
-        _process(taken, Tiles(begins, begins, leaves), tree, k, metric, state)
-    walk(queries, tree, order, k, metric, found, own=own)
+        _process(taken, Tiles(begins, begins, leaves), state)
+    walk(search, order)
 
 
-def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> Any:
+def _next_leaves(queue: Any, state: _State) -> Any:
     """Move queries on to their next leaf: int32 tensor, -1 for those that have finished."""
     from tonari.kdtree.papers.cuda.kernels.find_leaf import find_leaf_kernel
 
+    search, tree = state.search, state.search.tree
     leaves = torch.empty(len(queue), dtype=torch.int32, device=queue.device)
     launch(
         find_leaf_kernel,
         len(queue),
         {
-            "queries_ptr": state.queries,
+            "queries_ptr": search.queries,
             "queue_ptr": queue,
             "boxes_ptr": tree.boxes,
             "limits_ptr": state.limits,
@@ -150,7 +140,7 @@ def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> An
         constants={
             "TOP": len(tree.levels) - 1,
             "D": tree.d,
-            "METRIC": get_metric(metric),
+            "METRIC": get_metric(search.metric),
             "WIDTH": WIDTH,
             "LEVELS": MOST_LEVELS,
         },
@@ -160,37 +150,38 @@ def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> An
     return leaves
 
 
-def _process(queue: Any, tiles: Tiles, tree: DeviceTree, k: int, metric: str, state: _State) -> None:
+def _process(queue: Any, tiles: Tiles, state: _State) -> None:
     """Compare the waiting queries, leaf by leaf in `queue`, with the points of their leaves."""
     from tonari.kdtree.papers.cuda.kernels.process_buffers import process_kernel
 
+    search, tree, k = state.search, state.search.tree, state.search.k
     launch(
         process_kernel,
         len(tiles.begins),
         {
-            "queries_ptr": state.queries,
-            "own_ptr": state.own,
+            "queries_ptr": search.queries,
+            "own_ptr": search.own,
             "queue_ptr": queue,
             "begins_ptr": tiles.begins,
             "counts_ptr": tiles.counts,
             "leaves_ptr": tiles.leaves,
             "rows_ptr": tree.rows,
             "ids_ptr": tree.ids,
-            "distances_ptr": state.lists.distances,
-            "indices_ptr": state.lists.indices,
+            "distances_ptr": search.found.distances,
+            "indices_ptr": search.found.indices,
             "limits_ptr": state.limits,
             "k": k,
             "blocks": tree.leaf // BLOCK,
         },
         constants={
             "D": tree.d,
-            "METRIC": get_metric(metric),
+            "METRIC": get_metric(search.metric),
             "DOUBLE": tree.rows.dtype == torch.float64,
             "BLOCK": BLOCK,
             "LIST": next(size for size in LISTS if k <= size),
             "WIDTH": WIDTH,
             "TILE": TILE,
-            "HAS_OWN": state.own is not None,
+            "HAS_OWN": search.own is not None,
         },
         warps=1,
         fused=False,

@@ -62,8 +62,10 @@ class GnndBackend(CudaBackend):
         for begin in range(0, plan.n, plan.block):
             here = slice(begin, begin + plan.block)
             met = _ids(lists.entries[here])
-            given: dict[str, Any] = {"metric": plan.metric, "group": 1, "double": double}
-            distances, indices = refine_groups(self.points[here], self.points, met, plan.k, **given)
+            rows = self.points[here]
+            distances, indices = refine_groups(
+                rows, self.points, met, plan.k, metric=plan.metric, group=1, double=double
+            )
             found.distances[here], found.indices[here] = distances, indices
             changed += ((indices >= 0) & ~_contained(indices, _ids(before[here]))).sum()
             phi += torch.where(indices >= 0, distances, 0).sum(dtype=torch.float64)

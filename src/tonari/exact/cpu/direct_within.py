@@ -1,0 +1,149 @@
+"""Everything within a radius by exact values alone, for few pairs: no form, no packed points, no screen.
+
+Preparing points takes a tenth of a millisecond and more: as long as some ten thousand exact values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.caches import cached
+from tonari.core.neighbors import index_dtype
+from tonari.core.progress import ProgressLike, counting
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.exact.plan import ExactPlan
+from tonari.metrics import get_metric
+from tonari.metrics.reference import returned
+
+Rows = npt.NDArray[Any]
+
+
+class Unpacked:
+    """Points that are compared as they are; they stand for packed ones where all pairs of a search are few.
+
+    Parameters
+    ----------
+    points : checked rows
+    """
+
+    held_bytes = 0
+
+    def __init__(self, points: Rows) -> None:
+        self.points = points
+
+    def is_compared(self, plan: ExactPlan) -> bool:
+        """Whether searches within a radius use exact values alone: always, as there is nothing to screen."""
+        return True
+
+    def release(self) -> None:
+        """Give up nothing."""
+
+
+def find_directly(
+    queries: Rows,
+    points: Rows,
+    plan: ExactPlan,
+    limits: npt.NDArray[Any],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    later: bool = False,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find all points within the limits; see :func:`tonari.exact.cpu.radius.find_prepared`."""
+    m, n = len(queries), len(points)
+    if later and m == n:
+        return _find_pairs(points, plan, limits, progress)
+    values, inside, descending = _compared(queries, points, plan, limits, self_ids, progress)
+    if later and self_ids is not None:
+        inside &= _every_point(1, n) > self_ids[:, None]
+    (places,) = inside.ravel().nonzero()
+    indptr = places.searchsorted(_first_places(m, n))
+    found = values.ravel()[places]
+    keys = -found if descending else found
+    if m == 1:
+        order = keys.argsort(kind="stable")  # equal values by index
+    else:
+        rows = places // n
+        order = np.lexsort((keys, rows))
+        places -= rows * n
+    return RadiusNeighbors(indptr, places[order].astype(index_dtype(n)), found[order])
+
+
+def count_directly(
+    queries: Rows,
+    points: Rows,
+    plan: ExactPlan,
+    limits: npt.NDArray[Any],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    progress: ProgressLike = None,
+) -> npt.NDArray[np.int64]:
+    """Count what :func:`find_directly` finds for each query."""
+    _, inside, _ = _compared(queries, points, plan, limits, self_ids, progress)
+    if len(inside) == 1:
+        return np.array([np.count_nonzero(inside)], np.int64)
+    counts: npt.NDArray[np.int64] = inside.sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
+    """Find for each point the later ones within its limit; either order of a pair has the same value."""
+    n, descending = len(points), get_metric(plan.metric).descending
+    others, left, right = _each_pair(n)
+    with counting(progress, total=n * n, seconds=plan.seconds, label="neighbours") as bar:
+        exact = np.empty(others.shape)
+        _native.exact_values(plan.metric, points, points, others, exact)
+        if n % 2 == 0:
+            exact[n // 2 :, -1] = np.nan  # points half the circle apart, once more
+        values = returned(exact, limits.dtype).ravel()
+        bar.add(n * n)
+    (places,) = (values >= limits[left] if descending else values <= limits[left]).nonzero()
+    found, left, right = values[places], left[places], right[places]
+    order = np.lexsort((right, -found if descending else found, left))
+    indptr = left[order].searchsorted(np.arange(n + 1))
+    return RadiusNeighbors(indptr, right[order].astype(index_dtype(n)), found[order])
+
+
+def _compared(
+    queries: Rows,
+    points: Rows,
+    plan: ExactPlan,
+    limits: npt.NDArray[Any],
+    self_ids: npt.NDArray[np.int64] | None,
+    progress: ProgressLike,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
+    """Return the values of all pairs, a mask of those within the limits without self, and whether values descend."""
+    m, n, descending = len(queries), len(points), get_metric(plan.metric).descending
+    with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
+        exact = np.empty((m, n))
+        _native.exact_values(plan.metric, queries, points, _every_point(m, n), exact)
+        values = returned(exact, limits.dtype)
+        bar.add(m * n)
+    inside = values >= limits[:, None] if descending else values <= limits[:, None]
+    if self_ids is not None:
+        inside[np.arange(m), self_ids] = False
+    return values, inside, descending
+
+
+@cached(maxsize=8)
+def _every_point(m: int, n: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of n points for each of m queries."""
+    return np.tile(np.arange(n), (m, 1))
+
+
+@cached(maxsize=8)
+def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the points that each of n is compared with, the next half of a circle, and both ends of these pairs."""
+    rows = np.arange(n)[:, None]
+    others = (rows + np.arange(1, n // 2 + 1)) % n
+    return others, np.minimum(rows, others).ravel(), np.maximum(rows, others).ravel()
+
+
+@cached(maxsize=8)
+def _first_places(m: int, n: int) -> npt.NDArray[np.int64]:
+    """Return the places of the first pair of each of m queries and n points, and their number."""
+    return np.arange(0, (m + 1) * n, n)
