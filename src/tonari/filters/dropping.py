@@ -16,13 +16,14 @@ from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
+from tonari.filters import tuning
 from tonari.filters.listed import PAIR, by_table, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
-_LOOKED_AT, _LISTED = 2e-9, 1e-8  # seconds of a point in a table of what is allowed, and of one that is listed by it
+_LISTED = 1e-8  # seconds of a point that a table of what is allowed lists
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
@@ -79,7 +80,7 @@ def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
     threads = scope.threads or 1
     values = np.array([scope.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
-    checked = _LOOKED_AT * n + _LISTED * allowed
+    checked = tuning.LOOKED_AT * n + _LISTED * allowed
     return (4 * wanted >= n) | (listed + checked < searched)
 
 
