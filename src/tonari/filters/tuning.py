@@ -22,7 +22,7 @@ LOOKED_AT = 2e-9  # seconds of a point in a table of what is allowed
 # queries takes about as long as a search for the nearest; a count of a few says whether that search is worth its time.
 COUNTED_QUERIES = 64
 COUNTED_ONE_OF = 32  # queries
-COUNTED_MOST_WANTED = 256  # a search for more takes longer by itself than a count and the lists
+SHORT_SEARCH = 256  # a search for more takes longer by itself than a count and lists of few points more
 
 # Not measured: a search that is refused names a budget, which has to be enough for those with other k that follow.
 SLACK = 4  # the part by which they may need more

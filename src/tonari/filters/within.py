@@ -125,9 +125,10 @@ def _by_rows(
 
 def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
     """Whether most of some queries are expected to have more within their limits than are wanted."""
-    if most > tuning.COUNTED_MOST_WANTED or len(rows) < tuning.COUNTED_ONE_OF:
+    if len(rows) < tuning.COUNTED_ONE_OF:
         return False
-    return bool(np.median(near_some(ready, queries, limits, rows)) > most)
+    least = most if most <= tuning.SHORT_SEARCH else _TOO_MANY * most
+    return bool(np.median(near_some(ready, queries, limits, rows)) > least)
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
