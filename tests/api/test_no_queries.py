@@ -9,9 +9,11 @@ from typing import Any
 import ml_dtypes  # bfloat16 for NumPy
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tonari
 from tests.helpers.devices import needs_torch, on_gpu
+from tonari import cli
 from tonari.api.segment import Segment
 from tonari.core.errors import Unsupported
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
@@ -243,3 +245,94 @@ def test_lookalikes() -> None:
     assert all(len(part) == 0 for part in found)
     distances, indices = scipy.KDTree(points).query(points[:0].astype(np.float64), K)
     assert distances.shape == indices.shape == (0, K)
+
+
+def save_npy(path: Path, points: Any) -> None:
+    np.save(path, points)
+
+
+def save_npz(path: Path, points: Any) -> None:
+    np.savez(path, points)
+
+
+def save_hdf5(path: Path, points: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file["train"] = file["test"] = points
+
+
+def save_fbin(path: Path, points: Any) -> None:
+    path.write_bytes(np.array(points.shape, "<u4").tobytes() + points.tobytes())
+
+
+def save_csv(path: Path, points: Any) -> None:
+    path.write_text("\n".join(["a,b", *(",".join(map(str, row)) for row in points.tolist()), ""]))
+
+
+def save_parquet(path: Path, points: Any) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet, table
+
+    parquet.write_table(table({name: points[:, at] for at, name in enumerate("ab")}), path)
+
+
+FILES = {
+    ".npy": save_npy,
+    ".npz": save_npz,
+    ".h5": save_hdf5,
+    ".fbin": save_fbin,
+    ".csv": save_csv,
+    ".parquet": save_parquet,
+}
+
+
+@pytest.mark.parametrize("suffix", FILES)
+def test_files(suffix: str, tmp_path: Path) -> None:
+    points, none, some = rows(), tmp_path / f"none{suffix}", tmp_path / f"some{suffix}"
+    FILES[suffix](none, points[:0])
+    FILES[suffix](some, points)
+    queries, like = tonari.io.read(none), tonari.io.read(some)
+    assert queries.shape == (0, D)
+    assert queries.dtype == like.dtype
+    found = tonari.io.describe(none)
+    assert (found.rows, found.columns, found.dtype) == (0, D, str(like.dtype))
+    check_alike(tonari.search(queries, like, K), tonari.search(like[:1], like, K))
+    found = tonari.io.read_ground_truth(tonari.search_to_file(none, some, K, tmp_path / "out.ibin"))
+    assert found.indices.shape == found.distances.shape == (0, K)
+    with pytest.raises(ValueError, match=rf"points: shape \(0, {D}\) is empty, expected at least one row"):
+        tonari.search_to_file(some, none, K, tmp_path / "other.ibin")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv"])
+def test_commands(suffix: str, tmp_path: Path) -> None:
+    points, none, some = rows(), tmp_path / f"none{suffix}", tmp_path / f"some{suffix}"
+    FILES[suffix](none, points[:0])
+    FILES[suffix](some, points)
+
+    def run(*arguments: Any) -> Any:
+        return CliRunner().invoke(cli.main, list(map(str, arguments)))
+
+    for name, more in (("a.npz", ()), ("a.ibin", ()), ("a.csv", ()), ("b.npz", ("--radius", "0.5"))):
+        done = run("search", some, none, *(() if more else ("-k", K)), *more, "-o", tmp_path / name)
+        assert done.exit_code == 0, done.output
+        assert f"read {none}, 0 x {D}" in done.output
+    for name in ("a.npz", "a.ibin"):
+        found = np.load(tmp_path / name) if name == "a.npz" else tonari.io.read_ground_truth(tmp_path / name)._asdict()
+        assert found["indices"].shape == found["distances"].shape == (0, K)
+    assert np.load(tmp_path / "b.npz")["indptr"].tolist() == [0]
+    for arguments in (("search", none, some, "-k", K), ("graph", none, "-k", K)):
+        done = run(*arguments, "-o", tmp_path / "c.npz")
+        assert done.exit_code == 1
+        assert f"points: shape (0, {D}) is empty, expected at least one row" in done.output
+    done = run("convert", none, tmp_path / "c.fbin")
+    assert done.exit_code == 1
+    assert "Give it at least one row and one column" in done.output
+
+
+def test_a_file_without_a_byte_has_no_columns(tmp_path: Path) -> None:
+    """Which a result would need; nothing tells it from a file of which nothing has arrived."""
+    for suffix in (".fvecs", ".csv"):
+        path = tmp_path / f"none{suffix}"
+        path.touch()
+        with pytest.raises(tonari.io.FileFormatError, match="the file is empty"):
+            tonari.io.read(path)

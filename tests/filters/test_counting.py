@@ -51,6 +51,7 @@ def test_large_lists_and_groups(rule: str, radius: float, memory: Any) -> None:
 def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query's own group has most points, few or none; groups lie between each other, and some are of no query."""
     monkeypatch.setattr(tuning, "COMPLEMENT_QUERIES", asked)
+    monkeypatch.setattr(tuning, "SHORT_LISTS", N + 1)  # no list is short, not even one of one point
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((rows, 4), dtype=np.float32) for rows in (N, M))
     of_points = rng.choice([5, -3, 8, 9], N, p=[0.55, 0.05, 0.37, 0.03])

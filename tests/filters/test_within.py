@@ -14,14 +14,16 @@ from tonari.filters.rules import Rules
 from tonari.methods.points import DecidedPoints
 from tonari.metrics.reference import brute
 
-N, MOST = 800, 70
+N = 800
 
 
 @pytest.mark.parametrize(
-    ("near", "counted"), [(3, True), (40, True), (130, False), (600, False)], ids=["few", "fewer", "more", "many"]
+    ("most", "near", "counted"),
+    [(70, 3, True), (70, 40, True), (70, 130, False), (70, 600, False), (257, 400, True), (257, 600, False)],
+    ids=["few", "fewer", "more", "many", "more than a long list", "many more than a long list"],
 )
 def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
-    near: int, counted: bool, monkeypatch: pytest.MonkeyPatch
+    most: int, near: int, counted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points = gaussian(N, 3)
     values = brute(points, points, N, "euclidean").distances
@@ -35,10 +37,10 @@ def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
 
     monkeypatch.setattr(DecidedPoints, "count", counting)
     scope = scope_of(points, method="exact", threads=1)
-    found = within.within_allowed(scope, points, limits, Rules(m=N, n=N, own=True), MOST)
+    found = within.within_allowed(scope, points, limits, Rules(m=N, n=N, own=True), most)
     assert (N in rows) == counted
     assert min(rows) <= tuning.COUNTED_QUERIES
-    inside = np.minimum((values <= limits[:, None]).sum(axis=1) - 1, MOST)
+    inside = np.minimum((values <= limits[:, None]).sum(axis=1) - 1, most)
     assert np.diff(found.indptr).tolist() == inside.tolist()
     for i in range(0, N, 97):  # the first of the values is that of the point with itself
         assert np.array_equal(found.distances[found.indptr[i] : found.indptr[i + 1]], values[i, 1 : inside[i] + 1])

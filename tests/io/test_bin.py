@@ -30,9 +30,9 @@ def counts(message: str) -> tuple[int, list[int]]:
     return int(found[1]), [int(number) for number in found.groups()[2:] if number]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (0, 0)])
+@pytest.mark.parametrize(("rows", "columns"), [(3, 0), (0, 0)])
 @pytest.mark.parametrize("suffix", bin.DTYPES)
-def test_bin_without_rows_or_columns(tmp_path: Path, suffix: str, rows: int, columns: int) -> None:
+def test_bin_without_columns(tmp_path: Path, suffix: str, rows: int, columns: int) -> None:
     path = tmp_path / f"zero{suffix}"
     path.write_bytes(struct.pack("<2I", rows, columns))
     message = refusal(path)

@@ -16,10 +16,10 @@ from tonari.io import (
 )
 
 
-def test_npy_with_no_rows(tmp_path: Path) -> None:
+def test_npy_with_no_columns(tmp_path: Path) -> None:
     path = tmp_path / "none.npy"
-    np.save(path, np.zeros((0, 4), np.float32))
-    assert "shape (0, 4), which is 0 bytes of values, expected at least 4 bytes" in refusal(path)
+    np.save(path, np.zeros((4, 0), np.float32))
+    assert "shape (4, 0), which is 0 bytes of values, expected at least 4 bytes" in refusal(path)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".hdf5"])

@@ -37,7 +37,7 @@ def test_text_in_blocks(tmp_path: Path, suffix: str, names: bool, monkeypatch: p
         ("1,2\n3\n", "row 1 (line 2): found 1 cells, expected 2"),
         ("1,2\n3\n4\n", "row 1 (line 2): found 1 cells, expected 2"),
         ("a,b\n1\n", "row 0 (line 2): found 1 cells, expected 2"),
-        ("a,b\n", "without a row of numbers"),
+        ("\n \n", "without a line of numbers or names"),
         # A line with a number is not a line of names: else all later rows would have another number.
         ("NA,2\n3,4\n", "row 0 (line 1), column 0: found 'NA'"),
         ("1.5kg,2\n3,4\n", "row 0 (line 1), column 0: found '1.5kg'"),

@@ -12,6 +12,7 @@ import pytest
 import tonari
 from tests.helpers.checks import assert_same_neighbors, gaussian
 from tests.helpers.devices import needs_torch
+from tests.helpers.shards import by_shards
 from tonari.metrics.reference import brute
 
 VERBS: dict[str, Callable[[Any, str], Any]] = {
@@ -71,6 +72,42 @@ def test_every_verb_refuses(verb: str, metric: str, scale: float) -> None:
     VERBS[verb](x.astype(np.float64), metric)
     if metric == "sqeuclidean":
         VERBS[verb](x, "euclidean")
+
+
+@pytest.mark.parametrize("route", ["exact", "exact-pairs"])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "power:3"])
+@pytest.mark.parametrize("scale", [1e19, 1e-23])
+def test_builds_of_shards(
+    scale: float, metric: str, route: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is finished, and nothing that was there is lost."""
+    if (metric, route) == ("power:3", "exact-pairs"):
+        return  # which is for metrics of products
+    by_shards(monkeypatch, 30, route=route)
+    x, out = (gaussian(80, 16) * scale).astype(np.float32), tmp_path / "graph"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=rf"row \d+ has a {metric} value of .*flows.*pass float64 rows"):
+            tonari.build_graph(x, 4, out, metric=metric, method="exact")
+        assert not (out / "graph.json").exists()
+    truth = brute(x.astype(np.float64), x.astype(np.float64), 5, metric)
+    graph = tonari.build_graph(x.astype(np.float64), 4, tmp_path / "wide", metric=metric, method="exact")
+    if metric != "inner_product":
+        assert np.array_equal(np.asarray(graph.distances), truth.distances[:, 1:])
+
+
+@pytest.mark.parametrize("route", ["exact", "exact-pairs"])
+def test_shards_without_near_points(route: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values of neighbours among a shard may overflow where the neighbours of all points are in the range."""
+    by_shards(monkeypatch, 20, route=route)
+    x = gaussian(80, 4)
+    x[[3, 4, 44, 45]] += np.float32(1e20)
+    x[[4, 44, 45]] = x[3]
+    graph = tonari.build_graph(x, 3, tmp_path / "graph", metric="sqeuclidean", method="exact")
+    found = tonari.knn_graph(x, 3, metric="sqeuclidean")
+    assert np.array_equal(graph.indices, found.indices)
+    assert np.array_equal(graph.distances, found.distances)
+    with pytest.raises(ValueError, match="row 3 has a sqeuclidean value of inf"):
+        tonari.build_graph(x, 4, tmp_path / "more", metric="sqeuclidean", method="exact")
 
 
 @pytest.mark.parametrize("scale", [1e19, 1e-23])

@@ -177,6 +177,9 @@ def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
         raise TypeError("exclude: expected a list of numbers for each query, or a pair (indptr, indices)")
     if len(rows) != m:
         raise ValueError(f"exclude: expected {m} lists, one for each query, got {len(rows)}")
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and rows.dtype != np.uint64:
+        ids = np.sort(rows, axis=1).ravel()  # short rows take a tenth of the time that all pairs take
+        return np.arange(m + 1) * rows.shape[1], _numbers(ids, rows.size, "exclude")
     lists = [_host(row, f"exclude[{i}]") for i, row in enumerate(rows)]
     lists = [row if row.size else np.empty(0, np.int64) for row in lists]
     parts = [_numbers(row, row.size, f"exclude[{i}]") for i, row in enumerate(lists)]

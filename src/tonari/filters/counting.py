@@ -1,8 +1,9 @@
-"""Count the allowed points within a radius of each query, without listing them.
+"""Count the allowed points within a radius of each query.
 
-Counts of disjoint sets of points add up. So forbidden points are counted and subtracted: a query's own group, unless it
-is large, from all points, excluded points from all points within the radius. With a mask for each query, the shortest
-of three lists is read: allowed points, forbidden points, or points within the radius.
+Where few points are within the radius, they are listed, and those that rules do not allow are dropped. Where many are,
+they are not listed. Counts of disjoint sets of points add up: forbidden points are counted and subtracted, a query's
+own group, unless it is large, from all points, excluded points from all points within the radius. With a mask for each
+query, the shortest of three lists is read: allowed points, forbidden points, or points within the radius.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.listed import Listed
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import cut_lists
+from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, allowed_of, groups_of, in_room, row_bytes
+from tonari.filters.looking import are_short, is_listed_soon
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
@@ -61,13 +63,31 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
         closed[allowed] = False
         everything = _count(scope, queries, limits, inside)
         return everything - _among(scope, queries, limits, inside, None, true_places(closed))
+    if not (rules.grouped or rules.by_pairs or rules.own):
+        return scope.count(queries, limits)
+    if not is_listed_soon(scope, queries, rules):
+        scope = scope.ready(queries, limits)
+        if are_short(scope, queries, limits, np.arange(len(queries))):
+            return _by_lists(scope, queries, limits, rules)
     if rules.query_groups is not None and not rules.same:
         return _by_other_groups(scope, queries, limits, rules)
-    if rules.grouped:
-        return _by_group(scope, queries, limits, rules)
-    if rules.by_pairs or rules.own:
-        return _by_rows(scope, queries, limits, rules)
-    return scope.count(queries, limits)
+    return _by_group(scope, queries, limits, rules) if rules.grouped else _by_rows(scope, queries, limits, rules)
+
+
+def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
+    """Count what rules allow of lists of everything within the limits."""
+    counts = np.zeros(len(queries), np.int64)
+    for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
+        rows = np.arange(block.start, block.stop)
+        asked = queries if len(rows) == len(queries) else inputs.rows_at(queries, rows)
+        counts[block] = _allowed(on_host(scope.within(asked, limits[block], False)), rules, rows)
+    return counts
+
+
+def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
+    """Count what rules allow of what some queries found."""
+    by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
+    return np.bincount(by[rules.allowed(rows[by], lists.indices)], minlength=len(rows))
 
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
@@ -145,8 +165,7 @@ def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules)
     for block in in_room(PAIR * near[found] + row_bytes(queries), scope.room):
         rows = some[block]
         lists = on_host(ready.within(inputs.rows_at(queries, rows), limits[rows], False))
-        by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
-        counts[rows] = np.bincount(by[rules.allowed(rows[by], lists.indices)], minlength=len(rows))
+        counts[rows] = _allowed(lists, rules, rows)
     return counts
 
 

@@ -23,7 +23,7 @@ from tonari.filters.scope import Scope, on_host
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
-_LOOKED_AT, _LISTED = 2e-9, 1e-8  # seconds of a point in a table of what is allowed, and of one that is listed by it
+_LISTED = 1e-8  # seconds of a point that a table of what is allowed lists
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
@@ -94,7 +94,7 @@ def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
     threads = scope.threads or 1
     values = np.array([scope.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
-    checked = _LOOKED_AT * n + _LISTED * allowed
+    checked = tuning.LOOKED_AT * n + _LISTED * allowed
     return (4 * wanted >= n) | (listed + checked < searched)
 
 

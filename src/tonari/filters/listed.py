@@ -124,10 +124,16 @@ def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
     assert rules.point_groups is not None
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
+    points, asked = _short(points, asked)
     order = np.argsort(points, kind="stable")
     groups = points[order]
-    return order, _first(groups, asked, "left"), _first(groups, asked, "right")
+    return order, np.searchsorted(groups, asked, "left"), np.searchsorted(groups, asked, "right")
 
 
-def _first(groups: Ids, asked: Ids, side: Any) -> npt.NDArray[np.int64]:
-    return np.searchsorted(groups, asked, side)
+def _short(points: npt.NDArray[Any], asked: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return groups as numbers of 16 bits if these hold those of the points: NumPy sorts them ten times as fast."""
+    least, most = (int(points.min()), int(points.max())) if len(points) else (0, 0)
+    if most - least >= 1 << 16:
+        return points, asked
+    none = (asked < least) | (asked > most)
+    return (points - least).astype(np.uint16), np.where(none, 1 << 16, asked - least).astype(np.uint32)

@@ -89,8 +89,6 @@ class Rules:
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return whether queries may find points, both given by their places, with broadcasting.
 
-        Groups are checked only if neighbours are of other groups.
-
         A point of -1, which is none, is not allowed.
         """
         kept = ids >= 0
@@ -104,8 +102,8 @@ class Rules:
                 kept &= self.mask[asked, at]
             else:
                 kept &= (self.mask[asked, at >> 3] >> (at & 7).astype(np.uint8) & 1).astype(bool)
-        if self.query_groups is not None and self.point_groups is not None and not self.same:
-            kept &= self.query_groups[asked] != self.point_groups[at]
+        if self.query_groups is not None and self.point_groups is not None:
+            kept &= (self.query_groups[asked] == self.point_groups[at]) == self.same
         if self.own:
             kept &= asked != at
         if self.excluded is not None and len(self.excluded):
@@ -244,5 +242,7 @@ class Rules:
             part = self.mask[rows[begin : begin + step]]
             if part.dtype != np.bool_:
                 part = np.unpackbits(part, axis=1, count=self.n, bitorder="little")
-            counts[begin : begin + step] = np.count_nonzero(part if self.ids is None else part[:, self.ids], axis=1)
+            part = part if self.ids is None else part[:, self.ids]
+            # One row after the other takes a tenth of the time that an axis does.
+            counts[begin : begin + step] = [np.count_nonzero(row) for row in part]
         return counts

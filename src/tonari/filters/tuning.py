@@ -9,11 +9,20 @@ PACKED_BYTES = 4  # of so many bytes of bits at most one may have a bit for that
 COMPLEMENT_SHARE = 3  # one of so many points, or more, is of a query's own group
 COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
 
+# Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
+# same without rules. Rules drop what they do not allow from lists of everything within the radius if a few queries show
+# these to be short. That needs no count of all queries where the memory holds the longest lists of so many queries.
+SHORT_LISTS = 16  # one of so many points, or fewer, is within the radius
+UNCOUNTED_QUERIES = 64
+# Exact values of points that are listed by rules are preferred where they take less time than this part of a search.
+SOON = 0.5
+LOOKED_AT = 2e-9  # seconds of a point in a table of what is allowed
+
 # Not measured by a case, but by hand on an EPYC (Zen 4): radius_search with max_neighbors from 65 on. Counting for all
 # queries takes about as long as a search for the nearest; a count of a few says whether that search is worth its time.
 COUNTED_QUERIES = 64
 COUNTED_ONE_OF = 32  # queries
-COUNTED_MOST_WANTED = 256  # a search for more takes longer by itself than a count and the lists
+SHORT_SEARCH = 256  # a search for more takes longer by itself than a count and lists of few points more
 
 # Not measured: a search that is refused names a budget, which has to be enough for those with other k that follow.
 SLACK = 4  # the part by which they may need more

@@ -20,6 +20,7 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
 from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, nothing, row_bytes, table_bytes
+from tonari.filters.looking import are_short, is_listed_soon, near_some
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
@@ -64,12 +65,27 @@ def _within(
 ) -> RadiusNeighbors:
     if rules.shared is not None and (not scope.prepared or rules.grouped):
         return _among(scope, queries, limits, rules.without("shared"), most, bar, None, rules.open_places())
-    if rules.grouped:
-        return _by_group(scope, queries, limits, rules, most, bar)
     if not scope.n or not len(queries):
         bar.add(len(queries))
         return _of_parts([], scope, queries)
-    return _by_rows(scope, queries, limits, rules, most, bar)
+    if most is None and (rules.grouped or rules.by_pairs) and not is_listed_soon(scope, queries, rules):
+        scope = scope.ready(queries, limits)
+        if are_short(scope, queries, limits, np.arange(len(queries))):
+            return _by_dropping(scope, queries, limits, rules, bar)
+    by = _by_group if rules.grouped else _by_rows
+    return by(scope, queries, limits, rules, most, bar)
+
+
+def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
+    """Find what rules allow of lists of everything within the limits, in blocks that hold lists of all points."""
+    parts = list[Part]()
+    for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
+        rows = np.arange(block.start, block.stop)
+        asked = queries if len(rows) == len(queries) else inputs.rows_at(queries, rows)
+        found = RadiusNeighbors(*on_host(scope.within(asked, limits[block], False)))
+        parts.append((rows, _allowed_ones(found, rules, rows)))
+        bar.add(len(rows))
+    return _of_parts(parts, scope, queries)
 
 
 def _by_rows(
@@ -110,11 +126,10 @@ def _by_rows(
 
 def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
     """Whether most of some queries are expected to have more within their limits than are wanted."""
-    if most > tuning.COUNTED_MOST_WANTED or len(rows) < tuning.COUNTED_ONE_OF:
+    if len(rows) < tuning.COUNTED_ONE_OF:
         return False
-    some = rows[:: -(-len(rows) // min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))]
-    near = ready.count(inputs.rows_at(queries, some), limits[some])
-    return bool(np.median(near) > most)
+    least = most if most <= tuning.SHORT_SEARCH else _TOO_MANY * most
+    return bool(np.median(near_some(ready, queries, limits, rows)) > least)
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:

@@ -71,8 +71,9 @@ def read(
 
     Returns
     -------
-    array of shape (n, d), n and d at least 1, in the dtype of the file. C-contiguous, except for a mapped .fvecs,
-    .bvecs or .ivecs file, whose rows have a gap of 4 bytes, and for arrays that were saved in Fortran order.
+    array of shape (n, d), d at least 1, in the dtype of the file; n is 0 if the file has columns but no rows.
+    C-contiguous, except for a mapped .fvecs, .bvecs or .ivecs file, whose rows have a gap of 4 bytes, and for arrays
+    that were saved in Fortran order.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def read(
         no such file
     FileFormatError
         the contents do not agree with the suffix and the header: a truncated, damaged or empty file, or one whose size
-        differs from what its header implies; rows of different width; no rows or columns; not numbers; HDF5 whose
+        differs from what its header implies; rows of different width; no columns; not numbers; HDF5 whose
         values are in other files; a cell of a table that is not a finite number; a column of a table with names that
         is not in `columns` and looks like row numbers (no name, "Unnamed: 0", "__index_level_0__", or the values 0 to
         n - 1); more values than `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.

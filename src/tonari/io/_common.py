@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -187,8 +187,8 @@ def check_matrix(where: str, shape: tuple[int, ...], dtype: DType) -> None:
 
 
 def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *, where: str = "") -> None:
-    """Refuse to read anything but rows and columns of numbers."""
-    fault = _fault(shape, dtype)
+    """Refuse to read anything but rows, possibly none, and columns of numbers."""
+    fault = _fault(shape, dtype, rows=0)
     if fault:
         expected = "a matrix of numbers"
         raise FileFormatError(
@@ -196,15 +196,16 @@ def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *
         )
 
 
-def _fault(shape: tuple[int, ...], dtype: DType) -> str:
+def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
+    """Return what is wrong with an array that should be a matrix of so many rows at least."""
     if dtype.kind not in "biuf":
         return f"holds {dtype}, expected integers or floats. Convert with .astype()."
     if len(shape) != 2:
         return f"has shape {shape}, expected (rows, columns). Use .reshape(len(array), -1)."
-    if min(shape) < 1:
+    if shape[0] < rows or shape[1] < 1:
         return (
             f"has shape {shape}, which is 0 bytes of values, expected at least {dtype.itemsize} bytes. "
-            "Give it at least one row and one column."
+            f"Give it at least {'one row and ' * bool(rows)}one column."
         )
     return ""
 
@@ -254,6 +255,13 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
     step = max(1, PIECE_BYTES // (array.itemsize * math.prod(array.shape[1:])))
     for start in range(0, len(array), step):
         yield start, np.ascontiguousarray(array[start : start + step], dtype=little(array.dtype))
+
+
+def mapped(path: Path, dtype: DType, offset: int, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Array:
+    """Map the values of a file, read-only; no rows take no map, which a system refuses."""
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    return np.memmap(path, dtype, "r", offset, shape, order)
 
 
 def loaded(array: Array, mmap: bool) -> Array:

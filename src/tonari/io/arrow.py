@@ -102,10 +102,10 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
                 first = next((batch for batch in batches if batch.num_rows), None)
                 width = 0 if first is None else len(first.column(names[0])[0] or ())
             kinds = [kinds[0].value_type]
-        if not rows or width < 1:
+        if width < 1:
             size = path.stat().st_size
             raise FileFormatError(
-                f"{path}: found {rows} rows of {width} values, expected one at least", path, size, "rows"
+                f"{path}: found {rows} rows of {width} values, expected one value at least", path, size, "values"
             )
         try:
             dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in kinds))
@@ -161,7 +161,7 @@ def column(path: Path, name: str) -> Array:
             _refuse_null(path, batch.column(place), row, f"column {name!r}")
             parts.append(batch.column(place).to_numpy(zero_copy_only=False))
             row += batch.num_rows
-    found: Array = np.concatenate(parts)
+    found: Array = np.concatenate(parts) if parts else np.empty(0, np.int64)
     return found if found.dtype.kind in "iu" else found.astype(str)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tonari.io._atomic import atomic
-from tonari.io._common import Array, DType, FileInfo, loaded, mismatch, pieces, size_of
+from tonari.io._common import Array, DType, FileInfo, loaded, mapped, mismatch, pieces, size_of
 
 DTYPES: dict[str, DType] = {
     ".fbin": np.dtype("<f4"),
@@ -47,14 +47,14 @@ def layout(path: Path) -> tuple[int, int, int]:
     dtype = DTYPES[path.suffix.lower()]
     rows, columns, size = counts(path)
     expected = 8 + rows * columns * dtype.itemsize
-    if rows and columns and size == expected:
+    if columns and size == expected:
         return 8, rows, columns
     fix = f"Fetch the file again, and check that its values are {dtype} (the suffix decides)."
     if size >= 16:
         with open(path, "rb") as file:
             wide_rows, wide_columns = struct.unpack(WIDE, file.read(16))
         wide_expected = 16 + wide_rows * wide_columns * dtype.itemsize
-        if wide_rows and wide_columns and size == wide_expected:
+        if wide_columns and size == wide_expected:
             return 16, wide_rows, wide_columns
         # The upper half of a uint64 row count below 2**32, which is 0, is where the narrow header has its columns.
         if rows and columns == 0 and wide_columns:
@@ -63,8 +63,8 @@ def layout(path: Path) -> tuple[int, int, int]:
     if path.suffix.lower() == ".ibin" and holds_ground_truth(rows, columns, size):
         why = f"a matrix of {rows} x {columns} {dtype}; this size is ids and distances"
         raise mismatch(path, size, expected, why, "This is ground truth: use tonari.io.read_ground_truth.")
-    if not (rows and columns):
-        why = f"the header says {rows} rows and {columns} columns, at least one of each is needed"
+    if not columns:
+        why = f"the header says {rows} rows and {columns} columns, at least one column is needed"
         raise mismatch(path, size, f"at least {8 + dtype.itemsize}", why, fix)
     raise mismatch(path, size, expected, f"8-byte header: {rows} rows, {columns} columns of {dtype}", fix)
 
@@ -78,7 +78,7 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """Open the (n, d) matrix, C-contiguous."""
     offset, rows, columns = layout(path)
     dtype = DTYPES[path.suffix.lower()]
-    return loaded(np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(rows, columns)), mmap)
+    return loaded(mapped(path, dtype, offset, (rows, columns)), mmap)
 
 
 def write(path: Path, array: Array) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tonari.io._common import Array, DType, expansion, pieces
+from tonari.io._common import Array, DType, check_matrix, expansion, pieces
 from tonari.io._formats import format_of
 from tonari.io._sequential import Sequential
 from tonari.io.columns import Choice
@@ -57,12 +57,13 @@ def convert(
     ------
     ValueError
         A value that would change, and is not to be rounded; one too large for `dtype`; a fraction or NaN for integers;
-        `dtype` is not that of the suffix.
+        `dtype` is not that of the suffix; `source` has no rows.
     """
     form = format_of(target)
     if dtype is not None and form.dtype is not None and dtype != form.dtype:
         raise ValueError(f"{target}: a {target.suffix} file holds {form.dtype}, not {dtype}; name another suffix")
     rows = open_rows(source, key, choice)
+    check_matrix(f"{source}", rows.shape, rows.dtype)
     wanted = dtype or form.dtype or rows.dtype
     blocks = _converted(rows, wanted, source, dtype is not None, done)
     n, d = rows.shape

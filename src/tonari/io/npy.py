@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
-import numpy as np
 from numpy.lib import format as npy_format
 
 from tonari.io._atomic import atomic
@@ -18,6 +17,7 @@ from tonari.io._common import (
     check_stored,
     little,
     loaded,
+    mapped,
     mismatch,
     parsing,
     pieces,
@@ -99,7 +99,7 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """Open the (n, d) matrix in the order in which it was saved (C or Fortran)."""
     head = _header(path)
     order: Literal["C", "F"] = "F" if head.fortran else "C"
-    return loaded(np.memmap(path, head.dtype, "r", head.offset, head.shape, order), mmap)
+    return loaded(mapped(path, head.dtype, head.offset, head.shape, order), mmap)
 
 
 def write(path: Path, array: Array) -> None:

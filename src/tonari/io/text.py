@@ -88,9 +88,10 @@ def _head(path: Path) -> tuple[list[str], bool, int]:
         cells = _cells(path, number, first) if first else []
         named = bool(cells) and _names_columns(cells)
         rows = sum(1 for _ in lines) + (not named and bool(cells))
-    if not rows:
+    if not cells:
         size = path.stat().st_size
-        raise FileFormatError(f"{path}: found {size} bytes without a row of numbers", path, size, "at least one row")
+        message = f"{path}: found {size} bytes without a line of numbers or names"
+        raise FileFormatError(message, path, size, "at least one line")
     return [cell.strip() for cell in cells] if named else cells, named, rows
 
 

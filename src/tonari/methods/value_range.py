@@ -61,7 +61,7 @@ def check_range(
             is_large = (
                 isinstance(queries, np.ndarray) and queries.dtype.kind == "f" and abs(queries.item(0)) > _LARGE_ELEMENT
             )
-            if (is_large and not record.products) or not _may_underflow(record, queries, points):
+            if (is_large and not record.products) or not may_underflow(record, queries, points):
                 return
     if record.bits or record.own or not math.prod(values.shape):
         return
@@ -69,7 +69,7 @@ def check_range(
     host = isinstance(values, np.ndarray)
     tiny = float(np.finfo(values.dtype if host else inputs.name_of_dtype(values)).tiny)
     overflows = not (math.isfinite(low) and math.isfinite(high))
-    underflows = nearest_to_zero < tiny and _may_underflow(record, queries, points)
+    underflows = nearest_to_zero < tiny and may_underflow(record, queries, points)
     if overflows or (underflows and _are_small(queries, record, tiny)):
         _look_closer(_on_host(values), _on_host(indices), indptr, queries, points, record, tiny, names)
 
@@ -88,7 +88,7 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     return low, high, low if low > 0 else -high if high < 0 else 0.0
 
 
-def _may_underflow(record: Metric, queries: Any, points: Any) -> bool:
+def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
     """Whether values can be smaller than the differences that rows of their type can have."""
     if record.angular or record.degree == 0 or not (record.products or record.power > 1):
         return False
@@ -130,7 +130,7 @@ def _look_closer(
     there = indices >= 0
     if len(over := np.flatnonzero(there & np.isinf(values))):
         raise _refusal(names[rows[over[0]]], values[over[0]], record)
-    under = np.flatnonzero(there & (np.abs(values) < tiny)) if _may_underflow(record, queries, points) else there[:0]
+    under = np.flatnonzero(there & (np.abs(values) < tiny)) if may_underflow(record, queries, points) else there[:0]
     if not len(under):
         return
     sizes = _largest(queries)
@@ -189,7 +189,7 @@ def check_counts(
     if far.any() and _may_overflow(record, queries, points, float(ends.max)):
         rows = everyone[far] if len(far) == len(everyone) else everyone
         _check_far(count, rows, limits[rows], len(points), record)
-    if near.any() and _may_underflow(record, queries, points):
+    if near.any() and may_underflow(record, queries, points):
         rows = everyone[near] if len(near) == len(everyone) else everyone
         rows = rows[_are_tiny(queries, points, record, float(ends.tiny))[rows]]
         for some in _in_blocks(rows, _on_host(counts)):

@@ -18,6 +18,8 @@ from tonari.core.workers import Workers
 from tonari.cuda.streams import synchronize
 from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
+from tonari.methods.answer import checked
+from tonari.methods.value_range import may_underflow
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
@@ -67,6 +69,39 @@ def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.i
 
     size = max(tuning.MERGED_AT_ONCE, -(-len(kept.indices) // worker.threads))
     Workers(worker.threads).map(merge, cut(len(kept.indices), size))
+
+
+def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
+    """Return finished lists of consecutive rows, in host memory, without values beyond the range of their type.
+
+    Lists of a part of the points may have such values: nearer points of other parts take their places. Rows are read
+    again where a value may be one.
+
+    Raises
+    ------
+    ValueError
+        As :func:`tonari.methods.value_range.check_range`, naming a row of the source.
+    """
+    record, tiny = worker.call.metric, float(np.finfo(found.distances.dtype).tiny)
+    one = worker.load.range(0, 1)
+    least = tiny if may_underflow(record, one, one) else 0.0
+    for part in cut(len(found.indices), tuning.MERGED_AT_ONCE):
+        values = np.abs(found.distances[part])
+        lost = ((values < least) | np.isinf(values)) & (found.indices[part] >= 0)
+        rows = np.flatnonzero(lost.any(axis=1))
+        for some in cut(len(rows), max(1, tuning.READ_AGAIN // (worker.job.k * one.shape[1]))):
+            _refuse_lost(worker, first, found, part.start + rows[some], lost[rows[some]])
+    return found
+
+
+def _refuse_lost(worker: Worker, first: int, found: Neighbors, rows: npt.NDArray[np.int64], lost: Any) -> None:
+    """Check some of the lists in which marked values may have overflowed or underflowed."""
+    ids, places = np.unique(found.indices[rows][lost], return_inverse=True)
+    indices = np.full(lost.shape, -1, np.int64)
+    indices[lost] = places
+    names = first + rows
+    queries, points = worker.load_queries.at(names), worker.load.at(ids.astype(np.int64))
+    checked(Neighbors(found.distances[rows], indices), queries, points, worker.call.metric, names=names.tolist())
 
 
 def lists_here(worker: Worker, found: Neighbors) -> Neighbors:

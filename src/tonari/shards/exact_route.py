@@ -14,7 +14,7 @@ import numpy as np
 
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-from tonari.shards.common import blocks, empty_lists, merge_into, renumbered
+from tonari.shards.common import blocks, empty_lists, in_range, merge_into, renumbered
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done, Workspace
@@ -44,7 +44,7 @@ def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
     for part, points in blocks(worker, others):
         meet(part, points, self_join=False)
         del points
-    return kept
+    return in_range(worker, args[0], kept)
 
 
 def _write(worker: Worker, args: tuple[int, int], found: Neighbors) -> Done:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tonari.core.neighbors import Neighbors
-from tonari.shards.common import empty_lists, lists_here, merge_into, shifted
+from tonari.shards.common import empty_lists, in_range, lists_here, merge_into, shifted
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Step, Task, Worker, in_one_piece
@@ -102,7 +102,7 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
         "shard": in_one_piece(_read_shard, compute_shard, _write_shard),
         "inner": Step(read_inner, compute_meeting, _write_inner),
         "pair": Step(read_pair, compute_meeting, _write_pair),
-        "rows": in_one_piece(_read_rows, lambda worker, args, found: found, _write_rows),
+        "rows": in_one_piece(_read_rows, _compute_rows, _write_rows),
     }
 
 
@@ -245,6 +245,10 @@ def _pair_name(at: int, pair: tuple[int, int]) -> str:
 def _read_rows(worker: Worker, args: tuple[int]) -> Neighbors:
     rounds = rounds_of(len(groups_of(worker.job.plan)))
     return Neighbors(*map(np.array, _lists(worker, args[0], len(rounds))))
+
+
+def _compute_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Neighbors:
+    return in_range(worker, _slab(worker.job, args[0]).start, found)
 
 
 def _write_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Done:

@@ -88,6 +88,8 @@ class FileSource(Source):
         self._open()
         first = self._parts[0]
         for path, part in zip(self.paths, self._parts, strict=True):
+            if not len(part):
+                raise ValueError(f"{path}: has no rows, expected at least one")
             if not isinstance(part, np.memmap):
                 raise ValueError(f"{path}: is not mapped but loaded whole; convert it to .npy or .fbin first")
             if part.dtype != first.dtype or part.shape[1] != first.shape[1]:

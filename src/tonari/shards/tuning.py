@@ -48,3 +48,6 @@ LEAST_ROWS = 256
 MOST_GROUP = 4  # slabs whose lists are in memory while they meet those of another group
 MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
 WAKE_SECONDS = 0.1  # how often the waiting thread hears of Ctrl-C
+
+# Not measured: rows whose values may have overflowed or underflowed are rare.
+READ_AGAIN = 1 << 20  # numbers of their neighbours that are read again at a time

@@ -1,0 +1,49 @@
+"""What is looked at before a way to find, or to count, is chosen: a few queries, and what rules list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.filters import tuning
+from tonari.filters.listed import PAIR, groups_of, row_bytes
+from tonari.filters.rules import Ids, Rules
+from tonari.filters.scope import Scope
+
+
+def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
+    """Count all points within the limits of some of these queries; at least of one."""
+    number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
+    some = rows[:: -(-len(rows) // number)]
+    return ready.count(inputs.rows_at(queries, some), limits[some])
+
+
+def are_short(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> bool:
+    """Whether few points are expected within the limits of some queries."""
+    return bool(tuning.SHORT_LISTS * near_some(ready, queries, limits, rows).max() <= ready.n)
+
+
+def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
+    """Whether exact values of points that rules list are preferred to lists of everything within the limits.
+
+    Rules list the points of a query's group, or a few that are allowed or forbidden. Lists of everything are cut block
+    by block: memory has to hold those of so many queries that blocks lose no time.
+    """
+    m, n = len(queries), scope.n
+    if scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
+        return True
+    if rules.query_groups is not None and not rules.same and m < tuning.UNCOUNTED_QUERIES:
+        return False  # a search for all points and the values of a group take two calls
+    most = tuning.SOON * scope.seconds(m, 1) * (scope.threads or 1)
+    pairs = int(rules.own) * m
+    if rules.mask is not None:
+        most -= tuning.LOOKED_AT * m * n
+        pairs += 0 if most < 0 else int((n - rules.forbidden(scope.room)).sum())
+    if rules.query_groups is not None:
+        _order, begins, ends = groups_of(rules)
+        pairs += int((ends - begins).sum())
+    if rules.excluded is not None:
+        pairs += len(rules.excluded) * m // rules.m
+    return most >= 0 and scope.listed_seconds(m, pairs) < most

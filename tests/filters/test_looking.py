@@ -1,0 +1,93 @@
+"""Which way of lists by rules is taken: what shows it, and that each gives the same answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.filter_checks import assert_equal, cut
+from tonari.filters import counting, looking, tuning, within
+
+N, M = 2_000, 200
+RNG = np.random.default_rng(0)
+POINTS, QUERIES = (RNG.standard_normal((rows, 3), dtype=np.float32) for rows in (N, M))
+OF_POINTS, OF_QUERIES = RNG.integers(0, 3, N), RNG.integers(0, 4, M)
+MASK = RNG.random((M, N)) < 0.6
+EXCLUDE = RNG.integers(0, N, (M, 150))
+GROUPS: dict[str, Any] = {"point_groups": OF_POINTS, "query_groups": OF_QUERIES}
+RULES: dict[str, tuple[dict[str, Any], Any]] = {
+    "same": (GROUPS, OF_QUERIES[:, None] == OF_POINTS),
+    "other": (GROUPS | {"groups": "other"}, OF_QUERIES[:, None] != OF_POINTS),
+    "mask": ({"where": MASK}, MASK),
+    "exclude": ({"exclude": EXCLUDE}, ~(EXCLUDE[:, :, None] == np.arange(N)).any(axis=1)),
+    "all": (GROUPS | {"where": MASK}, (OF_QUERIES[:, None] == OF_POINTS) & MASK),
+}
+
+
+def check(rule: str, radius: float) -> None:
+    given, allowed = RULES[rule]
+    truth = cut(tonari.radius_search(QUERIES, POINTS, radius), allowed)
+    index = tonari.Index(POINTS)
+    assert_equal(tonari.radius_search(QUERIES, POINTS, radius, **given), truth)
+    assert_equal(index.radius_search(QUERIES, radius, **given), truth)
+    for counts in (
+        tonari.radius_count(QUERIES, POINTS, radius, **given),
+        index.radius_count(QUERIES, radius, **given),
+    ):
+        assert counts.tolist() == np.diff(truth.indptr).tolist()
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("block", [None, 70])
+def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a few queries show few points within the radius, everything is listed, as many queries as memory holds."""
+    seen: list[int] = []
+    for module, name in ((counting, "_by_lists"), (within, "_by_dropping")):
+        plain = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda scope, *given, plain=plain: seen.append(1) or plain(scope, *given))
+    monkeypatch.setattr(tuning, "SOON", -1.0)
+    if block is not None:
+        monkeypatch.setattr("tonari.filters.scope._ROOM", block * N * looking.PAIR)
+    check(rule, 0.3)
+    assert len(seen) == (0 if block is not None and block < tuning.UNCOUNTED_QUERIES else 4)
+    seen.clear()
+    check(rule, 1e9)
+    assert not seen
+
+
+def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(within, "_by_dropping", None)
+    monkeypatch.setattr(counting, "_by_lists", None)
+    few = {"exclude": EXCLUDE[:, :1]}
+    monkeypatch.setattr(tuning, "SOON", 1e9)
+    for rules in (few, GROUPS):
+        assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **rules)) == M
+        assert len(tonari.radius_search(QUERIES, POINTS, 0.3, **rules).indptr) == M + 1
+
+
+def ratio(rules: dict[str, Any], queries: Any, points: Any, radius: float) -> float:
+    """The CPU time of a count by rules, against one without rules."""
+    seconds = []
+    for _ in range(7):
+        begun = time.thread_time()
+        tonari.radius_count(queries, points, radius, threads=1, **rules)
+        between = time.thread_time()
+        tonari.radius_count(queries, points, radius, threads=1)
+        seconds.append((between - begun, time.thread_time() - between))
+    rule, plain = np.min(seconds, axis=0)
+    return float(rule / plain)
+
+
+@pytest.mark.parametrize("kind", ["same", "other"])
+@pytest.mark.parametrize("m", [20, 2_000])
+def test_groups_take_about_as_long_as_no_rules(kind: str, m: int) -> None:
+    """Few queries, of which each has a large group, and many queries of many groups: 1.3 to 1.7 times."""
+    rng = np.random.default_rng(0)
+    points, queries = (rng.standard_normal((rows, 3), dtype=np.float32) for rows in (20_000, m))
+    of_points, of_queries = rng.integers(0, 50, 20_000), rng.integers(0, 50, m)
+    rules = {"point_groups": of_points, "query_groups": of_queries, "groups": kind}
+    assert ratio(rules, queries, points, 0.15) < 2.1
