@@ -21,8 +21,8 @@
 
 Rows are printed and appended to benchmarks/results/<suite>.csv as soon as they exist (benchmarks/harness/rows.py tells
 the columns; a paper's rows are in the file of the suite that it belongs to). A lent machine writes elsewhere
-(--csv $OUT/x.csv), and the lines behind the header are then appended to that file. With --budget a case that would not
-end in time is noted as "not reached", for another run to take up. The exit status is 1 when an answer failed its proof
+(--csv $OUT/x.csv), and all lines of that file are then appended. With --budget a case that would not end in time is
+noted as "not reached", for another run to take up. The exit status is 1 when an answer failed its proof
 or something crashed; a missed bar is shown and recorded.
 
 From a bare copy: PYTHONPATH=src:. and TONARI_COMMIT name what is measured. Real descriptors come from the .bvecs file
