@@ -19,7 +19,6 @@ def limits_of(
 
     Parameters
     ----------
-    metric : str
     m : int
         Number of queries.
     dtype : dtype

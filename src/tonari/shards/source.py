@@ -22,11 +22,6 @@ _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
 
 class Source(ABC):
     """The points of a graph.
-
-    Attributes
-    ----------
-    n, d : int
-    dtype : str
     """
 
     n: int

@@ -122,7 +122,6 @@ def search_clusters(
         The packed pieces of the members.
     entries : int32 of shape (n, size)
         Output. Columns for which there are not enough members keep their values.
-    workers : Workers
     probes : int
         Clusters that a block is compared with.
     most : int
