@@ -60,7 +60,6 @@ FORMATS = {
     "select/cuda/order.py": "MERGE_BYTES ENTRY_BYTES",
     "select/cuda/ragged.py": "_LONG_ENTRY",
     "select/cuda/survivors.py": "LARGEST_NETWORK LARGEST_TILE",
-    "select/models.py": "_PAD",
     "select/papers/queues.py": "LANES SCRATCH_BYTES",
     "select/papers/quick.py": "TILES SCRATCH_BYTES",
     "shards/plan.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",

@@ -21,8 +21,7 @@ _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
 
 
 class Source(ABC):
-    """The points of a graph.
-    """
+    """The points of a graph."""
 
     n: int
     d: int
