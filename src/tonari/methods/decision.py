@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from tonari.core.method import Method
 from tonari.core.plan import Plan
-
-_PATIENCE = 2.0  # NN-Descent gives up after the work that is expected to take this many times as long as the fallback
+from tonari.methods import tuning
 
 
 class Decision(NamedTuple):
@@ -43,7 +42,7 @@ class Decision(NamedTuple):
 
         Both durations are those that plans expect: no clock decides which graph is built.
         """
-        return None if self.instead is None else _PATIENCE * self.instead.seconds / self.plan.seconds
+        return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:
