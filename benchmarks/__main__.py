@@ -44,7 +44,8 @@ from .harness.case import Suite
 # NumPy, torch and tonari are imported when a run begins: processors are pinned and TONARI_ISA is set first.
 
 NAMES = (*suites.NAMES, *papers.NAMES)
-ROOMS = tuple(sorted(path.parent.name for path in machine.ROOT.glob("src/tonari/*/tuning.py")))
+_SOURCES = machine.ROOT / "src" / "tonari"
+ROOMS = tuple(sorted(path.parent.relative_to(_SOURCES).as_posix() for path in _SOURCES.rglob("tuning.py")))
 MACHINE_LIBRARIES = ("tonari", "numpy", "torch", "triton", "faiss-cpu", "scikit-learn")
 
 

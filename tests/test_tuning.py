@@ -87,7 +87,7 @@ MIXED = {
     "cuda": 17,
     "debug.py": 4,
     "estimators": 5,
-    "exact/cuda": 195,
+    "exact/cuda": 136,
     "filters": 20,
     "io": 14,
     "metrics": 22,

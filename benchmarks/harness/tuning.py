@@ -196,7 +196,7 @@ def _repeated(run: Run, call: Callable[[], Any], loops: int) -> float:
 
 def tune(options: argparse.Namespace, load: Load, open_run: Open) -> int:
     """Measure the entries of a room that can be measured here, and print what would change; the exit status."""
-    tuning = importlib.import_module(f"tonari.{options.room}.tuning")
+    tuning = importlib.import_module(f"tonari.{options.room.replace('/', '.')}.tuning")
     assert tuning.__file__ is not None
     chosen = [
         entry
