@@ -16,7 +16,6 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
 
     Parameters
     ----------
-    lists : Lists
     thresholds : float32 (rows,)
         The thresholds of the lists.
     width : int

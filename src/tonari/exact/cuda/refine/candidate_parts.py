@@ -34,8 +34,6 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
     Parameters
     ----------
-    packed : PackedQueries
-    form : DeviceForm
     limits : float32 or float64 tensor of shape (rows,), contiguous
         The farthest returned value that is within the limit, of the dtype of returned values; not NaN.
     """

@@ -15,7 +15,6 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
 
     Parameters
     ----------
-    form : DeviceForm
     shift : float64 tensor (rows,), contiguous
         As packed; +inf for a query beyond range, which is never proved.
     kth : float32 or float64 tensor (rows,), strided or not

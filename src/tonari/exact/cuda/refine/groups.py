@@ -65,7 +65,6 @@ def refine_groups(
         Numbers of groups (``rows/groups.py``), distinct within a row; -1 where there is none. Rows may have any stride.
     k : int
         May exceed the number of members.
-    metric : str
     group : int
         Points per group; 1 if `groups` lists points.
     own : int64 tensor of shape (rows,), optional

@@ -42,10 +42,8 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
 
     Parameters
     ----------
-    lists : Lists
     thresholds, scores : float32 tensor of shape (rows,)
         Nothing is known of a row whose score is above the threshold of its list.
-    room : int
     """
     from tonari.exact.cuda.kernels.refine.limit_members import near_listed_kernel
 
@@ -103,7 +101,6 @@ def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: A
     ----------
     values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
     scores : float32 tensor of shape (rows,)
-    room : int
     """
     from tonari.exact.cuda.kernels.refine.mirror_notes import near_noted_kernel
 
@@ -148,8 +145,6 @@ def near_members(
         Contracted rows of queries and points.
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
-    groups : Near
-    room : int
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None

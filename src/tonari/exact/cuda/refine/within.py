@@ -55,7 +55,6 @@ def refine_within(
         Of ``parts_per_block(metric)`` parts.
     limits : float32 or float64 tensor of shape (rows,), contiguous
         Of the dtype of returned values.
-    metric : str
     own : int64 tensor of shape (rows,), optional
         For each query, the point to leave out.
     listed : bool

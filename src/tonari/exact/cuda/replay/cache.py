@@ -172,7 +172,6 @@ def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLik
 
     Parameters
     ----------
-    key : GraphKey or None
     given : tensors
         Queries and points; only the points in a self-join, only the queries if the points are prepared.
     progress : None, bool or callable(done, total)
