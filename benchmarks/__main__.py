@@ -21,8 +21,8 @@
 
 Rows are printed and appended to benchmarks/results/<suite>.csv as soon as they exist (benchmarks/harness/rows.py tells
 the columns; a paper's rows are in the file of the suite that it belongs to). A lent machine writes elsewhere
-(--csv $OUT/x.csv), and the lines behind the header are then appended to that file. With --budget a case that would not
-end in time is noted as "not reached", for another run to take up. The exit status is 1 when an answer failed its proof
+(--csv $OUT/x.csv), and all lines of that file are then appended. With --budget a case that would not end in time is
+noted as "not reached", for another run to take up. The exit status is 1 when an answer failed its proof
 or something crashed; a missed bar is shown and recorded.
 
 From a bare copy: PYTHONPATH=src:. and TONARI_COMMIT name what is measured. Real descriptors come from the .bvecs file
@@ -44,7 +44,8 @@ from .harness.case import Suite
 # NumPy, torch and tonari are imported when a run begins: processors are pinned and TONARI_ISA is set first.
 
 NAMES = (*suites.NAMES, *papers.NAMES)
-ROOMS = tuple(sorted(path.parent.name for path in machine.ROOT.glob("src/tonari/*/tuning.py")))
+_SOURCES = machine.ROOT / "src" / "tonari"
+ROOMS = tuple(sorted(path.parent.relative_to(_SOURCES).as_posix() for path in _SOURCES.rglob("tuning.py")))
 MACHINE_LIBRARIES = ("tonari", "numpy", "torch", "triton", "faiss-cpu", "scikit-learn")
 
 

@@ -1,7 +1,18 @@
 """Rows of results: one schema for every suite and paper, in CSV files that runs only append to.
 
 A row is one contestant on one case; a peer has rows of its own. Where a contestant is held to several bars it has a row
-for each. Columns (empty where they do not apply):
+for each. What rows have in common is written once, in records before them:
+
+    #run,commit=2b64339,suite=kdtree,device=cuda,machine=NVIDIA H100 80GB HBM3,versions=python=3.12.3 torch=2.11.0
+    #case,date=2026-11-21T11:34Z,case=sift-d5,n=2000000,m=10000000,d=5,k=10,dtype=float32,data=sift,repeats=3
+    who,seconds_median,seconds_min,seconds_max,ratio,extras.sort
+    tonari kdtree,0.0378345,0.0372441,0.0385599,,true
+    tonari exact,7.23581,7.2326,7.24072,191.249,
+
+``#run`` holds until the next one. ``#case`` is followed by the names of the columns that differ, and these by the rows.
+An entry of an object is a column of its own, named after both; its value is JSON, or text that is not JSON.
+
+Columns (empty where they do not apply):
 
 ====================  ==============================================================================================
 ``date``              minute in UTC (older rows: the day)
@@ -41,8 +52,9 @@ for each. Columns (empty where they do not apply):
 from __future__ import annotations
 
 import csv
+import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +114,14 @@ Row = dict[str, Any]
 
 # --- files -------------------------------------------------------------------------------------------------------
 
+_RUN, _CASE = "#run", "#case"
+_OF_RUN = ("commit", "suite", "device", "machine", "gpus", "isa", "threads", "versions")
+_OF_CASE = ("date", "case")
+# What every row has in its own line, even where a case has one row.
+_OWN = ("who", "seconds_median", "seconds_min", "seconds_max")
+
+_Cells = dict[str, str]  # by column, or column.entry; nothing is empty
+
 
 def read(path: Path) -> list[Row]:
     """Read the rows of a results file, every column with its type.
@@ -114,36 +134,41 @@ def read(path: Path) -> list[Row]:
     Raises
     ------
     ValueError
-        The file has another header, or a value is not of its column's type.
+        The file has other columns, or a value is not of its column's type.
     """
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        reader = csv.reader(file)
-        _check_header(path, next(reader, list(COLUMNS)))
-        return [_parsed(path, number, line) for number, line in enumerate(reader, 2)]
+    return [_parsed(path, number, cells) for number, cells in _lines(path) if cells] if path.exists() else []
 
 
 def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows to a results file, with the header if the file is new; columns that a row lacks stay empty.
+    """Add rows to a results file; columns that a row lacks stay empty.
 
     Raises
     ------
     ValueError
-        The file has another header, or a row has an unknown column, lacks a required one or has a value of another
+        The file has other columns, or a row has an unknown column, lacks a required one or has a value of another
         type. Nothing is written then.
     """
     lines = [_line(row) for row in rows]
-    new = not path.exists() or path.stat().st_size == 0
-    if not new:
-        with path.open(newline="") as file:
-            _check_header(path, next(csv.reader(file)))
+    last = [cells for _, cells in _lines(path) if cells][-1:] if path.exists() else []
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        if new:
-            writer.writerow(COLUMNS)
-        writer.writerows(lines)
+        for run, of_run in _groups(lines, _OF_RUN):
+            if not last or _only(last[0], _OF_RUN) != run:
+                writer.writerow((_RUN, *(f"{name}={text}" for name, text in run.items())))
+            for _, block in _groups(of_run, _OF_CASE):
+                _write_block(writer, block)
+            last = of_run
+
+
+def _write_block(writer: Any, block: Sequence[_Cells]) -> None:
+    """Write rows of one case, and before them what they have in common."""
+    names = [name for name in _ordered({name for cells in block for name in cells}) if name not in _OF_RUN]
+    shared = [name for name in names if name not in _OWN and len({cells.get(name) for cells in block}) == 1]
+    own = [name for name in names if name not in shared]
+    writer.writerow((_CASE, *(f"{name}={block[0][name]}" for name in shared)))
+    writer.writerow(own)
+    writer.writerows([cells.get(name, "") for name in own] for cells in block)
 
 
 def keep(path: Path, kept: Sequence[bool]) -> None:
@@ -154,36 +179,116 @@ def keep(path: Path, kept: Sequence[bool]) -> None:
     ValueError
         There are more or fewer rows; nothing is written then.
     """
-    header, *lines = path.read_text().splitlines(keepends=True)  # no row has a line break inside
-    path.write_text("".join([header, *(line for line, stays in zip(lines, kept, strict=True) if stays)]))
+    texts = path.read_text().splitlines(keepends=True)  # no row has a line break inside
+    rows = [number for number, cells in _lines(path) if cells]
+    staying = dict(zip(rows, kept, strict=True))
+    run: list[str] = []  # records that the next row needs before it
+    case: list[str] = []
+    written = []
+    for number, text in enumerate(texts, 1):
+        if text.startswith(_RUN):
+            run, case = [text], []
+        elif text.startswith(_CASE):
+            case = [text]
+        elif number not in staying:
+            case.append(text)
+        elif staying[number]:
+            written += [*run, *case, text]
+            run, case = [], []
+    path.write_text("".join(written))
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
-    if tuple(header) != tuple(COLUMNS):
-        different = sorted(set(header) ^ set(COLUMNS)) or "their order"
+def _lines(path: Path) -> Iterator[tuple[int, _Cells]]:
+    """The lines of a file by their numbers, each with the cells of its row; without any where it is not a row."""
+    with path.open(newline="") as file:
+        run: _Cells = {}
+        case: _Cells = {}
+        names: list[str] | None = []
+        for number, record in enumerate(csv.reader(file), 1):
+            if record[:1] == [_RUN]:
+                run, case, names = _facts(path, record), {}, []
+            elif record[:1] == [_CASE]:
+                case, names = _facts(path, record), None
+            elif names is None:
+                _check_names(path, names := record)
+            elif not names or not run:
+                raise ValueError(
+                    f"{path}, line {number}: expected {_RUN} and {_CASE} before the first row; move it away"
+                )
+            elif len(record) != len(names):
+                raise ValueError(f"{path}, line {number}: {len(record)} values, expected {len(names)}")
+            else:
+                own = {name: text for name, text in zip(names, record, strict=True) if text}
+                yield number, run | case | own
+                continue
+            yield number, {}
+
+
+def _facts(path: Path, record: Sequence[str]) -> _Cells:
+    facts = {name: text for name, _, text in (fact.partition("=") for fact in record[1:])}
+    _check_names(path, facts)
+    return facts
+
+
+def _check_names(path: Path, names: Iterable[str]) -> None:
+    different = sorted({name for name in names if name.partition(".")[0] not in COLUMNS})
+    if different:
         raise ValueError(f"{path} has other columns than these rows (different: {different}); move it away")
 
 
-def _parsed(path: Path, number: int, line: Sequence[str]) -> Row:
-    if len(line) != len(COLUMNS):
-        raise ValueError(f"{path}, line {number}: {len(line)} values, expected {len(COLUMNS)}")
-    row: Row = {}
-    for (name, kind), text in zip(COLUMNS.items(), line, strict=True):
+def _only(cells: _Cells, names: Sequence[str]) -> _Cells:
+    return {name: cells[name] for name in names if name in cells}
+
+
+def _groups(lines: Iterable[_Cells], names: Sequence[str]) -> Iterator[tuple[_Cells, list[_Cells]]]:
+    """Lines that follow one another and agree in these columns."""
+    for shared, group in itertools.groupby(lines, lambda cells: _only(cells, names)):
+        yield shared, list(group)
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    """Names in the order of their columns, entries of objects in that of their names."""
+    columns = list(COLUMNS)
+    return sorted(names, key=lambda name: (columns.index(name.partition(".")[0]), name.split(".")))
+
+
+def _parsed(path: Path, number: int, cells: _Cells) -> Row:
+    row: Row = {name: _value(kind, "") for name, kind in COLUMNS.items()}
+    for name in _ordered(cells):
+        column, *entry = name.split(".")
         try:
-            row[name] = _value(kind, text)
+            if entry:
+                _put(row[column], entry, cells[name])
+            else:
+                row[column] = _value(COLUMNS[column], cells[name])
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {name} is {text!r}, expected {kind.__name__}") from error
+            expected = COLUMNS[column].__name__
+            raise ValueError(f"{path}, line {number}: {name} is {cells[name]!r}, expected {expected}") from error
     return row
+
+
+def _put(into: Any, entry: Sequence[str], text: str) -> None:
+    """Put an entry into an object, whose name is one or several."""
+    if not isinstance(into, dict):
+        raise ValueError("an entry of what is no object")
+    if len(entry) > 1:
+        _put(into.setdefault(entry[0], {}), entry[1:], text)
+    else:
+        into[entry[0]] = _entry_value(text)
+
+
+def _entry_value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _value(kind: type, text: str) -> Any:
     if kind is str:
         return text
     if kind is dict:
-        found = json.loads(text) if text else {}
-        if not isinstance(found, dict):
-            raise ValueError("not an object")
-        return found
+        return {} if not text else _refuse(text)
     if not text:
         return None
     if kind is bool:
@@ -192,10 +297,10 @@ def _value(kind: type, text: str) -> Any:
 
 
 def _refuse(text: str) -> Any:
-    raise ValueError(f"not a flag: {text}")
+    raise ValueError(f"no such value: {text}")
 
 
-def _line(row: Mapping[str, Any]) -> list[str]:
+def _line(row: Mapping[str, Any]) -> _Cells:
     unknown = sorted(set(row) - set(COLUMNS))
     if unknown:
         raise ValueError(f"no such columns: {unknown}; what only one suite measures goes into extras")
@@ -204,7 +309,24 @@ def _line(row: Mapping[str, Any]) -> list[str]:
         raise ValueError(f"a row of {row.get('who')!r} on {row.get('case')!r} lacks {lacking}")
     if row["device"] not in DEVICES:
         raise ValueError(f"device is {row['device']!r}, expected one of {', '.join(DEVICES)}")
-    return [_text(name, kind, row.get(name)) for name, kind in COLUMNS.items()]
+    cells: _Cells = {}
+    for name, kind in COLUMNS.items():
+        if kind is dict:
+            for entry, value in (row.get(name) or {}).items():
+                if value is not None:
+                    cells |= _entries(f"{name}.{entry}", _plain(value))
+        else:
+            cells[name] = _text(name, kind, row.get(name))
+    return {name: text for name, text in cells.items() if text}
+
+
+def _entries(name: str, value: Any) -> _Cells:
+    """The cells of an entry of an object: of one that is an object itself, of its entries."""
+    if isinstance(value, Mapping) and value and not any("." in key for key in value):
+        return {path: text for key, inner in value.items() for path, text in _entries(f"{name}.{key}", inner).items()}
+    if isinstance(value, str) and value.isprintable() and _entry_value(value) is value and value:
+        return {name: value}
+    return {name: json.dumps(value, sort_keys=True, separators=(",", ":"))}
 
 
 def _text(name: str, kind: type, value: Any) -> str:
@@ -212,9 +334,6 @@ def _text(name: str, kind: type, value: Any) -> str:
         return ""
     if hasattr(value, "item"):  # a number of NumPy
         value = value.item()
-    if kind is dict:
-        plain = {key: _plain(one) for key, one in value.items() if one is not None}
-        return json.dumps(plain, sort_keys=True) if plain else ""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if kind is int and isinstance(value, float) and value.is_integer():

@@ -1,5 +1,5 @@
 // Maps (method, type of the values) to the function that selects, with counters or without. Each instruction set compiles
-// its own copy of everything here (select_<isa>.cpp).
+// its own copy of everything here (select_<isa>.cpp), but for the queues that only a name asks for.
 #pragma once
 
 #include "select/bitonic.hpp"
@@ -20,12 +20,16 @@ std::int64_t select_rows_by(const SelectTask& task, std::int64_t begin, std::int
   return Rows(task).select(begin, end);
 }
 
-template <class Key, bool COUNT>
+template <class Key, bool COUNT, bool NAMED>
 SelectRows method_for(SelectMethod method) {
+  if constexpr (NAMED) {
+    if (method == SelectMethod::heap) return select_with<HeapQueue<Key, COUNT>>;
+    if (method == SelectMethod::merge_queue) return select_with<MergeQueue<Key, COUNT>>;
+  }
   switch (method) {
+    case SelectMethod::heap:
+    case SelectMethod::merge_queue: return nullptr;
     case SelectMethod::insertion: return select_with<InsertionQueue<Key, COUNT>>;
-    case SelectMethod::heap: return select_with<HeapQueue<Key, COUNT>>;
-    case SelectMethod::merge_queue: return select_with<MergeQueue<Key, COUNT>>;
     case SelectMethod::hierarchical: return select_rows_by<HierarchicalRows<Key, COUNT>>;
     case SelectMethod::quick: return select_rows_by<QuickRows<Key, COUNT>>;
     case SelectMethod::bitonic: return select_rows_by<BitonicRows<Key, COUNT>>;
@@ -35,9 +39,11 @@ SelectRows method_for(SelectMethod method) {
   return nullptr;
 }
 
-template <bool COUNT>
+// NAMED: with the queues of is_named_only; else null for them.
+template <bool COUNT, bool NAMED>
 SelectRows method_for(SelectMethod method, ValueType type) {
-  return type == ValueType::f64 ? method_for<std::int64_t, COUNT>(method) : method_for<std::int32_t, COUNT>(method);
+  return type == ValueType::f64 ? method_for<std::int64_t, COUNT, NAMED>(method)
+                                : method_for<std::int32_t, COUNT, NAMED>(method);
 }
 
 }  // namespace

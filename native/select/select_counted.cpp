@@ -4,6 +4,6 @@
 
 namespace tonari {
 
-SelectRows select_rows_counted(SelectMethod method, ValueType type) { return method_for<true>(method, type); }
+SelectRows select_rows_counted(SelectMethod method, ValueType type) { return method_for<true, true>(method, type); }
 
 }  // namespace tonari

@@ -4,6 +4,6 @@
 
 namespace tonari {
 
-SelectRows select_rows_neon(SelectMethod method, ValueType type) { return method_for<false>(method, type); }
+SelectRows select_rows_neon(SelectMethod method, ValueType type) { return method_for<false, true>(method, type); }
 
 }  // namespace tonari

@@ -15,6 +15,12 @@ SelectRows select_rows_neon(SelectMethod method, ValueType type);
 #endif
 SelectRows select_rows_counted(SelectMethod method, ValueType type);
 
+// Queues that auto never takes on a CPU (src/tonari/select/auto_table.json): AVX-512 runs AVX2's copy of them, and what
+// has no vectors the one that counts.
+constexpr bool is_named_only(SelectMethod method) {
+  return method == SelectMethod::heap || method == SelectMethod::merge_queue;
+}
+
 // The choice for a task of values of this type; those with counters are the same for each instruction set.
 SelectRows select_rows(Isa isa, SelectMethod method, ValueType type, bool counted);
 

@@ -13,7 +13,7 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch
 from tests.helpers.radius_checks import all_values, assert_same_within, later_than
 from tonari.core.radius_neighbors import RadiusNeighbors, limits_for, nearest_of
-from tonari.methods.auto import LEAST_POINTS
+from tonari.methods import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.radius_reference import brute_within
 
@@ -143,7 +143,7 @@ def test_auto_takes_a_tree_where_neighbours_are_few_and_brute_force_where_they_a
     assert len(asked) == 1
     assert 0.5 < asked[0] / counts.mean() < 2
     tonari.radius_count(checks.gaussian(20_000, 40)[:5000], checks.gaussian(20_000, 40), 3.0)
-    tonari.radius_count(cloud[: LEAST_POINTS - 1], cloud[: LEAST_POINTS - 1], 0.02)
+    tonari.radius_count(cloud[: tuning.LEAST_POINTS - 1], cloud[: tuning.LEAST_POINTS - 1], 0.02)
     assert taken == ["kdtree", "kdtree", "exact", "exact"]
 
 

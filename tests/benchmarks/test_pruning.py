@@ -96,9 +96,9 @@ def test_nothing_is_written_where_a_figure_would_change(tmp_path: Path) -> None:
 def test_lines_that_stay_are_not_written_anew(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     append(path, [row(note='a "quoted", word'), row(case="b")])
-    header, first, _ = path.read_text().splitlines(keepends=True)
+    first = "".join(path.read_text().splitlines(keepends=True)[:4])
     keep(path, [True, False])
-    assert path.read_text() == header + first
+    assert path.read_text() == first
     with pytest.raises(ValueError, match="zip"):
         keep(path, [True, False])
-    assert path.read_text() == header + first
+    assert path.read_text() == first

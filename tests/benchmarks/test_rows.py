@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,16 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
     assert (row["m"], row["recall"], row["isa"], row["ratio"]) == (None, None, "", None)
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["12", "null", "true", "", " padded ", "two\nlines", '"quoted"', "a, b", "#case", {}, {"a.b": {"c": 1}}, [{}]],
+)
+def test_entries_of_objects_keep_their_types(tmp_path: Path, value: Any) -> None:
+    row = written(tmp_path / "results.csv", extras={"one": {"inner": value}, "two": value}, parameters={"z": 1, "a": 2})
+    assert row["extras"] == {"one": {"inner": value}, "two": value}
+    assert list(row["parameters"]) == ["a", "z"]
+
+
 def test_files_only_grow(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     rows.append(path, [SHARED, SHARED])
@@ -73,6 +84,49 @@ def test_files_only_grow(tmp_path: Path) -> None:
     assert path.read_text().startswith(before)
     assert len(rows.read(path)) == 3
     assert rows.read(tmp_path / "absent.csv") == []
+
+
+def test_what_rows_have_in_common_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    given: list[dict[str, Any]] = [
+        {"who": "tonari", "n": 5, "seconds_median": 1.0, "extras": {"leaves": {"most": 3}, "data": "plain"}},
+        {"who": "peer", "n": 5, "seconds_median": 2.0, "extras": {"data": "plain"}},
+        {"who": "tonari", "n": 6, "seconds_median": 1.0, "case": "small"},
+        {"who": "tonari", "n": 7, "seconds_median": 1.0, "machine": "another"},
+    ]
+    rows.append(path, [SHARED | row for row in given[:2]])
+    rows.append(path, [SHARED | row for row in given[2:]])
+    text = """
+        #run,commit=abcdef0,suite=kdtree,device=cpu,machine=a machine
+        #case,date=2026-01-02T03:04Z,case=tiny,n=5,extras.data=plain
+        who,seconds_median,extras.leaves.most
+        tonari,1,3
+        peer,2,
+        #case,date=2026-01-02T03:04Z,case=small,n=6
+        who,seconds_median
+        tonari,1
+        #run,commit=abcdef0,suite=kdtree,device=cpu,machine=another
+        #case,date=2026-01-02T03:04Z,case=tiny,n=7
+        who,seconds_median
+        tonari,1
+        """
+    assert path.read_text() == textwrap.dedent(text[1:]).rstrip() + "\n"
+    back = rows.read(path)
+    assert [{name: row[name] or {} for name in one} for one, row in zip(given, back, strict=True)] == given
+    assert [row["n"] for row in back] == [5, 5, 6, 7]
+
+
+def test_records_go_with_their_last_row(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    every = [SHARED | row for row in ({"n": 1}, {"n": 2}, {"n": 3, "case": "b"}, {"n": 4, "machine": "c"}, {"n": 5})]
+    for dropped in range(1 << len(every)):
+        path.unlink(missing_ok=True)
+        rows.append(path, every)
+        stays = [not dropped >> at & 1 for at in range(len(every))]
+        expected = [row for row, kept in zip(rows.read(path), stays, strict=True) if kept]
+        rows.keep(path, stays)
+        assert rows.read(path) == expected
+    assert path.read_text() == ""
 
 
 @pytest.mark.parametrize(
@@ -97,23 +151,36 @@ def test_other_rows_are_refused_and_nothing_is_written(tmp_path: Path, columns: 
     assert not path.exists()
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "results.csv"
-    path.write_text("date,machine\n")
-    for use in (lambda: rows.append(path, [SHARED]), lambda: rows.read(path)):
-        with pytest.raises(ValueError, match="has other columns than"):
-            use()
-    assert path.read_text() == "date,machine\n"
+RECORDS = "#run,commit=abcdef0\n#case,case=tiny\nwho,n\n"
 
 
 @pytest.mark.parametrize(
-    ("column", "text"), [("n", "many"), ("passed", "yes"), ("extras", "[1]"), ("parameters", "k=v")]
+    ("text", "message"),
+    [
+        ("date,machine\n", "line 1: expected #run and #case before the first row"),
+        ("#case,case=tiny\nwho\ntonari\n", "line 3: expected #run and #case before"),
+        ("#run,commit=abcdef0\nwho\n", "line 2: expected #run and #case before"),
+        ("#run,colour=red\n", r"has other columns than these rows \(different: \['colour'\]\)"),
+        ("#run,commit=abcdef0\n#case\nwho,colour\n", r"has other columns than these rows \(different: \['colour'\]\)"),
+        (RECORDS + "tonari,1,2\n", "line 4: 3 values, expected 2"),
+    ],
 )
-def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path, column: str, text: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "results.csv"
-    values = [text if name == column else "" for name in rows.COLUMNS]
-    path.write_text(f"{','.join(rows.COLUMNS)}\n{','.join(values)}\n")
-    with pytest.raises(ValueError, match=f"line 2: {column} is "):
+    path.write_text(text)
+    for use in (lambda: rows.append(path, [SHARED]), lambda: rows.read(path)):
+        with pytest.raises(ValueError, match=message):
+            use()
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [("n", "many"), ("passed", "yes"), ("extras", "[1]"), ("note.inner", "1"), ("n.inner", "1")]
+)
+def test_a_value_of_another_type_is_reported_with_its_line(tmp_path: Path, column: str, text: str) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(RECORDS.replace("n\n", f"{column}\n") + f"tonari,{text}\n")
+    with pytest.raises(ValueError, match=f"line 4: {column} is '"):
         rows.read(path)
 
 

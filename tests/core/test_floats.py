@@ -142,7 +142,7 @@ def joined_graphs(rows: Array, folder: Path) -> list[Any]:
         exact[0].add(few[0], few[1][:3]),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tonari.graph.merging._SHARE", 0.0)  # by rounds, as where both sides are large
+        patch.setattr("tonari.graph.tuning.MERGE_SHARE", 0.0)  # by rounds, as where both sides are large
         return [*joined, tonari.merge(*approximate, *few, recall=0.8)]
 
 

@@ -14,7 +14,7 @@ from tests.helpers.graphs import (
     spoilt,
     true_graph,
 )
-from tonari.graph import lists as listing
+from tonari.graph import tuning
 from tonari.graph.knn_graph import KNNGraph
 
 if HAS_TORCH:
@@ -35,7 +35,7 @@ def test_rows_that_are_no_lists_are_refused(what: str, include_self: bool, kind:
 @pytest.mark.parametrize("what", SPOILT)
 @pytest.mark.parametrize("at_once", [1, 12, 20])
 def test_rows_are_looked_at_part_by_part(what: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "_CHECKED_AT_ONCE", at_once)
+    monkeypatch.setattr(tuning, "CHECKED_AT_ONCE", at_once)
     change, metric, message = SPOILT[what]
     with pytest.raises(ValueError, match=message):
         KNNGraph(*spoilt(change, metric), metric, "exact")

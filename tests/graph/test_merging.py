@@ -14,7 +14,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
-from tonari.graph import merging
+from tonari.graph import merging, tuning
 from tonari.graph import sides as checking
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, reference
@@ -31,12 +31,12 @@ POINTS = checks.gaussian(1400, 6)
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is so small that it would be joined by brute force."""
-    monkeypatch.setattr(merging, "_SHARE", 0.0)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", 0.0)
 
 
 @pytest.fixture
 def by_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "_SHARE", np.inf)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", np.inf)
 
 
 def lists(graph: KNNGraph) -> Neighbors:
@@ -151,7 +151,7 @@ def test_a_small_side_is_joined_exactly() -> None:
 
 @pytest.mark.parametrize("share", [0.0, np.inf])
 def test_many_parts_in_sequence_lose_no_recall(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "_SHARE", share)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", share)
     points, step = checks.gaussian(1600, 6), 200
     made = tonari.knn_graph(points[:step], 8, method="nn-descent", recall=0.98)
     for end in range(2 * step, 1601, step):
@@ -189,7 +189,7 @@ def poor(graph: KNNGraph, points: Any) -> KNNGraph:
 
 @pytest.mark.parametrize("share", [0.0, np.inf])
 def test_what_is_missed_on_a_side_is_told(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "_SHARE", share)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", share)
     _, good, a, b = halves()
     with pytest.warns(UserWarning, match="of 0.99 not reached"):
         made = tonari.merge(poor(good, a), good, a, b)
@@ -252,7 +252,7 @@ OTHERS = checks.gaussian(1400, 6, seed=9)
 def test_a_graph_of_other_points_is_not_merged(
     metric: str, share: float, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "_SHARE", share)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", share)
     graph_a, graph_b, a, b = halves(np.abs(POINTS), metric=metric, **given)
     other = np.abs(OTHERS[:700])
     message = (
@@ -312,7 +312,7 @@ def test_lists_that_were_spoilt_after_they_were_checked() -> None:
 @needs_torch
 @pytest.mark.parametrize("share", [0.0, np.inf])
 def test_graphs_of_tensors_in_host_memory(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "_SHARE", share)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", share)
     points = torch.from_numpy(POINTS)
     for kinds in ((points, points), (POINTS, points), (points, POINTS)):
         left, right = (x[part] for x, part in zip(kinds, (slice(700), slice(700, None)), strict=True))

@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers import checks, consumers
 from tests.helpers.html_checks import check_page
-from tonari.graph import lists as of_graph
+from tonari.graph import tuning
 from tonari.graph.page import charts
 from tonari.graph.page.contents import contents
 from tonari.graph.statistics import Histogram, histogram
@@ -67,7 +67,7 @@ def test_the_numbers_are_those_of_the_functions() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     _, graph = _approximate()
     whole = graph.to_html()
-    monkeypatch.setattr(of_graph, "_READ_AT_ONCE", 100)
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", 100)
     assert graph.to_html() == whole
 
 

@@ -9,8 +9,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.graph import lists as of_graph
-from tonari.graph import spectral
+from tonari.graph import tuning
 from tonari.graph.spectral import spectral_map
 
 
@@ -44,7 +43,7 @@ def test_a_ring_is_a_circle(n: int) -> None:
 
 @pytest.mark.parametrize("at_once", [100, 1 << 22])
 def test_drawn_points_stand_for_those_around_them(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_graph, "_READ_AT_ONCE", at_once)  # 50 rows, or all
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", at_once)  # 50 rows, or all
     places, graph = _ring(1000)
     found = spectral_map(graph.lists, most=100, seed=1)
     assert found is not None
@@ -68,7 +67,7 @@ def test_one_way_lists_are_enough_to_be_taken_in() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     lists = tonari.knn_graph(checks.gaussian(600, 3), 4).lists
     whole = spectral_map(lists, most=40)
-    monkeypatch.setattr(of_graph, "_READ_AT_ONCE", 20)
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", 20)
     parts = spectral_map(lists, most=40)
     assert whole is not None
     assert parts is not None
@@ -76,7 +75,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_is_too_far_from_all_drawn_points_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spectral, "_ROUNDS", 1)
+    monkeypatch.setattr(tuning, "TAKEN_STEPS", 1)
     found = spectral_map(_ring(1000)[1].lists, most=300)
     assert found is not None
     assert found.covered < 1000

@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers import checks, consumers
 from tonari.core.neighbors import Neighbors
-from tonari.graph import lists as of_graph
+from tonari.graph import tuning
 from tonari.graph.lists import Lists
 from tonari.graph.statistics import (
     distances_at,
@@ -32,7 +32,7 @@ def _lists(distances: Any, indices: Any, metric: str = "euclidean", include_self
 @pytest.fixture(autouse=True, params=[1, 1 << 22])
 def _in_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """One row at a time, and all at once."""
-    monkeypatch.setattr(of_graph, "_READ_AT_ONCE", request.param)
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", request.param)
 
 
 # ---------------------------------------------------------------- distances

@@ -9,7 +9,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.graph import lists, structure
+from tonari.graph import tuning
 from tonari.graph.knn_graph import KNNGraph
 
 
@@ -36,7 +36,7 @@ def _spread(graph: KNNGraph) -> list[int]:
 def test_components_are_joined_by_neighbours_of_either_side(
     n: int, include_self: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "_READ_AT_ONCE", at_once)  # a row at a time, or all
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", at_once)  # a row at a time, or all
     graph = tonari.knn_graph(checks.tight_far_clusters(n, 3), 1 + include_self, include_self=include_self)
     assert graph.connected_components().tolist() == _spread(graph)
 
@@ -54,7 +54,7 @@ def test_one_way_is_enough() -> None:
 def test_occurrence_counts_the_lists_that_have_a_point(
     include_self: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "_READ_AT_ONCE", at_once)
+    monkeypatch.setattr(tuning, "READ_AT_ONCE", at_once)
     graph = tonari.knn_graph(checks.gaussian(50, 4), 6, include_self=include_self)
     found = graph.occurrence()
     neighbours = graph.indices[:, int(include_self) :]
@@ -68,7 +68,7 @@ def test_occurrence_leaves_missing_neighbours_out() -> None:
 
 
 def test_overlap_is_the_share_of_common_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structure, "_COMPARED_AT_ONCE", 60)  # blocks of two rows
+    monkeypatch.setattr(tuning, "COMPARED_AT_ONCE", 60)  # blocks of two rows
     one = tonari.knn_graph(checks.gaussian(31, 4), 5)
     other = tonari.knn_graph(checks.gaussian(31, 4)[:, :2].copy(), 7, include_self=True)
     shares = [

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH
+from tests.helpers.gnnd_reference import PlainForm, PlainLists, inserted
 from tonari.nn_descent.entries import ID, MISSING
-from tonari.nn_descent.papers.gnnd_reference import PlainForm, PlainLists, inserted
 
 if HAS_TORCH:
     import torch

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pytest
 
 from tests.helpers.devices import HAS_TORCH
+from tests.helpers.select_reference import select_k_reference
 from tonari.select import Counters, Selection
 from tonari.select.cuda.dispatch import select_on_gpu
-from tonari.select.reference import select_k_reference
 from tonari.select.registry import make_options
 from tonari.select.request import Request
 

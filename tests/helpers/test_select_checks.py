@@ -10,8 +10,8 @@ import pytest
 from tests.helpers import select_checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.select_checks import assert_same, assert_selection, assert_smallest, make
+from tests.helpers.select_reference import select_k_reference
 from tonari.select import Selection
-from tonari.select.reference import select_k_reference
 
 VALUES = np.array([[3, 1, 2, 1, 5], [7, 7, 7, 0, -0.0], [np.inf, 1, 1, 4, 4]], np.float32)
 K = 3

@@ -24,6 +24,7 @@ from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.kdtree.cpu import prepared
 from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
 from tonari.methods import auto as choosing
+from tonari.methods import tuning
 from tonari.methods.registry import method_for
 from tonari.metrics.problem import make_problem
 
@@ -67,7 +68,7 @@ def test_brute_force_in_27_dimensions(
     built: list[int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However slow brute force is on this instruction set, the whole tree is not built to find out.
-    monkeypatch.setattr(choosing, "_CHEAP_BUILD_FACTOR", math.inf)
+    monkeypatch.setattr(tuning, "CHEAP_BUILD_FACTOR", math.inf)
     points, queries = checks.gaussian(100_000, 27), checks.gaussian(10_000, 27, seed=1)
     with caplog.at_level(logging.INFO, logger="tonari"):
         tonari.search(queries, points, 10)
@@ -338,13 +339,13 @@ def test_on_cuda_a_tree_that_is_unlikely_to_win_is_only_tried_if_that_costs_litt
 
 
 def test_on_the_cpu_samples_are_left_out_where_uniform_points_are_far_sooner(built: list[int]) -> None:
-    for d, step in ((3, None), (15, choosing.SAMPLE)):
+    for d, step in ((3, None), (15, tuning.SAMPLE)):
         choice = choosing.by_sizes(plans.problem(100_000, 1000, d, 10, threads=2), 1000)
         assert isinstance(choice, choosing.Open)
         assert choice.step == step
     rows = np.random.default_rng(2).random((100_000, 15), dtype=np.float32)
     tonari.search(rows[:1000], rows, 10, method="auto")
-    assert 0 < max(built) <= len(rows) // choosing.SAMPLE + 1  # trees of samples alone
+    assert 0 < max(built) <= len(rows) // tuning.SAMPLE + 1  # trees of samples alone
 
 
 @pytest.mark.parametrize(("share", "looks"), [(0.14, True), (0.31, False)])
@@ -369,7 +370,7 @@ def test_on_the_cpu_a_tree_that_cannot_lose_is_not_probed(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(type(choice.method), "visits", visits)
     everything = tree_seconds(choice.tree, choice.m, all_visits(len(rows), choice.tree.height))
-    far_more = choosing._PATIENCE * tree_seconds(choice.tree, choice.m, choice.seen_in_uniform)
+    far_more = tuning.LOOK_PATIENCE * tree_seconds(choice.tree, choice.m, choice.seen_in_uniform)
     seen = min(everything, far_more)
     for brute, probes in ((1.01 * seen, 0), (0.99 * seen, 1)):
         probed.clear()

@@ -910,8 +910,8 @@ _PYTHON = (
     Fault(
         "methods-most-dimensions",
         "src/tonari/methods/auto.py",
-        "if problem.d > MOST_DIMENSIONS:",
-        "if problem.d >= MOST_DIMENSIONS:",
+        "if problem.d > tuning.MOST_DIMENSIONS:",
+        "if problem.d >= tuning.MOST_DIMENSIONS:",
         "off by one: no tree is considered in 30 dimensions",
         ("tests/methods/test_auto.py::test_trees_are_considered_up_to_30_dimensions",),
     ),

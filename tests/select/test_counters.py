@@ -12,10 +12,10 @@ import tonari
 from tests.helpers import select_checks
 from tests.helpers.devices import on_gpu
 from tests.helpers.select_checks import assert_same, make, some_lengths, variants
+from tests.helpers.select_models import MODELS
+from tests.helpers.select_reference import select_k_reference
 from tonari.core import _native
 from tonari.select import Counters
-from tonari.select.models import MODELS
-from tonari.select.reference import select_k_reference
 from tonari.select.registry import METHODS
 
 ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]

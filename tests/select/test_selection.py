@@ -28,9 +28,9 @@ from tests.helpers.select_checks import (
     some_lengths,
     variants,
 )
+from tests.helpers.select_reference import select_k_reference
 from tonari.core import _native
 from tonari.select import Counters, Selection
-from tonari.select.reference import select_k_reference
 from tonari.select.registry import METHODS
 
 Array = npt.NDArray[Any]

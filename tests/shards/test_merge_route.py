@@ -85,7 +85,7 @@ def test_a_merge_goes_on_until_enough_is_found(missed: int, tmp_path: Path, monk
         return Recall(0.0, 0.0, 0.0, 0.0, 1, 6) if len(asked) <= missed else real(crossing, found)
 
     monkeypatch.setattr(_Crossing, "__call__", measured)
-    monkeypatch.setattr("tonari.graph.merging._SHARE", 0.0)  # by rounds, however small
+    monkeypatch.setattr("tonari.graph.tuning.MERGE_SHARE", 0.0)  # by rounds, however small
     by_shards(monkeypatch, 700)
     graph = tonari.build_graph(clustered(1400), 6, tmp_path / "graph", method="ggm", recall=0.95)
     assert len(asked) == missed + 1

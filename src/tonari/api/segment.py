@@ -16,8 +16,9 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
+from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, checked
-from tonari.methods.auto import USUAL_K, choose
+from tonari.methods.auto import choose
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.points import DecidedPoints, Points
@@ -141,7 +142,7 @@ class Segment:
             return self._chosen(self.call.method, 1, memory)
         points, one = self.points, self.points[:1]
         threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
-        problem = self._problem(one, min(USUAL_K, self.n), threads, memory)
+        problem = self._problem(one, min(tuning.USUAL_K, self.n), threads, memory)
         return choose(problem, points, one, as_if=points, once=False, progress=progress)
 
     def decided(

@@ -66,7 +66,6 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
 
     Parameters
     ----------
-    problem : Problem
     prepared : bool
         The points are packed already.
     **overrides

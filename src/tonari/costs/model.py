@@ -51,7 +51,6 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
 
     Parameters
     ----------
-    problem : Problem
     isa : str
         Instruction set; "" on CUDA.
     workers : int
@@ -75,8 +74,6 @@ def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -
 
     Parameters
     ----------
-    problem : Problem
-    isa : str
     read_bytes : int
         Bytes of packed points that all queries together read: few queries are bound by memory, not by arithmetic.
     prepared : bool
@@ -128,8 +125,6 @@ def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepa
 
     Parameters
     ----------
-    problem : Problem
-    isa : str
     height : int
         Of the tree.
     held_bytes : int

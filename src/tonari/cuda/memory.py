@@ -49,7 +49,6 @@ def available(devices: tuple[str, ...], free_bytes: int | None = None) -> int:
 
     Parameters
     ----------
-    devices : tuple of str
     free_bytes : int, optional
         Free bytes on each device. Default: the result of :func:`free_memory`.
     """

@@ -21,7 +21,6 @@ class Card(NamedTuple):
     ----------
     capability : (int, int)
         Of the architecture, such as (9, 0) for Hopper.
-    multiprocessors : int
     """
 
     capability: tuple[int, int]

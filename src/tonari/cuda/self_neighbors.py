@@ -31,7 +31,6 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
     ----------
     found : Neighbors of tensors of shape (n, k)
     points : tensor of shape (n, d), on the same device
-    metric : str
 
     Returns
     -------
@@ -57,7 +56,6 @@ def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
         Arrays or tensors.
     own : int64 array or tensor of shape (m,)
         For each query, the number of the point that it is itself.
-    k : int
 
     Returns
     -------

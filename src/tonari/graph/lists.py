@@ -14,12 +14,10 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
+from tonari.graph import tuning
 from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import Metric, get_metric
 from tonari.nn_descent.report import DescentReport
-
-_CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
-_READ_AT_ONCE = 1 << 22  # entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,7 @@ def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
     Of a graph that is mapped from a directory, a block at a time is read.
     """
     found, first = lists.in_numpy(), int(lists.include_self)
-    for rows in cut(lists.n, max(1, _READ_AT_ONCE // lists.k)):
+    for rows in cut(lists.n, max(1, tuning.READ_AT_ONCE // lists.k)):
         yield rows, Neighbors(*(np.asarray(part[rows, first:]) for part in found))
 
 
@@ -134,7 +132,7 @@ def check_lists(
     Traceback (most recent call last):
     ValueError: row 1 lists a point twice
     """
-    step = max(1, _CHECKED_AT_ONCE // indices.shape[1])
+    step = max(1, tuning.CHECKED_AT_ONCE // indices.shape[1])
     for begin in range(0, len(indices), step):
         here = slice(begin, begin + step)
         ids, values, points = indices[here], distances[here], own[here]

@@ -18,6 +18,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.host_memory import free_host_memory
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
+from tonari.graph import tuning
 from tonari.graph.approximate import GraphOptions
 from tonari.graph.build import build_lists
 from tonari.graph.lists import Lists
@@ -30,8 +31,6 @@ from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import check_name
 from tonari.select.merge import merge_neighbors
-
-_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of building the joined graph from scratch
 
 
 def merge_lists(
@@ -62,7 +61,7 @@ def merge_lists(
         return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
     plan = sides.plan(recall, seed, update)
     crossing = _Crossing(sides)
-    if crossing.seconds > _SHARE * plan.seconds:
+    if crossing.seconds > tuning.MERGE_SHARE * plan.seconds:
         return sides.joined(*_descended(sides, own, plan, measure))
     return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan))
 

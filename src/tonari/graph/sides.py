@@ -14,6 +14,7 @@ from tonari.core._native import exact_values
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
+from tonari.graph import tuning
 from tonari.graph.lists import Lists, check_lists
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for
@@ -27,7 +28,6 @@ from tonari.nn_descent.report import DescentReport
 # The names of the graph and the points of each side, for messages.
 OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
-_CHECKED_ROWS = 64  # per graph: recomputing their distances takes a millisecond or two
 
 
 class Sides:
@@ -142,7 +142,7 @@ class Sides:
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
-    drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
+    drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), lists.record
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
     try:  # the lists of a graph on CUDA have not been checked

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tonari.core.draws import Purpose, generator
 from tonari.core.floats import in_default_floats
+from tonari.graph import tuning
 from tonari.graph.lists import Lists, in_blocks
 from tonari.graph.structure import connected_components
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 _LEAST = 3  # points
-_DENSE = 64  # points up to which all eigenvectors are computed
-_ROUNDS = 64  # steps from a drawn point to those that it takes in
 _SHIFT = -0.01  # below the smallest eigenvalue, 0, so that the shifted Laplacian can be factorized
 
 
@@ -96,7 +95,7 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
 
 def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
     """Give each point the owner of its nearest neighbour that has one, else of a point that lists it, step by step."""
-    for _ in range(_ROUNDS):
+    for _ in range(tuning.TAKEN_STEPS):
         if (owners[members] >= 0).all():
             return
         of_neighbours, of_others = np.full((2, lists.n), -1, np.int64)
@@ -140,7 +139,7 @@ def _eigenvectors(matrix: scipy.sparse.csr_matrix, rng: np.random.Generator) -> 
     roots = np.sqrt(np.asarray(matrix.sum(axis=1)).ravel())
     count = len(roots)
     laplacian = (eye_array(count) - diags_array(1 / roots) @ matrix @ diags_array(1 / roots)).tocsc()
-    if count <= _DENSE:
+    if count <= tuning.DENSE:
         vectors = np.linalg.eigh(laplacian.toarray())[1][:, 1:3]
     else:
         values, found = eigsh(laplacian, k=3, sigma=_SHIFT, v0=rng.standard_normal(count))

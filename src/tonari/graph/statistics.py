@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.graph import tuning
 from tonari.graph.lists import Lists, in_blocks
 from tonari.nn_descent.intrinsic_dimension import log_ratios
-
-_TAIL = 0.005  # share of the values at each end that may lie outside a histogram
 
 
 class LocalDimension(NamedTuple):
@@ -199,7 +198,7 @@ def histogram(values: npt.NDArray[Any], bins: int = 40, *, whole: bool = False) 
         width = -(-(last - first + 1) // bins)
         edges = np.arange(first, last + width + 1, width, dtype=np.float64) - 0.5
     else:
-        least, most = (float(end) for end in np.quantile(finite, [_TAIL, 1 - _TAIL], method="nearest"))
+        least, most = (float(end) for end in np.quantile(finite, [tuning.TAIL, 1 - tuning.TAIL], method="nearest"))
         edges = np.linspace(least, most, bins + 1 if most > least else 2)
     inside = finite[(finite >= edges[0]) & (finite <= edges[-1])]
     if edges[0] == edges[-1]:

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.slices import cut
+from tonari.graph import tuning
 from tonari.graph.lists import Lists, in_blocks
-
-_COMPARED_AT_ONCE = 1 << 22  # pairs of entries
 
 
 def connected_components(lists: Lists) -> npt.NDArray[np.int32]:
@@ -43,7 +42,7 @@ def occurrence(lists: Lists) -> npt.NDArray[np.int64]:
 def shared(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Count the neighbours that two arrays of lists, of shapes (rows, k) and (rows, l), have in common, by row."""
     counts = np.empty(len(ours), np.int64)
-    for part in cut(len(ours), max(1, _COMPARED_AT_ONCE // max(1, ours.shape[1] * theirs.shape[1]))):
+    for part in cut(len(ours), max(1, tuning.COMPARED_AT_ONCE // max(1, ours.shape[1] * theirs.shape[1]))):
         both = ours[part, :, None] == theirs[part, None, :]
         counts[part] = (both & (ours[part] >= 0)[:, :, None]).sum(axis=(1, 2))
     return counts

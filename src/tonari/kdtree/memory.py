@@ -100,7 +100,6 @@ class OnCuda(NamedTuple):
 
     Attributes
     ----------
-    needs : TreeNeeds
     row_in, point_in : int
         Bytes copied to the device per query and per point; 0 if they are already there.
     results : int

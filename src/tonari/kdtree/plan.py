@@ -137,7 +137,6 @@ def plan_tree(
 
     Parameters
     ----------
-    problem : Problem
     free_bytes : int, optional
         On CUDA, available memory per device. Default: the memory that is free.
     prepared_by : TreePlan, optional

@@ -106,9 +106,7 @@ def visits_reference(
 
     Parameters
     ----------
-    tree : Tree
     query : array of shape (d,)
-    k : int
     metric : str
         One of the metrics that a tree supports; values are compared in the dtype of tree.rows.
     self_id : int

@@ -43,6 +43,7 @@ from tonari.costs.model import (
     least_build_seconds,
     tree_seconds,
 )
+from tonari.methods import tuning
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import by_force as brute_force
 from tonari.methods.registry import method_for, search_method
@@ -50,42 +51,6 @@ from tonari.metrics import get_metric
 from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
 
 logger = logging.getLogger("tonari")
-
-USUAL_K = 10  # the k for which an Index chooses its method
-MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing
-LEAST_POINTS = 128  # the few leaves of smaller trees are all visited
-_FEW_POINTS = 2_048  # fewer make only a few dozen leaves, and in more dimensions than this nearly all are visited:
-_MOST_DIMENSIONS_OF_FEW = 12
-_PROBED = 256  # queries that probe the whole tree, evenly spaced
-_SAMPLE_PROBED = 128  # queries that probe the trees of a sample
-_FIRST_PROBED = 32  # queries that suffice if the methods are far apart
-_PROBED_SHARE = {"cpu": 32, "cuda": 8}  # probe at most one query in this many, beyond _FIRST_PROBED
-_FAR_FACTOR = 2.0  # methods are far apart if one takes this many times as long as the other
-_CHEAP_BUILD_FACTOR = 20.0  # build the tree without a sample if brute force takes this many times as long
-SAMPLE = 16  # the sample has one point in this many
-_LEAST_STEP = 8  # with a smaller step, the trees of samples cost as much as they can save
-_LEAST_SAMPLE = 2_048  # fewest points in the sample, and per neighbour:
-_SAMPLE_PER_NEIGHBOUR = 16
-# Without a sample, a tree is only tried if brute force takes longer than the build by at least this share of the build
-# per dimension.
-_EXCESS_PER_DIMENSION = 0.1
-# On CUDA, if a tree of uniform points would take this many times as long as brute force, it is only tried if brute
-# force takes longer by this many times the build: a look that is in vain then costs little. Brute force must also take
-# so many seconds: the first look compiles kernels, 12 s of them for 20 columns (H200, 16 processors), which shorter
-# searches would hardly earn back.
-_UNLIKELY_FACTOR, _UNLIKELY_EXCESS, _UNLIKELY_LEAST = 2.0, 7.0, 0.1
-# On the CPU, a tree is built without a sample if a tree of uniform points would take as long as brute force, or a
-# little longer where that begins in int8: some data are much harder then, for their points are packed twice.
-_MARGIN = 1.15
-# The share of brute force that a look may take on the CPU if a tree of uniform points would take still longer.
-_WORTH_A_LOOK, _WORTH_A_LOOK_IF_UNLIKELY = 0.3, 0.15
-_LEAST_VISITS = 64  # of a query that is not looked at before it is searched
-# Times the seconds of uniform points: few queries may visit far more than others, at less a visit than expected.
-_PATIENCE = 8.0
-_VISIT_SECONDS = 1e-6  # on CUDA, for a query alone to visit a node or a leaf
-_GROWTH_DAMPING = 0.25  # visits that grow as n^p in the sample grow as n^(p - _GROWTH_DAMPING p²) beyond it
-_LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that the sample predicts
-CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours is chosen
 
 
 def choose(
@@ -132,12 +97,14 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     brute = usual.seconds - arrival_seconds(problem)
     by_force = Decision(exact, plan, seconds=brute)
     tree_method = cast(TreeMethod, method_for("kdtree", problem.device))
-    if problem.n < LEAST_POINTS or brute < (least := least_build_seconds(plan)):
+    if problem.n < tuning.LEAST_POINTS or brute < (least := least_build_seconds(plan)):
         return by_force._replace(reason="brute force is done before a tree is built")
-    if problem.d > MOST_DIMENSIONS:
-        return by_force._replace(reason=f"beyond {MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing")
-    if problem.n < _FEW_POINTS and problem.d > _MOST_DIMENSIONS_OF_FEW:
-        reason = f"beyond {_MOST_DIMENSIONS_OF_FEW} dimensions the boxes of so few points exclude little"
+    if problem.d > tuning.MOST_DIMENSIONS:
+        return by_force._replace(
+            reason=f"beyond {tuning.MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing"
+        )
+    if problem.n < tuning.FEW_POINTS and problem.d > tuning.MOST_DIMENSIONS_OF_FEW:
+        reason = f"beyond {tuning.MOST_DIMENSIONS_OF_FEW} dimensions the boxes of so few points exclude little"
         return by_force._replace(reason=reason)
     why_not = tree_method.refuses(problem)
     if why_not is not None:
@@ -148,7 +115,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
-    if problem.n < _FEW_POINTS:  # a look at the data would take as long as the search
+    if problem.n < tuning.FEW_POINTS:  # a look at the data would take as long as the search
         usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
         seconds = usual.seconds - arrival_seconds(problem)
         reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
@@ -158,19 +125,19 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     step = _step(tree)
     # The cost of finding out: two trees of samples and the queries that probe them, or the build itself.
     probing = math.inf if step is None else _of_samples(least, build, step)
-    if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
-        step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
+    if probing > build / 2 or build * tuning.CHEAP_BUILD_FACTOR < brute:
+        step, probing = None, tuning.EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
     uniform = choice.by_tree_of_uniform
     if problem.devices and uniform <= brute:
         return choice
-    margin = _MARGIN if plan.precisions[0] == "int8" else 1.0
+    margin = tuning.MARGIN if plan.precisions[0] == "int8" else 1.0
     if not problem.devices and uniform <= margin * brute:
         return dataclasses.replace(choice, step=None)
-    likely = uniform <= _UNLIKELY_FACTOR * brute
+    likely = uniform <= tuning.UNLIKELY_FACTOR * brute
     if problem.devices:
-        probing = probing if likely else max(probing, _UNLIKELY_EXCESS * build, _UNLIKELY_LEAST - build)
-    elif choice.looking > (_WORTH_A_LOOK if likely else _WORTH_A_LOOK_IF_UNLIKELY) * brute:
+        probing = probing if likely else max(probing, tuning.UNLIKELY_EXCESS * build, tuning.UNLIKELY_LEAST - build)
+    elif choice.looking > (tuning.WORTH_A_LOOK if likely else tuning.WORTH_A_LOOK_IF_UNLIKELY) * brute:
         return by_force._replace(reason="to find out whether a tree is sooner would take too long")
     if brute < build + probing:
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
@@ -215,10 +182,10 @@ class Open:
         """Seconds of looking at the data on the CPU, among uniform points."""
         tree, build = self.tree, build_seconds(self.tree)
         if self.step is None:
-            return build + tree_seconds(tree, _FIRST_PROBED, self.seen_in_uniform)
+            return build + tree_seconds(tree, tuning.FIRST_PROBED, self.seen_in_uniform)
         height = max(0, tree.height - int(math.log2(self.step)))
         seen = expected_visits(tree.n // self.step, tree.d, tree.k, height)
-        probing = tree_seconds(tree, _count(self, _SAMPLE_PROBED), seen)
+        probing = tree_seconds(tree, _count(self, tuning.SAMPLE_PROBED), seen)
         return _of_samples(least_build_seconds(tree), build, self.step) + 1.25 * probing
 
     @property
@@ -234,10 +201,10 @@ class Open:
             return self.tree
         seen, brute = self.seen_in_uniform, times * self.by_force.seconds
         visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
-        most = int(min(_PATIENCE * brute / visit, brute / _VISIT_SECONDS))
+        most = int(min(tuning.LOOK_PATIENCE * brute / visit, brute / tuning.VISIT_SECONDS))
         if most >= 2 << self.tree.height:  # there are fewer nodes than leaves
             return self.tree
-        return dataclasses.replace(self.tree, most_visits=max(_LEAST_VISITS, most))
+        return dataclasses.replace(self.tree, most_visits=max(tuning.LEAST_VISITS, most))
 
 
 def without_looking(choice: Open) -> Decision | None:
@@ -256,22 +223,22 @@ def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: Progr
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
-        seen = _seen_in_sample(choice, points, _some(probes, _count(choice, _SAMPLE_PROBED)))
-        if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
+        seen = _seen_in_sample(choice, points, _some(probes, _count(choice, tuning.SAMPLE_PROBED)))
+        if build + tuning.LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepare = choice.method.prepare_once if once else choice.method.prepare
     prepared = prepare(points, tree, progress)
     usual = tree_seconds(tree, m, choice.seen_in_uniform)
-    most = min(_PATIENCE * usual, tree_seconds(tree, m, all_visits(tree.n, tree.height)))
+    most = min(tuning.LOOK_PATIENCE * usual, tree_seconds(tree, m, all_visits(tree.n, tree.height)))
     if not choice.problem.devices and most <= brute:
         reason = f"{brute:.3g} s expected by brute force, at most {most:.3g} s by a k-d tree that is built"
         logger.info("auto takes method='%s': %s", tree.method, reason)
         return Decision(choice.method, tree, prepared, usual, reason, by_data=True)
-    looking = choice.bounded(_FAR_FACTOR)
-    for count in sorted({_FIRST_PROBED, _count(choice, _PROBED)}):
+    looking = choice.bounded(tuning.FAR_FACTOR)
+    for count in sorted({tuning.FIRST_PROBED, _count(choice, tuning.PROBED)}):
         seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
         search = tree_seconds(tree, m, seen)
-        if not brute / _FAR_FACTOR < search < brute * _FAR_FACTOR:
+        if not brute / tuning.FAR_FACTOR < search < brute * tuning.FAR_FACTOR:
             break
     by_tree = Decision(choice.method, tree, prepared, search)
     return _chosen(choice.by_force if search > brute else by_tree, brute, search, seen)
@@ -313,7 +280,7 @@ def choose_graph(
         seconds *= _hardness(problem, points)
     reason = f"{exact.seconds:.3g} s expected by {exact.plan.method!r}, {seconds:.3g} s by NN-Descent"
     taken = exact._replace(reason=reason)
-    if exact.seconds >= CLEARLY * seconds:
+    if exact.seconds >= tuning.CLEARLY * seconds:
         taken = Decision(method, descent, None, seconds, reason, exact._replace(prepared=None))
     logger.info("auto takes method='%s': %s", taken.plan.method, reason)
     return taken
@@ -321,7 +288,7 @@ def choose_graph(
 
 def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
     """Whether NN-Descent is expected to be faster than an exact method by at least the factor :data:`CLEARLY`."""
-    return exact.seconds >= CLEARLY * (descent.seconds - arrival_seconds(problem))
+    return exact.seconds >= tuning.CLEARLY * (descent.seconds - arrival_seconds(problem))
 
 
 def _hardness(problem: Problem, points: Any) -> float:
@@ -340,8 +307,8 @@ def _of_samples(least: float, build: float, step: int) -> float:
 
 def _step(plan: Any) -> int | None:
     """Return the step of the sample, which has every step-th point; None if there are too few points for one."""
-    step = min(SAMPLE, plan.n // max(_LEAST_SAMPLE, _SAMPLE_PER_NEIGHBOUR * plan.k))
-    return step if step >= _LEAST_STEP else None
+    step = min(tuning.SAMPLE, plan.n // max(tuning.LEAST_SAMPLE, tuning.SAMPLE_PER_NEIGHBOUR * plan.k))
+    return step if step >= tuning.LEAST_STEP else None
 
 
 def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
@@ -368,13 +335,13 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
     MeanVisits(leaves=128.0, nodes=24.0, points=3200.0)
     """
     power = min(1.0, max(0.0, math.log(fine.points / coarse.points) / math.log(times)))
-    power -= _GROWTH_DAMPING * power**2
+    power -= tuning.GROWTH_DAMPING * power**2
     return MeanVisits(*(part * to**power for part in fine))
 
 
 def _count(choice: Open, most: int) -> int:
     """Return how many queries to probe."""
-    return min(most, max(_FIRST_PROBED, choice.m // _PROBED_SHARE[choice.problem.device]))
+    return min(most, max(tuning.FIRST_PROBED, choice.m // tuning.PROBED_SHARE[choice.problem.device]))
 
 
 def _some(rows: Any, count: int) -> Any:

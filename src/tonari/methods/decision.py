@@ -11,8 +11,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-
-_PATIENCE = 2.0  # NN-Descent gives up after the work that is expected to take this many times as long as the fallback
+from tonari.methods import tuning
 
 
 class Decision(NamedTuple):
@@ -48,7 +47,7 @@ class Decision(NamedTuple):
 
         Both durations are those that plans expect: no clock decides which graph is built.
         """
-        return None if self.instead is None else _PATIENCE * self.instead.seconds / self.plan.seconds
+        return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 
     def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
         """Search the prepared points if there are some, else prepare the points for this search alone."""

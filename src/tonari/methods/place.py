@@ -12,10 +12,9 @@ from tonari.core._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.plan import Plan
 from tonari.core.workers import default_threads
+from tonari.methods import tuning
 from tonari.methods.value_range import check_range
 from tonari.metrics import Metric
-
-_PREPARE_POINT = 2e-7  # seconds of packing a point, or of putting it into a tree: about
 
 
 class Place(Protocol):
@@ -74,7 +73,7 @@ class CpuPlace:
         return rows
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        return asked or default_threads(_PREPARE_POINT * n)
+        return asked or default_threads(tuning.PREPARE_POINT * n)
 
     def check_plan(self, plan: Plan) -> None:
         if plan.devices:

@@ -17,15 +17,12 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.methods import tuning
 from tonari.methods.answer import keep_decision, kept_decision
 from tonari.methods.auto import by_sizes, choose, rows_apart
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
-
-_COUNTED = 32  # queries whose neighbours are counted
-_COUNTED_AMONG = 1 << 16  # points
-_SEARCHED = 64  # most nearest neighbours for which a search is cheaper than lists of all within the radius
 
 
 def decide_within(
@@ -75,12 +72,12 @@ def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) ->
 
 def is_searched(most: int | None) -> bool:
     """Whether the nearest so many are found by a search, and then cut at the limits."""
-    return most is not None and most <= _SEARCHED
+    return most is not None and most <= tuning.SEARCHED
 
 
 def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any]) -> int:
     """Estimate how many points a query finds, at least 1."""
-    step, every = -(-problem.m // _COUNTED), -(-problem.n // _COUNTED_AMONG)
+    step, every = -(-problem.m // tuning.COUNTED), -(-problem.n // tuning.COUNTED_AMONG)
     some, among = rows_apart(queries, step), rows_apart(points, every)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, n=len(among), m=len(some), memory=None))

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.methods import tuning
 from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 hold values between them with all digits
 _LARGE_ELEMENT = 1e-5  # of which no power that a metric has is small
-_AT_ONCE = 1 << 16  # neighbours that were counted are looked at
 _DIGITS = 2.0**48  # a value that is smaller by this factor than its rows say is of a few small elements
 
 
@@ -238,7 +238,7 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
     """Yield some rows after the other that have few neighbours together, or one row."""
-    block = np.cumsum(counts[rows]) // _AT_ONCE
+    block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 
 

@@ -54,7 +54,6 @@ class Metric:
 
     Attributes
     ----------
-    name : str
     family : str
         "squares", "products", "angles", "terms", "changed" or "bits".
     value : callable, optional

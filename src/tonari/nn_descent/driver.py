@@ -123,8 +123,6 @@ class Measure:
 
     Parameters
     ----------
-    steps : Backend
-    plan : DescentPlan
     boundary : int, optional
         Measure the rows on either side of this number separately, and report the worse side: if one side is small, all
         of its rows could be wrong without a visible effect on the recall of the whole.

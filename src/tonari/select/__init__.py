@@ -19,7 +19,7 @@
     radix                                              one digit at a time
 
 Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits,
-which reference.py defines by a stable sort; models.py has slow models that count the operations of the queues.
+those of a stable sort.
 """
 
 from tonari.select.request import Counters, Selection

@@ -39,7 +39,6 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     device : "cpu" or "cuda"
     rows, n, k : int
         rows may be 0.
-    dtype : str
 
     Returns
     -------

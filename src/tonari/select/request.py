@@ -64,11 +64,8 @@ class Request:
         Contiguous along the last axis, with any stride between rows. In NumPy, bfloat16 is held as its bits, int16.
     dtype : str
         "float32", "float16", "bfloat16", "float64", "int32" or "uint8".
-    k : int
-    largest, sorted : bool
     lengths : int64 array on the values' device, or None
     options : the options record of the method
-    counters : Counters or None
     check_nan : bool
         Whether the method must report NaN; NaNs are ordered last either way.
     """

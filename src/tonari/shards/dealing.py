@@ -104,7 +104,6 @@ class Shards(NamedTuple):
         The shard of each centre's rows, or the first of those among which they take turns.
     turns : int64 of shape (centres,)
         The number of these.
-    margin : float
     """
 
     first: Any
@@ -211,7 +210,6 @@ class Dealt(NamedTuple):
 
     Attributes
     ----------
-    shards : Shards
     covered : float
         Share of the neighbours of sampled rows that share a shard with them.
     copies : float
@@ -251,7 +249,6 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
     Parameters
     ----------
     centres : float32 of shape (c, d)
-    seen : Seen
     shards : int
         With so many of equal weight, those that are too large are cut instead.
     most : float

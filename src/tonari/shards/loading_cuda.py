@@ -31,7 +31,6 @@ class Staged:
     Parameters
     ----------
     rows : tensor in page-locked memory
-    loader : CudaLoader
     parts : list of slices
         The ranges of the source that they are, whose values are checked; none for rows by number.
     """

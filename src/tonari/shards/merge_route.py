@@ -68,9 +68,6 @@ class _Crossing:
         Sampled rows, by their places among the rows of both slabs.
     others, values : arrays
         A true neighbour of each on the other side, and its distance.
-    metric : str
-    k : int
-    target : float
     """
 
     rows: Any

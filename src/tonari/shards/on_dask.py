@@ -33,7 +33,6 @@ class Sent(NamedTuple):
     ----------
     job : bytes
         Pickled.
-    folder : str
     manifest : str
         Digest of the manifest in the directory.
     device : str

@@ -21,13 +21,7 @@ _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
 
 
 class Source(ABC):
-    """The points of a graph.
-
-    Attributes
-    ----------
-    n, d : int
-    dtype : str
-    """
+    """The points of a graph."""
 
     n: int
     d: int

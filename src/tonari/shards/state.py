@@ -20,7 +20,6 @@ class State:
 
     Attributes
     ----------
-    manifest : Manifest
     running : bool
         Whether a process builds in it now.
     tasks_done, tasks_known : int

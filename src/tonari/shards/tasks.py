@@ -117,16 +117,10 @@ class Job:
 
     Attributes
     ----------
-    folder : Path
-    source : Source
-    k : int
-    metric : str
     recall : float, optional
         None for an exact graph.
-    seed : int
     threads, memory : int, optional
         As for :func:`tonari.knn_graph`; of each worker.
-    plan : ShardPlan
     queries : Source, optional
         Whose neighbours among the points are searched; None for those of each point among the others, a graph.
     """
@@ -171,7 +165,6 @@ class Worker:
 
     Parameters
     ----------
-    job : Job
     device : str
         "cpu" or "cuda:0" and so on.
     progress : None or callable(done, total)

@@ -94,7 +94,6 @@ class Workspace:
 
     Parameters
     ----------
-    folder : Path
     n, k : int
         Shape of the result.
     value_dtype : dtype of its distances

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.papers.wang2021 import rounds as wang2021
 from tests.helpers import checks
+from tests.helpers import gnnd_reference as plain
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gnnd import (
     DEVICE,
@@ -18,10 +19,9 @@ from tests.helpers.gnnd import (
     on_device,
     proposals_to_few,
 )
+from tests.helpers.gnnd_reference import PlainForm
 from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent.entries import ID, random_entries
-from tonari.nn_descent.papers import gnnd_reference as plain
-from tonari.nn_descent.papers.gnnd_reference import PlainForm
 
 if HAS_TORCH:
     import torch

@@ -18,8 +18,9 @@ from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.divisions import PRECISIONS
-from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
+from tonari.exact.cuda.memory import LEAST_BATCH, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE, group_count
@@ -149,7 +150,7 @@ def test_batches_are_whole_tiles_of_at_most_two_gibibytes() -> None:
         plan = made(n=n, m=m, d=8, k=10)
         minima = 4 * group_count(n, plan.group)
         rounded = -(-m // LEAST_BATCH) * LEAST_BATCH
-        most = max(LEAST_BATCH, MINIMA_BYTES // minima // LEAST_BATCH * LEAST_BATCH)
+        most = max(LEAST_BATCH, tuning.MINIMA_BYTES // minima // LEAST_BATCH * LEAST_BATCH)
         assert plan.query_batch == (rounded if rounded <= 3 * most else most), (n, m)
 
 

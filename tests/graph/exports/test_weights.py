@@ -10,7 +10,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks, consumers
-from tonari.graph.exports import weights as of_edges
+from tonari.graph import tuning
 
 KINDS = ("gaussian", "umap", "jaccard")
 
@@ -94,7 +94,7 @@ def test_small_graphs(n: int, k: int, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_neighbours_have_no_weight(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_edges, "_COMPARED_AT_ONCE", 30)  # blocks of five rows
+    monkeypatch.setattr(tuning, "JACCARD_AT_ONCE", 30)  # blocks of five rows
     graph = consumers.with_missing(consumers.hostile(6)[1], count=3)
     _check(consumers.with_missing(graph, row=11, count=6), kind)
 

@@ -13,6 +13,7 @@ from tests.helpers import plans
 from tests.helpers.devices import HAS_CUDA, needs_torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.units import MIB
+from tonari.graph import tuning
 from tonari.nn_descent import memory
 
 pytestmark = [needs_torch, pytest.mark.skipif(HAS_CUDA, reason="a card counts its memory itself: test_rounds.py")]
@@ -99,7 +100,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     monkeypatch.setattr(CUDA + "backend.nearest", nearest)
     monkeypatch.setattr(CudaPlace, "there", lambda place, x: torch.as_tensor(x).clone())  # as between two memories
     monkeypatch.setattr(sides.Sides, "check", lambda *_: None)
-    monkeypatch.setattr(merging, "_SHARE", 0.0)
+    monkeypatch.setattr(tuning, "MERGE_SHARE", 0.0)
     n, d, k = 150_000, 64, 10
     points, plan = torch.randn((n, d)), plans.descent(n, d, k, devices=("cpu",), free_bytes=8 << 30, start="graph")
     found = Neighbors(np.zeros((n // 2, k), np.float32), np.zeros((n // 2, k), np.int32))

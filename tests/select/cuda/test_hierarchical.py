@@ -13,10 +13,10 @@ from tests.helpers.select_checks import (
     make,
     select_by_kernels,
 )
+from tests.helpers.select_reference import select_k_reference
 from tonari.select import Counters
 from tonari.select.cuda import hierarchical
 from tonari.select.cuda.hierarchical import list_sizes
-from tonari.select.reference import select_k_reference
 
 if HAS_TORCH:
     import torch

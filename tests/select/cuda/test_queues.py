@@ -15,9 +15,9 @@ import pytest
 from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.select_checks import DTYPES, assert_same, make, select_by_kernels, some_lengths
+from tests.helpers.select_reference import select_k_reference
 from tonari.select import Counters
 from tonari.select.papers import queues
-from tonari.select.reference import select_k_reference
 from tonari.select.registry import make_options
 
 if HAS_TORCH:

@@ -23,10 +23,10 @@ from tests.helpers.select_checks import (
     select_by_kernels,
     some_lengths,
 )
+from tests.helpers.select_reference import select_k_reference
 from tonari.select import Counters, tuning
 from tonari.select.cuda import bitonic, hierarchical, survivors
 from tonari.select.papers import quick
-from tonari.select.reference import select_k_reference
 from tonari.select.registry import make_options
 
 if HAS_TORCH:

@@ -23,11 +23,11 @@ from tests.helpers.select_checks import (
     select_by_kernels,
     some_lengths,
 )
+from tests.helpers.select_reference import select_k_reference
 from tonari.cuda.launch import _bound, launch
 from tonari.select import Counters, Selection, tuning
 from tonari.select.auto import choose
 from tonari.select.cuda import survivors, threshold
-from tonari.select.reference import select_k_reference
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request
 

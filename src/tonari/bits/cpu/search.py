@@ -54,8 +54,6 @@ class Scan:
     Parameters
     ----------
     queries : uint8 array of shape (m, d), checked
-    prepared : PreparedBits
-    plan : BitsPlan
     limits : float32 array of shape (m,), optional
         The farthest value that each query finds, instead of its k nearest.
     self_join : bool

@@ -59,7 +59,6 @@ def plan_bits_on_cuda(
 
     Parameters
     ----------
-    problem : Problem
     free_bytes : int, optional
         Available memory per device. Default: the memory that is free.
     prepared_by : BitsCudaPlan, optional

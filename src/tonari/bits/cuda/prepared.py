@@ -18,7 +18,6 @@ class PreparedBits:
     Parameters
     ----------
     points : uint8 array or tensor of shape (n, d)
-    plan : BitsCudaPlan
     """
 
     def __init__(self, points: Any, plan: BitsCudaPlan) -> None:

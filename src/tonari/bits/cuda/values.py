@@ -18,7 +18,6 @@ def write_values(
 
     Parameters
     ----------
-    queries, points : Unpacked
     metric : "hamming" or "jaccard"
     values : float32 tensor of shape (m, n), whose columns are adjacent
         Output.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES, refined_bytes
 from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction_bytes, sample_rows
 from tonari.exact.cuda.rows.copies import subset_bytes
@@ -21,16 +22,12 @@ from tonari.exact.cuda.screens.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_C
 from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDEST, wider
 from tonari.select.cuda.order import MERGE_BYTES
 
-MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
-AT_ONCE = 3  # so many batches are one where there is room: each takes the host 3 ms to launch, when rows are contracted
-LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
 MIRRORED_LONGER = 2  # times as long are their batches: their screens become short, and launches stay as many
-MIRRORED_BATCHES = 4  # fewest batches of a graph in which rows and points are compared once for both
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ class CudaNeeds:
         products take no longer than their minima, or where `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
-        if not graph or batch < LEAST_ROWS or self.m < MIRRORED_BATCHES * batch or batch % POINT_TILE:
+        if not graph or batch < LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
             return 0
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
         if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
@@ -208,9 +205,9 @@ class CudaNeeds:
         room = max(room // (row + members), (room - max(members, SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
         if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
-            tiles = -(-tiles // LEAST_BATCHES)
-        most = max(1, MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
-        at_once = slabs.route == "resident" and tiles <= AT_ONCE * most
+            tiles = -(-tiles // tuning.LEAST_BATCHES)
+        most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
+        at_once = slabs.route == "resident" and tiles <= tuning.AT_ONCE * most
         wanted = (tiles if at_once else min(tiles, most)) * LEAST_BATCH
         if room >= LEAST_BATCH:
             room = room // LEAST_BATCH * LEAST_BATCH

@@ -6,16 +6,9 @@ from dataclasses import dataclass
 
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
+from tonari.exact.cuda import tuning
 
 PILOT = "pilot"  # the form_dim that pilot rows choose
-
-_COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-# Searches whose first attempt takes two launches (screens/few.py), on an H100 about 15 µs beside reading the packed
-# points. The usual launches take 45 µs beside that, and two or three times the work on the host.
-_FEW_QUERIES = 4  # which share one pass over the points, without matrix units
-_FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
-_FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them
-_FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 of them for so many, in about 5 µs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +94,7 @@ class CudaPlan(Plan):
     @property
     def copies_first(self) -> bool:
         """Whether a single search looks for copies of rows before it begins."""
-        return self.subsets and self.seconds >= _COPIES_SECONDS
+        return self.subsets and self.seconds >= tuning.COPIES_SECONDS
 
     @property
     def looks_first(self) -> bool:
@@ -116,8 +109,8 @@ class CudaPlan(Plan):
         precision of metrics that are products but for floats of up to 16 columns, which are split in two numbers. Its
         minima and packed queries are within the bytes that plans leave for small changes: 3 MB for each query at most.
         """
-        small = self.m <= _FEW_QUERIES and self.k <= _FEW_NEIGHBOURS
-        short = self.n <= _FEW_POINTS and self.d <= _FEW_COLUMNS
+        small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS
+        short = self.n <= tuning.FEW_POINTS and self.d <= tuning.FEW_COLUMNS
         return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 
     def for_problem(self, problem: Problem) -> CudaPlan:

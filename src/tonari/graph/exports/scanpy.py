@@ -12,6 +12,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, value_dtype
+from tonari.graph import tuning
 from tonari.graph.exports.common import refuse_missing, refuse_similarities, refuse_squares, with_self
 from tonari.graph.exports.csr import to_csr
 from tonari.graph.lists import Lists
@@ -22,7 +23,6 @@ from tonari.metrics.reference import values_at
 if TYPE_CHECKING:
     import scipy.sparse
 
-_CHECKED_ROWS = 64
 _TOLERANCE = 1e-3  # of a row's farthest neighbour: other programs' float32 distances differ by less
 
 
@@ -81,7 +81,7 @@ class _Ready:
 def _check_points(lists: Lists, points: Any) -> None:
     """Refuse a representation whose rows do not have the distances of the graph, judging by some of them."""
     distances, indices = with_self(lists, False)
-    rows = np.unique(np.linspace(0, lists.n - 1, _CHECKED_ROWS, dtype=np.int64))
+    rows = np.unique(np.linspace(0, lists.n - 1, tuning.CHECKED_BY_SCANPY, dtype=np.int64))
     x = points.toarray() if hasattr(points, "toarray") else np.asarray(points)
     found = Neighbors(distances[rows], indices[rows])
     x = np.ascontiguousarray(x, value_dtype(x.dtype))

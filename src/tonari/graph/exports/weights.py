@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.graph import tuning
 from tonari.graph.exports.common import refuse_similarities, refuse_squares, with_self
 from tonari.graph.exports.csr import to_csr
 from tonari.graph.lists import Lists
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _ROUNDS, _TOLERANCE = 64, 1e-5  # of umap-learn's bisection
 _LEAST_SCALE = 1e-3  # of a point's mean distance, itself counted: t_i is no less
-_COMPARED_AT_ONCE = 1 << 20  # neighbours, for jaccard
 
 
 @in_default_floats
@@ -63,7 +63,7 @@ def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
     mean /= (found.indices >= 0).sum() + lists.n
     matrix = to_csr(lists, order="distance", include_self=False, symmetric=None, dtype="float64")
     parts = []
-    for rows in cut(lists.n, max(1, _COMPARED_AT_ONCE // lists.k)):
+    for rows in cut(lists.n, max(1, tuning.JACCARD_AT_ONCE // lists.k)):
         near, present = found.distances[rows].astype(np.float64), found.indices[rows] >= 0
         parts.append(_memberships(np.where(present, near, 0.0), present, mean)[present])
     matrix.data[:] = np.concatenate(parts)
@@ -106,7 +106,7 @@ def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:
     indices = with_self(lists, False).indices
     matrix, rows = _edges(lists)
     lengths = (indices >= 0).sum(axis=1)
-    for part in cut(len(rows), max(1, _COMPARED_AT_ONCE // lists.k)):
+    for part in cut(len(rows), max(1, tuning.JACCARD_AT_ONCE // lists.k)):
         ends = rows[part], matrix.indices[part]
         common = shared(*(indices[end] for end in ends))
         matrix.data[part] = common / (lengths[ends[0]] + lengths[ends[1]] - common)

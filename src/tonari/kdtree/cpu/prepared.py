@@ -29,7 +29,6 @@ class PreparedTree:
     Parameters
     ----------
     points : array of shape (n, d), checked
-    plan : TreePlan
     progress : None or bool
         As in :func:`tonari.search`. A callback is ignored here: it counts queries, not points.
     kept : int64 array, optional

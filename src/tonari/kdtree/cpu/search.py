@@ -58,7 +58,6 @@ def search_tree(
     points : array of shape (n, d), checked
         The points that the tree was built from. Distances are float64 if points or queries are; the tree must then
         hold float64.
-    tree : Tree
     plan : TreePlan
         Uses its k, metric, isa, threads, traversal, buffer, sort and query_block.
     self_ids : int64 array of shape (m,), optional

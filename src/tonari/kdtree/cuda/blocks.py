@@ -43,13 +43,10 @@ class Asked(NamedTuple):
 
     Attributes
     ----------
-    plan : TreePlan
-    self_join : bool
     check : callable
         Called between launches; may raise to end the search.
     bar : Counter
         Counts queries.
-    steps : Steps
     rounds : Rounds, optional
         Output: what the buffered traversal counts.
     """
@@ -72,13 +69,11 @@ def answer_blocks(
     queries : array or tensor of shape (m, d)
     part : slice
         The queries to answer.
-    tree : DeviceTree
     first_point : int
         The number of the tree's first point.
     found : Neighbors of shape (m, k)
         Arrays for queries in host memory, else tensors. Output: if the tree has all points, what was found; else what
         was found is merged into it. Rows of the queries that are returned are not meaningful.
-    asked : Asked
     """
     tree.written.read()
     device = tree.rows.device

@@ -23,10 +23,8 @@ def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
 
     Parameters
     ----------
-    plan : TreePlan
     dtype : str
         Of the points.
-    self_join : bool
     """
     m = -(-plan.m // len(plan.devices))
     for n in dict.fromkeys(slab.stop - slab.start for slab in cut(plan.n, plan.point_slab)):

@@ -21,7 +21,6 @@ class DeviceTree:
 
     Attributes
     ----------
-    n, d : int
     leaf : int
         Points per leaf, a multiple of 64.
     ids : int32 tensor of shape (leaves * leaf,)

@@ -45,13 +45,11 @@ class Ball(NamedTuple):
     ----------
     queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows
         Magnitudes up to ``search.largest_of`` where the limit is not negative.
-    tree : DeviceTree
     limits : tensor of shape (m,), of the dtype of returned distances, which is the tree's; without NaN and -0.0
     metric : str
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
         For each query the point that it is, which is not reported.
-    steps : Steps
     check : callable
         Called between launches; may raise to end the search.
     """

@@ -25,7 +25,6 @@ class CpuBackend:
     Parameters
     ----------
     points : array of shape (n, d), checked
-    plan : DescentPlan
 
     Examples
     --------

@@ -36,7 +36,6 @@ class Form:
     Parameters
     ----------
     points : array of shape (n, d), checked
-    metric : str
     """
 
     def __init__(self, points: Rows, metric: str) -> None:
@@ -91,10 +90,8 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     Parameters
     ----------
     points : array of shape (n, d), checked
-    form : Form
     plan : DescentPlan
         Uses its n_clusters, train_per_cluster, kmeans_iters, seed, isa and threads.
-    workers : Workers
 
     Returns
     -------
@@ -123,8 +120,6 @@ class Nearest:
     Parameters
     ----------
     centres : float32 of shape (clusters, d)
-    plan : DescentPlan
-    workers : Workers
     """
 
     def __init__(self, centres: npt.NDArray[np.float32], plan: DescentPlan, workers: Workers) -> None:

@@ -24,10 +24,8 @@ def best_of_clusters(
     Parameters
     ----------
     points : array of shape (n, d), checked
-    plan : DescentPlan
     size : int
         Neighbours wanted.
-    workers : Workers
     boundary : int, optional
         Compare only points on different sides of this number.
 

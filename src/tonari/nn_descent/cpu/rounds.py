@@ -40,7 +40,6 @@ def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers:
         Number of leading columns to look at.
     most : int
         Rows kept per point: the first by (column, row).
-    workers : Workers
 
     Returns
     -------
@@ -78,8 +77,6 @@ def run_round(
     ----------
     points : array of shape (n, d), checked
     entries : int32 of shape (n, list_size)
-    plan : DescentPlan
-    workers : Workers
     terms : float32 of shape (n, 2) or None
         From :func:`point_terms`.
     order : int32 of shape (n,), optional

@@ -28,7 +28,6 @@ class Scores:
     Parameters
     ----------
     points : array of shape (n, d), checked
-    metric : str
     plan : DescentPlan
         Uses its isa and threads.
 

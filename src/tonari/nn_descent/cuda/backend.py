@@ -30,7 +30,6 @@ class CudaBackend:
     Parameters
     ----------
     points : tensor of shape (n, d), checked except for its values
-    plan : DescentPlan
 
     Raises
     ------

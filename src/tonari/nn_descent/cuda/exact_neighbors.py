@@ -51,7 +51,6 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
 
     Parameters
     ----------
-    problem : Problem
     free_bytes : int, optional
         See :func:`tonari.exact.cuda.planning.plan_on_cuda`.
     """

@@ -19,7 +19,6 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     Parameters
     ----------
     entries : int32 tensor of shape (n, size)
-    hubs, room : int
 
     Returns
     -------

@@ -27,7 +27,6 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     order : int64 tensor of shape (n,)
         The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
         cache; the result does not depend on it.
-    plan : DescentPlan
     boundary : int, optional
         Compare only points on different sides of this number.
     """

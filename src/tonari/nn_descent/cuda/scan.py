@@ -22,7 +22,6 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     Parameters
     ----------
     form : Form of n points
-    clusters : Clusters
     size : int
         Columns wanted.
     block : int

@@ -79,7 +79,6 @@ def merge_lists(a: tuple[Any, Any], b: tuple[Any, Any], k: int, *, metric: str) 
         same row of both together. Columns are contiguous, rows may have any stride.
     k : int
         Columns of the result; may exceed the number of entries.
-    metric : str
 
     Returns
     -------

@@ -33,10 +33,6 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
         Not negative, distinct in each list.
     descending : bool
         Whether larger values come first; ids ascend anyway.
-
-    Returns
-    -------
-    RadiusNeighbors
     """
     import torch
 

@@ -68,10 +68,8 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
 
     Parameters
     ----------
-    request : Request
     queue : str
         One of QUEUES.
-    size : int
     m, aligned
         Options of a merge queue.
     """

@@ -17,9 +17,10 @@ from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
 from tests.helpers.radius_on_cuda import check_within, limits_at
 from tonari.core.errors import Unsupported
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import returned
-from tonari.select import tuning
+from tonari.select import tuning as select_tuning
 
 pytestmark = [
     needs_torch,
@@ -31,7 +32,6 @@ if HAS_TORCH:
     from tonari.exact.cuda.attempts import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
     from tonari.exact.cuda.refine import candidate_parts
-    from tonari.exact.cuda.refine import within as refine_within
     from tonari.exact.cuda.rows import tiles
 
 N, M, D = 140, 2, 11  # two tiles of points, the second one short
@@ -185,7 +185,7 @@ def counting_lists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
 
 def test_lists_that_are_too_short_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FIRST_ROWS", 2)
-    monkeypatch.setattr(tiles, "UNEVEN", 0)
+    monkeypatch.setattr(tuning, "UNEVEN", 0)
     seen = counting_lists(monkeypatch)
     queries, points = spread(600)
     limits = np.array([0, 1, 1, 40, 1, 2], np.float32)
@@ -232,8 +232,8 @@ def test_parts_of_lists_and_of_minima() -> None:
 
 
 def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refine_within, "SCRATCH_BYTES", 64 * 8)
-    monkeypatch.setattr(tuning, "LIST_LENGTHS", (16,))
+    monkeypatch.setattr(tuning, "WITHIN_SCRATCH_BYTES", 64 * 8)
+    monkeypatch.setattr(select_tuning, "LIST_LENGTHS", (16,))
     check(gaussian(M, 4, 1), gaussian(N, 4), limits=0.8)
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, group_count, members
 from tonari.exact.cuda.rows.tiles import Lists
-from tonari.exact.cuda.screens.sampling import ODDS, sample_for
+from tonari.exact.cuda.screens.sampling import sample_for
 
 if HAS_TORCH:
     import torch
@@ -102,9 +103,9 @@ def test_samples_keep_their_odds(n: int, wanted: int) -> None:
     too_low = np.mean(among >= sample.rank)
     below = sample.stride * rng.gamma(sample.rank, size=400_000)
     too_short = np.mean(below > sample.capacity)
-    assert too_low <= 2 * ODDS
-    assert too_short <= 2 * ODDS
-    assert max(too_low, np.mean(among >= sample.rank - 1)) > ODDS / 2  # one rank less would not do
+    assert too_low <= 2 * tuning.ODDS
+    assert too_short <= 2 * tuning.ODDS
+    assert max(too_low, np.mean(among >= sample.rank - 1)) > tuning.ODDS / 2  # one rank less would not do
     assert sample.capacity <= group_count(n, 8) // 4
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
-from tonari.exact.cuda.refine.certify import ROWS, certify
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.refine.certify import certify
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.pack import new_flags, pack_queries
 from tonari.metrics import METRICS, definitions, reference
@@ -139,7 +140,7 @@ def test_points_beyond_range_are_never_left_out(device: str) -> None:
 @pytest.mark.parametrize("dtype", ["bool", "uint8"])
 def test_columns_of_wider_tables(device: str, dtype: str) -> None:
     """kth and the next minimum are columns; more rows than a program has."""
-    rows = ROWS + 3
+    rows = tuning.CERTIFIED_ROWS + 3
     form = form_of(device, "l1", 2, 1.0)
     rng = np.random.default_rng(1)
     distances = torch.from_numpy(rng.uniform(0, 1, (rows, 5)).astype(np.float32)).to(device)

@@ -19,6 +19,7 @@ from tests.helpers.checks import DTYPES, HOSTILE, Array, angles, assert_same_nei
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine import groups
 from tonari.exact.cuda.refine.groups import refine_all, refine_groups
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, group_count, members
@@ -342,7 +343,7 @@ def test_slices(device: str, metric: str, double: bool, monkeypatch: pytest.Monk
     points = rows_of(160, 5, "float32", seed=4)
     own = np.arange(5) * 30
     item, scratch = (8, 13_000) if metric == "correlation" else (4, 10_000)
-    monkeypatch.setattr(groups, "LEAST_SLICE", 60)
+    monkeypatch.setattr(tuning, "LEAST_SLICE", 60)
     block, length = groups._shape_of_slices(5, 160, 6, 5, item, scratch)
     assert (block, -(-160 // length)) == (3, 3)
     check_all(device, points[own], points, 6, metric=metric, own=own, double=double, scratch_bytes=scratch)

@@ -13,12 +13,12 @@ import pytest
 from tests.exact.cuda.refine.test_candidate_groups import some_lists
 from tests.helpers.checks import Array, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count, members
 
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda.refine import limit_members
     from tonari.exact.cuda.refine.limit_members import Near, near_listed, near_members, near_minima
 
 pytestmark = needs_torch
@@ -46,7 +46,7 @@ def agree(found: Near, expected: list[set[int]], unknown: tuple[int, ...] = ()) 
 @pytest.mark.parametrize("room", [1, 7, 4 * 12 * 7])
 @pytest.mark.parametrize(("segments", "segment_room"), [(4, 5), (12, 7), (1, 9)])
 def test_groups_of_lists(device: str, segments: int, segment_room: int, room: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(limit_members, "SLOTS", 16)  # lists of several tiles
+    monkeypatch.setattr(tuning, "LIMIT_SLOTS", 16)  # lists of several tiles
     rows = 23
     lists = some_lists(rows, segments, segment_room, device)
     lists.counts[3, 0] = segment_room + 1  # one that was cut off
@@ -73,7 +73,7 @@ def test_groups_of_lists(device: str, segments: int, segment_room: int, room: in
 @on_device
 @pytest.mark.parametrize(("groups", "room"), [(1, 1), (7, 3), (16, 16), (17, 17), (40, 5)])
 def test_groups_of_all_minima(device: str, groups: int, room: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(limit_members, "SLOTS", 16)
+    monkeypatch.setattr(tuning, "LIMIT_SLOTS", 16)
     minima = np.random.default_rng(0).standard_normal((9, groups + 3)).astype(np.float32)[:, :groups]
     minima[:, -1] = np.inf  # a group of padding
     scores = np.linspace(-3, 3, 9).astype(np.float32)
@@ -98,7 +98,7 @@ def test_groups_of_all_minima(device: str, groups: int, room: int, monkeypatch: 
 def test_members(device: str, n: int, p: int, parts: int, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By one program for each row, and by several: by more of them than there is to do, too."""
     m = 5
-    monkeypatch.setattr(limit_members, "PARTS", parts)
+    monkeypatch.setattr(tuning, "LIMIT_PARTS", parts)
     points, queries = gaussian(n, p), gaussian(m, p, 1)
     rng = np.random.default_rng(2)
     count = group_count(n, group)
@@ -142,7 +142,7 @@ def test_rows_without_all_their_groups_have_no_members(device: str) -> None:
 def test_members_of_other_groups_come_behind(device: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where those that are there take part of the room, or all of it."""
     points, rows = gaussian(64, 4), 2
-    monkeypatch.setattr(limit_members, "FEW", few)
+    monkeypatch.setattr(tuning, "LIMIT_FEW", few)
     given = there(device, points[:rows], points, np.full(rows, np.inf, np.float32))
     parts, single = np.array([[0], [3]], np.int32), np.array([[40, 63, 50], [33, 60, 0]], np.int32)
     groups = Near(*there(device, parts, np.ones(rows, np.int32)))

@@ -10,6 +10,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 
 if HAS_TORCH:
@@ -24,7 +25,7 @@ pytestmark = needs_torch
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "linf"])
 @pytest.mark.parametrize("entries", [1 << 26, 4])
 def test_the_bits_of_the_reference(device: str, metric: str, entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed, "_ENTRIES", entries)
+    monkeypatch.setattr(tuning, "LISTED_ENTRIES", entries)
     points = np.abs(duplicates(30, 5)) if METRICS[metric].nonnegative else duplicates(30, 5)
     allowed = np.zeros((5, 30), bool)
     for row, count in enumerate((0, 1, 30, 3, 20)):

@@ -22,6 +22,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, rows_of, tensor_of
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.replay import cache as graphs
 from tonari.exact.cuda.replay.cache import Graphs, key_of, key_on
 from tonari.metrics import METRICS
@@ -230,7 +231,7 @@ def test_a_graph_that_was_given_up_has_to_be_called_for_twice_again() -> None:
 def test_calls_that_never_come_again_are_forgotten() -> None:
     few = Graphs()
     asked_for(few, "a")
-    for number in range(graphs.REMEMBERED):
+    for number in range(tuning.REMEMBERED):
         asked_for(few, number)
     assert not asked_for(few, "a")
 
@@ -764,11 +765,11 @@ def test_graphs_that_are_given_up_give_back_their_memory(kept: Graphs) -> None:
 
     tonari.search(*on_card(500, 5_000, 64, "float32", 0), 10)  # whatever stays after a first search
     before = held()
-    for m in range(500, 500 + 2 * graphs.MOST_GRAPHS):
+    for m in range(500, 500 + 2 * tuning.MOST_GRAPHS):
         for _ in range(2):
             tonari.search(*on_card(m, 5_000, 64, "float32", 0), 10)
-    assert 0 < len(kept._kept) <= graphs.MOST_GRAPHS
-    assert before < held() <= before + kept.nbytes <= before + graphs.HELD_BYTES
+    assert 0 < len(kept._kept) <= tuning.MOST_GRAPHS
+    assert before < held() <= before + kept.nbytes <= before + tuning.HELD_BYTES
     kept.forget()
     assert held() == before
 

@@ -18,6 +18,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import on_host
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows import tiles
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count, members
 from tonari.exact.cuda.rows.tiles import Lists, row_bytes, width_of
@@ -172,7 +173,7 @@ def test_lists_hold_what_the_threshold_lets_through(device: str, m: int, n: int,
 
 @on_device
 def test_a_list_that_is_too_short_counts_on(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "UNEVEN", 0.0)
+    monkeypatch.setattr(tuning, "UNEVEN", 0.0)
     queries, points = problem(5, 1500, 16, device)
     everything = expected(queries, points, 8)
     thresholds = np.full(5, 1e30)
@@ -264,12 +265,12 @@ def test_wide_rows_that_are_held_are_listed(m: int, n: int, d: int, size: int, m
 )
 def test_what_is_held_fits_in_shared_memory(length: int, tall: bool) -> None:
     made = tiling_of(length, tall=tall)
-    assert made.stages >= wide_rows.LEAST_STAGES
+    assert made.stages >= tuning.LEAST_STAGES
     each = made.rows * length + made.stages * POINT_TILE * tiles.STEP_BYTES + wide_rows.BESIDE
     assert each <= wide_rows.OF_PROGRAM
     assert made.programs * (each + wide_rows.RESERVED) <= wide_rows.SHARED
     assert made.programs * 32 * made.warps * made.registers <= 1 << 16
-    assert tiling_of(wide_rows.LARGEST_MIRRORED + tiles.STEP_BYTES).stages < wide_rows.LEAST_STAGES
+    assert tiling_of(wide_rows.LARGEST_MIRRORED + tiles.STEP_BYTES).stages < tuning.LEAST_STAGES
 
 
 _COMPILE_HELD = """

@@ -11,6 +11,7 @@ import pytest
 import tonari
 import tonari.graph.merging
 from tests.helpers import checks, plans
+from tests.helpers import gnnd_reference as plain
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gnnd import (
     DEVICE,
@@ -21,12 +22,11 @@ from tests.helpers.gnnd import (
     on_device,
     proposals_to_few,
 )
+from tests.helpers.gnnd_reference import PlainForm, PlainLists
 from tests.helpers.gpu_checks import GB
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent.entries import MISSING, NEW
-from tonari.nn_descent.papers import gnnd_reference as plain
-from tonari.nn_descent.papers.gnnd_reference import PlainForm, PlainLists
 from tonari.nn_descent.plan import DescentPlan
 
 if HAS_TORCH:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers import gnnd_reference as plain
 from tests.helpers import plans
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gnnd import (
@@ -19,7 +20,6 @@ from tests.helpers.gnnd import (
 from tests.helpers.gpu_checks import GB
 from tonari.core.neighbors import Neighbors
 from tonari.nn_descent.entries import ID, random_entries
-from tonari.nn_descent.papers import gnnd_reference as plain
 from tonari.nn_descent.plan import DescentPlan
 
 if HAS_TORCH:

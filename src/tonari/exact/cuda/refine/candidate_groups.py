@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.survivors import power_of_two, warps_for
-
-SEGMENTS = 256  # of a list, which a program reads at once: more than most lists have, so that these share a kernel
 
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
@@ -17,7 +16,6 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
 
     Parameters
     ----------
-    lists : Lists
     thresholds : float32 (rows,)
         The thresholds of the lists.
     width : int
@@ -60,7 +58,7 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
         },
         constants={
             "WIDTH": power_of_two(width),
-            "SEGMENTS": max(SEGMENTS, power_of_two(segments)),
+            "SEGMENTS": max(tuning.SEGMENTS, power_of_two(segments)),
             "ROOM": power_of_two(room),
         },
         warps=warps_for(power_of_two(width), False),

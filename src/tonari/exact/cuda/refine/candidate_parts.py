@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import PackedQueries
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.metrics import get_metric
-
-ROWS = 256  # rows per program that computes thresholds
-SLOTS = 1024  # of a row's list that are read at a time
 
 
 class Blocks(NamedTuple):
@@ -36,8 +34,6 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
     Parameters
     ----------
-    packed : PackedQueries
-    form : DeviceForm
     limits : float32 or float64 tensor of shape (rows,), contiguous
         The farthest returned value that is within the limit, of the dtype of returned values; not NaN.
     """
@@ -48,7 +44,7 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
     thresholds = torch.empty(len(limits), dtype=torch.float32, device=limits.device)
     launch(
         thresholds_kernel,
-        -(-len(limits) // ROWS),
+        -(-len(limits) // tuning.THRESHOLD_ROWS),
         {
             "shift_ptr": packed.shift,
             "limits_ptr": limits,
@@ -57,7 +53,11 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
             "rows": len(limits),
             "d": form.d,
         },
-        constants={"METRIC": get_metric(form.metric), "DOUBLE": limits.dtype == torch.float64, "ROWS": ROWS},
+        constants={
+            "METRIC": get_metric(form.metric),
+            "DOUBLE": limits.dtype == torch.float64,
+            "ROWS": tuning.THRESHOLD_ROWS,
+        },
         warps=4,
         fused=False,
     )
@@ -75,7 +75,7 @@ def blocks_of_lists(lists: Lists, size: int) -> Blocks:
             listed_parts_kernel,
             rows,
             {"entries_ptr": lists.entries, "counts_ptr": lists.counts, **out, "segments": segments, "room": lists.room},
-            constants={"FILL": fill, "TILE": SLOTS},
+            constants={"FILL": fill, "TILE": tuning.THRESHOLD_SLOTS},
             warps=4,
         )
 
@@ -93,7 +93,7 @@ def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
             lowest_parts_kernel,
             rows,
             {"minima_ptr": minima, "thresholds_ptr": thresholds, **out, "groups": groups},
-            constants={"FILL": fill, "TILE": SLOTS},
+            constants={"FILL": fill, "TILE": tuning.THRESHOLD_SLOTS},
             warps=4,
         )
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.metrics import get_metric
-
-ROWS = 256  # rows per program
 
 
 def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: Any, *, double: bool) -> None:
@@ -16,7 +15,6 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
 
     Parameters
     ----------
-    form : DeviceForm
     shift : float64 tensor (rows,), contiguous
         As packed; +inf for a query beyond range, which is never proved.
     kth : float32 or float64 tensor (rows,), strided or not
@@ -33,7 +31,7 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
     rows = len(kth)
     launch(
         certify_kernel,
-        -(-rows // ROWS),
+        -(-rows // tuning.CERTIFIED_ROWS),
         {
             "shift_ptr": shift,
             "kth_ptr": kth,
@@ -45,7 +43,7 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
             "kth_stride": kth.stride(0),
             "next_stride": next_minimum.stride(0),
         },
-        constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": ROWS},
+        constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": tuning.CERTIFIED_ROWS},
         warps=4,
         fused=False,  # so that the result is the same on every device
     )

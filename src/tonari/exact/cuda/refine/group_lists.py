@@ -87,7 +87,6 @@ class Listed(NamedTuple):
 
     Attributes
     ----------
-    lists : Lists
     thresholds : float32 tensor of shape (rows,)
     """
 

@@ -18,6 +18,7 @@ from typing import Any
 from tonari.core.slices import cut
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import joined, to_visit
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
@@ -38,11 +39,7 @@ CENTRED_REGISTERS = 128
 SCRATCH_BYTES = 1 << 28
 # Bytes per candidate: its key, and at most as much again while the best are selected.
 CANDIDATE_BYTES = 16
-# Dense values: points per program, most queries per program, lanes per thread.
-DENSE_POINTS, DENSE_ROWS, DENSE_LANES = 64, 32, 2
 NO_MEMBER = 2**31 - 1
-# If slices would be shorter than this many points, fewer queries are taken at a time.
-LEAST_SLICE = 1 << 14
 
 
 def refine_groups(
@@ -68,7 +65,6 @@ def refine_groups(
         Numbers of groups (``rows/groups.py``), distinct within a row; -1 where there is none. Rows may have any stride.
     k : int
         May exceed the number of members.
-    metric : str
     group : int
         Points per group; 1 if `groups` lists points.
     own : int64 tensor of shape (rows,), optional
@@ -303,7 +299,7 @@ def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes
         return max(1, room // (block * CANDIDATE_BYTES + item * _whole(d) + 8))
 
     block = max(1, rows)
-    while block > 1 and points_beside(block) < min(n, max(LEAST_SLICE, 4 * k)):
+    while block > 1 and points_beside(block) < min(n, max(tuning.LEAST_SLICE, 4 * k)):
         block = -(-block // 2)
     return block, min(n, max(k, points_beside(block)))
 
@@ -314,11 +310,11 @@ def _dense_values(
     from tonari.exact.cuda.kernels.refine.dense import dense_kernel
 
     rows, count = len(queries.rows), len(points.rows)
-    parts = -(-rows // DENSE_ROWS)
+    parts = -(-rows // tuning.DENSE_ROWS)
     per_part = -(-rows // (4 * parts)) * 4
     launch(
         dense_kernel,
-        parts * -(-count // DENSE_POINTS),
+        parts * -(-count // tuning.DENSE_POINTS),
         {
             "queries_ptr": queries.rows,
             "query_norms_ptr": queries.norms,
@@ -330,7 +326,7 @@ def _dense_values(
             "count": count,
             "first_id": first,
             "d": d,
-            "units": points.rows.shape[1] // DENSE_LANES,
+            "units": points.rows.shape[1] // tuning.DENSE_LANES,
             "out_stride": out.stride(0),
             "parts": parts,
             "rows_per_part": per_part,
@@ -340,8 +336,8 @@ def _dense_values(
             "TERM": cuda_terms(metric).term,
             "DOUBLE": double,
             "HAS_OWN": own is not None,
-            "POINTS": DENSE_POINTS,
-            "LANES": DENSE_LANES,
+            "POINTS": tuning.DENSE_POINTS,
+            "LANES": tuning.DENSE_LANES,
         },
         warps=4,
         fused=False,

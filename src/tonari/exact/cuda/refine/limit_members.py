@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import load_unit
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.select.cuda.survivors import power_of_two
-
-SLOTS = 1024  # of a row's list, or of its minima, that are read at a time
-MEMBERS, COLUMNS = 128, 32  # of a tile of contracted rows; most members are ruled out by the first columns
-WARPS = 4
-FEW, PARTS = 128, 16  # of so few rows each has several programs, which keep multiprocessors busy
 
 
 class Near(NamedTuple):
@@ -46,10 +42,8 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
 
     Parameters
     ----------
-    lists : Lists
     thresholds, scores : float32 tensor of shape (rows,)
         Nothing is known of a row whose score is above the threshold of its list.
-    room : int
     """
     from tonari.exact.cuda.kernels.refine.limit_members import near_listed_kernel
 
@@ -70,8 +64,8 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
             "segment_room": lists.room,
             "room": room,
         },
-        constants={"SEGMENTS": power_of_two(segments), "TILE": SLOTS},
-        warps=WARPS,
+        constants={"SEGMENTS": power_of_two(segments), "TILE": tuning.LIMIT_SLOTS},
+        warps=tuning.LIMIT_WARPS,
     )
     return near
 
@@ -94,8 +88,8 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
             "stride": minima.stride(0),
             "room": room,
         },
-        constants={"TILE": SLOTS},
-        warps=WARPS,
+        constants={"TILE": tuning.LIMIT_SLOTS},
+        warps=tuning.LIMIT_WARPS,
     )
     return near
 
@@ -107,7 +101,6 @@ def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: A
     ----------
     values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
     scores : float32 tensor of shape (rows,)
-    room : int
     """
     from tonari.exact.cuda.kernels.refine.mirror_notes import near_noted_kernel
 
@@ -127,8 +120,8 @@ def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: A
             "room": capacity,
             "near_room": room,
         },
-        constants={"TILE": SLOTS},
-        warps=WARPS,
+        constants={"TILE": tuning.LIMIT_SLOTS},
+        warps=tuning.LIMIT_WARPS,
     )
     return near
 
@@ -152,8 +145,6 @@ def near_members(
         Contracted rows of queries and points.
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
-    groups : Near
-    room : int
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None
@@ -172,7 +163,7 @@ def near_members(
         found = torch.zeros(m, dtype=torch.int32, device=queries.device)
     else:
         members, found = beside
-    parts = PARTS if m <= FEW else 1
+    parts = tuning.LIMIT_PARTS if m <= tuning.LIMIT_FEW else 1
     launch(
         near_members_kernel,
         m * parts,
@@ -196,11 +187,11 @@ def near_members(
             "GROUP": group,
             "POINT_TILE": POINT_TILE,
             "UNIT": unit,
-            "CHUNK": MEMBERS,
-            "COLUMNS": min(COLUMNS, power_of_two(p)),
+            "CHUNK": tuning.LIMIT_MEMBERS,
+            "COLUMNS": min(tuning.LIMIT_COLUMNS, power_of_two(p)),
             "PARTS": parts,
         },
-        warps=WARPS,
+        warps=tuning.LIMIT_WARPS,
     )
     return Near(members, found)
 

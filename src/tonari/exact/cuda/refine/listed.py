@@ -8,10 +8,8 @@ import numpy as np
 
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import refine_groups
-
-_ENTRIES = 1 << 26  # of padded lists that are on the device at a time
-_WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest
 
 
 def search_listed(
@@ -48,8 +46,8 @@ def search_listed(
     own = None if listed.self_ids is None else torch.from_numpy(listed.self_ids).to(device)
     at = 0
     while at < m:
-        stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * _WIDENING)), side="right"))
-        while (stop - at) * int(lengths[stop - 1]) > _ENTRIES and stop > at + 1:
+        stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * tuning.LISTED_WIDENING)), side="right"))
+        while (stop - at) * int(lengths[stop - 1]) > tuning.LISTED_ENTRIES and stop > at + 1:
             stop = at + (stop - at + 1) // 2
         rows = torch.from_numpy(order[at:stop]).to(device)
         first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))

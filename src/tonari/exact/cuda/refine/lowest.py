@@ -27,8 +27,6 @@ def refine_lowest(
     Parameters
     ----------
     queries, points, k, metric, own, double : as for :func:`tonari.exact.cuda.refine.groups.refine_groups`
-    screened : Screened
-    width : int
 
     Returns
     -------

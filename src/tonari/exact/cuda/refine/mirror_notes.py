@@ -15,7 +15,6 @@ def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: 
     Parameters
     ----------
     values, points, counts, thresholds : as of :class:`tonari.exact.cuda.refine.group_lists.Noted`
-    width : int
 
     Returns
     -------

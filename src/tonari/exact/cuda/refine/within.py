@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.candidate_parts import Blocks
 from tonari.exact.cuda.refine.groups import (
     CENTRED_REGISTERS,
@@ -18,8 +19,6 @@ from tonari.exact.cuda.refine.groups import (
 )
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, POINT_TILE
 from tonari.metrics import cuda_terms, get_metric
-
-SCRATCH_BYTES = 1 << 28  # for the values and ids of all candidates of some blocks
 
 
 class Hits(NamedTuple):
@@ -56,7 +55,6 @@ def refine_within(
         Of ``parts_per_block(metric)`` parts.
     limits : float32 or float64 tensor of shape (rows,), contiguous
         Of the dtype of returned values.
-    metric : str
     own : int64 tensor of shape (rows,), optional
         For each query, the point to leave out.
     listed : bool
@@ -69,7 +67,7 @@ def refine_within(
     hits = torch.empty(count, dtype=torch.int32, device=device)
     widened = widen(queries, metric)
     per_block = chunk * (4 + limits.element_size())
-    block = max(1, SCRATCH_BYTES // per_block) if listed else max(1, count)
+    block = max(1, tuning.WITHIN_SCRATCH_BYTES // per_block) if listed else max(1, count)
     found = []
     for begin in range(0, count, block):
         some = min(block, count - begin)

@@ -28,15 +28,13 @@ import numpy as np
 from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import IDLE
 
 # The first item is a weak reference to the prepared points that are searched, or None.
 GraphKey: TypeAlias = tuple[Hashable, ...]
 
 CAPTURED = ("auto", "exact")  # values of `method` whose searches are looked up
-MOST_GRAPHS = 8
-HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most what plans leave unused
-REMEMBERED = 64  # keys without a graph that are remembered
 
 
 class Graph(Protocol):
@@ -93,7 +91,7 @@ class Graphs:
         Maximum number of graphs, and maximum memory of all graphs together.
     """
 
-    def __init__(self, most: int = MOST_GRAPHS, held_bytes: int = HELD_BYTES) -> None:
+    def __init__(self, most: int = tuning.MOST_GRAPHS, held_bytes: int = tuning.HELD_BYTES) -> None:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
@@ -109,7 +107,7 @@ class Graphs:
                 self._kept[key] = graph
                 return graph
             self._seen[key] = self._seen.pop(key, 0) + 1
-            if len(self._seen) > REMEMBERED:
+            if len(self._seen) > tuning.REMEMBERED:
                 del self._seen[next(iter(self._seen))]
             return None
 
@@ -174,7 +172,6 @@ def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLik
 
     Parameters
     ----------
-    key : GraphKey or None
     given : tensors
         Queries and points; only the points in a self-join, only the queries if the points are prepared.
     progress : None, bool or callable(done, total)

@@ -40,7 +40,6 @@ class FewKept(KeptSearch):
         With ``few``.
     prepared : DevicePoints
         See :class:`KeptSearch`. The launches have tensors of it, so that this must not be kept any longer than it.
-    nbytes : int
 
     Raises
     ------

@@ -27,7 +27,6 @@ class KeptSearch:
 
     Parameters
     ----------
-    plan : CudaPlan
     prepared : DevicePoints, optional
         The points, to which only a weak reference is kept; the caller must keep them alive while it uses the search. If
         there are none, points come with each call.

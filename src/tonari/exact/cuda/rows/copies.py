@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 
-ROWS, COLUMNS, WARPS = 16, 64, 4
 SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
 
 
@@ -129,14 +129,18 @@ def runs_of_copies(points: Any) -> tuple[Any, Any]:
     hashes = torch.empty(n, dtype=torch.int64, device=points.device)
     same = torch.empty(n, dtype=torch.int8, device=points.device)
     rows = {"n": n, "d": d, "stride": bits.stride(0)}
-    constants = {"STEP": math.gcd(d, bits.stride(0), 16 // points.element_size()), "ROWS": ROWS, "COLUMNS": COLUMNS}
-    programs = -(-n // ROWS)
+    constants = {
+        "STEP": math.gcd(d, bits.stride(0), 16 // points.element_size()),
+        "ROWS": tuning.COPIED_ROWS,
+        "COLUMNS": tuning.COPIED_COLUMNS,
+    }
+    programs = -(-n // tuning.COPIED_ROWS)
     hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
-    launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=WARPS)
+    launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=tuning.COPIED_WARPS)
     if points.device.type == "meta":
         order = torch.empty(n, dtype=torch.int64, device="meta")  # to sort nothing, torch imports for half a second
     else:
         hashes, order = hashes.sort(stable=True)
     compared = {"bits_ptr": bits, "hashes_ptr": hashes, "order_ptr": order, "same_ptr": same}
-    launch(same_rows_kernel, programs, {**compared, **rows}, constants=constants, warps=WARPS)
+    launch(same_rows_kernel, programs, {**compared, **rows}, constants=constants, warps=tuning.COPIED_WARPS)
     return order, same

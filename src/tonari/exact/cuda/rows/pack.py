@@ -17,6 +17,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.exact.cuda.rows.tiles import width_of
@@ -26,9 +27,6 @@ from tonari.metrics import cuda_terms, get_metric
 PRECISIONS = ("int8", "float16", "split", "float32")
 ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 
-# Warps per tile of points. A program packs fewer queries than points, so that small searches also fill the GPU.
-POINT_WARPS = 16
-QUERY_ROWS, QUERY_WARPS = 16, 4
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
 LARGEST_INT8 = 127.5  # of an element and a half, so from -128 to 127
 LARGEST_FLOAT32 = 1e12  # keeps every sum far below 1e30
@@ -180,7 +178,7 @@ def pack_points(
     n, d = points.shape
     packed = room_for(n, d, precision, points.device) if room is None else room
     out = {"values_ptr": packed.values, "low_ptr": packed.low, "e1_ptr": packed.e1, "e2_ptr": packed.e2}
-    _launch(points, form, precision, out, flags, first, POINT_TILE, POINT_WARPS, points=True)
+    _launch(points, form, precision, out, flags, first, POINT_TILE, tuning.POINT_WARPS, points=True)
     return packed
 
 
@@ -193,7 +191,7 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, 
     norm, rest = (torch.empty(m, dtype=torch.float32, device=queries.device) for _ in range(2))
     shift = torch.empty(m, dtype=torch.float64, device=queries.device)
     out = {"values_ptr": values, "norm_ptr": norm, "rest_ptr": rest, "shift_ptr": shift}
-    _launch(queries, form, precision, out, flags, first, QUERY_ROWS, QUERY_WARPS, points=False)
+    _launch(queries, form, precision, out, flags, first, tuning.QUERY_ROWS, tuning.QUERY_WARPS, points=False)
     return PackedQueries(values, norm, rest, shift)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tonari.core.caches import cached
 from tonari.cuda.rehearsal import rehearsed_card
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
 
 # The largest packed queries, in bytes, that stay in shared memory; wider ones do where there is a kernel for it
@@ -15,9 +16,6 @@ from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
 # whatever its elements are.
 RESIDENT_BYTES = 256
 STEP_BYTES = 128  # of wide rows that are loaded at a time
-MOST_ROUNDS = 4  # successive rounds of programs
-LEAST_BLOCKS = 4  # blocks of points per program, so that its pipeline fills
-UNEVEN = 5.0  # a segment has room for its share of a list plus this many standard deviations
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def room_of(split: Split, n: int, capacity: int) -> int:
     if capacity >= group_count(n, LISTED):
         return split.each * split.columns // POINT_TILE  # one entry per tile
     share = capacity / (4 * split.parts)
-    return math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
+    return math.ceil(share + tuning.UNEVEN * math.sqrt(share) + tuning.UNEVEN)
 
 
 def width_of(d: int, size: int = 2) -> int:
@@ -107,7 +105,7 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     A multiprocessor runs `programs` at a time.
     """
     slots = programs * multiprocessors(device)
-    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
+    most = max(1, min(-(-tuning.MOST_ROUNDS * slots // row_tiles), blocks // tuning.LEAST_BLOCKS))
     parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
     each = -(-blocks // parts)
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))

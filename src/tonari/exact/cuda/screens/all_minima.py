@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
 from tonari.exact.cuda.rows.tiles import (
-    MOST_ROUNDS,
     RESIDENT_BYTES,
     Lists,
     Split,
@@ -28,11 +28,9 @@ from tonari.exact.cuda.rows.tiles import (
 )
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 
-RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at a time
 # On Hopper a separate kernel lists the groups below a threshold for rows of so many bytes, where it is faster. It has
 # this many rows per program, tiles between two pauses of the matrix units, and buffers.
 HOPPER_BYTES = 256
-HOPPER_ROWS, HOPPER_TILES, HOPPER_STAGES = 256, 4, 4
 
 
 def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
@@ -104,7 +102,7 @@ def _split_of(m: int, n: int, length: int, device: Any) -> Split:
         rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
     else:
         rows, columns = (128, 256) if m > 64 else (64, 128)
-    return fewest_parts(rows, columns, -(-m // rows), -(-n // columns), device, programs=RESIDENT_PROGRAMS)
+    return fewest_parts(rows, columns, -(-m // rows), -(-n // columns), device, programs=tuning.RESIDENT_PROGRAMS)
 
 
 def _launch(
@@ -183,17 +181,17 @@ def _launch(
 
 
 def _is_for_hopper(m: int, length: int, device: Any) -> bool:
-    return m > HOPPER_ROWS and length == HOPPER_BYTES and is_hopper(device)
+    return m > tuning.HOPPER_ROWS and length == HOPPER_BYTES and is_hopper(device)
 
 
 def _split_for_hopper(m: int, n: int, device: Any) -> Split:
-    row_tiles, tiles = -(-m // HOPPER_ROWS), -(-n // POINT_TILE)
+    row_tiles, tiles = -(-m // tuning.HOPPER_ROWS), -(-n // POINT_TILE)
     slots = multiprocessors(device)
-    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), tiles // (2 * HOPPER_TILES)))
+    most = max(1, min(-(-tuning.MOST_ROUNDS * slots // row_tiles), tiles // (2 * tuning.HOPPER_TILES)))
     rounds = {count: -(-row_tiles * count // slots) * -(-tiles // count) for count in range(1, most + 1)}
     parts = min(rounds, key=lambda count: (rounds[count], count))
-    each = -(-tiles // (parts * HOPPER_TILES)) * HOPPER_TILES
-    return Split(HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
+    each = -(-tiles // (parts * tuning.HOPPER_TILES)) * tuning.HOPPER_TILES
+    return Split(tuning.HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
 
 
 def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: Split) -> None:
@@ -201,7 +199,7 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
 
     q = queries.values[rows]
     m, width = q.shape
-    half = HOPPER_ROWS // 2
+    half = tuning.HOPPER_ROWS // 2
     launch(
         screen_hopper_kernel,
         split.row_tiles * split.parts,
@@ -224,6 +222,12 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
             "row_tiles": split.row_tiles,
             "tiles_per_program": split.each,
         },
-        constants={"HALF": half, "COLUMNS": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
+        constants={
+            "HALF": half,
+            "COLUMNS": POINT_TILE,
+            "WIDTH": width,
+            "STAGES": tuning.HOPPER_STAGES,
+            "TILES": tuning.HOPPER_TILES,
+        },
         warps=8,
     )

@@ -18,6 +18,7 @@ from typing import Any
 from tonari.core.slices import cut
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import to_visit
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.group_lists import Listed, Mirrored, Noted
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE
 from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries
@@ -37,11 +38,7 @@ from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 from tonari.select.cuda.survivors import power_of_two
 
-ROWS, STAGES, WARPS = 256, 4, 8  # of a tile, which is whole tiles of points, where rows are streamed
-LEAST_STREAMED = 1024  # bytes of such rows from which on one product for both is faster
-SLOTS, NOTE_WARPS = 64, 4  # entries of a row that are handed over at a time
 MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
-TILES = 128  # of a batch whose errors are compared at a time
 
 
 def may_mirror(length: int) -> bool:
@@ -52,7 +49,9 @@ def may_mirror(length: int) -> bool:
 def is_faster(length: int, device: Any) -> bool:
     """Whether packed rows of so many bytes are screened faster so on a device; in the interpreter, to test it."""
     return may_mirror(length) and (
-        held_tiling(length, device, mirrored=True) is not None or length >= LEAST_STREAMED or device.type == "cpu"
+        held_tiling(length, device, mirrored=True) is not None
+        or length >= tuning.LEAST_STREAMED
+        or device.type == "cpu"
     )
 
 
@@ -173,7 +172,7 @@ class Mirror:
             screen_mirrored_kernel,
             split.row_tiles * split.parts,
             {
-                "queries": blocks_of(rows, ROWS, step),
+                "queries": blocks_of(rows, tuning.MIRRORED_ROWS, step),
                 "points": blocks_of(points.values, POINT_TILE, step),
                 "low_ptr": points.low,
                 "e1_ptr": points.e1,
@@ -192,14 +191,14 @@ class Mirror:
                 "blocks_per_program": split.each,
             },
             constants={
-                "ROWS": ROWS,
+                "ROWS": tuning.MIRRORED_ROWS,
                 "COLUMNS": POINT_TILE,
                 "STEP": step,
                 "GROUP": LEAST_GROUP,
                 "LISTED": LISTED,
-                "STAGES": STAGES,
+                "STAGES": tuning.MIRRORED_STAGES,
             },
-            warps=WARPS,
+            warps=tuning.MIRRORED_WARPS,
         )
 
     def _limits(self, first: int, m: int) -> Any:
@@ -225,7 +224,7 @@ class Mirror:
                 "m": m,
                 "n": points.n,
             },
-            constants={"POINT_TILE": POINT_TILE, "TILES": TILES, "WHOLE": self.whole},
+            constants={"POINT_TILE": POINT_TILE, "TILES": tuning.COMPARED_TILES, "WHOLE": self.whole},
             warps=4,
         )
         return limits
@@ -256,14 +255,14 @@ class Mirror:
                 "LISTED": LISTED,
                 "POINT_TILE": POINT_TILE,
                 "SEGMENTS": power_of_two(4 * split.parts),
-                "SLOTS": SLOTS,
+                "SLOTS": tuning.NOTE_SLOTS,
                 "WHOLE": self.whole,
             },
-            warps=NOTE_WARPS,
+            warps=tuning.NOTE_WARPS,
         )
 
 
 def _split(m: int, n: int, first: int, device: Any) -> Split:
     """Divide the work of a batch among programs, of which a multiprocessor runs one at a time."""
-    row_tiles, blocks = -(-m // ROWS), -(-n // POINT_TILE) - first // POINT_TILE
-    return fewest_parts(ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)
+    row_tiles, blocks = -(-m // tuning.MIRRORED_ROWS), -(-n // POINT_TILE) - first // POINT_TILE
+    return fewest_parts(tuning.MIRRORED_ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)

@@ -20,15 +20,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tonari.core.caches import cached
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import group_count
 
-ODDS = 1e-4
 LEAST_ROWS = 512  # for fewer queries, writing all minima is fast, and the kernel that lists has too few programs
-LEAST_SAMPLE = 4096
 LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the work
-LARGEST_MEAN = 100.0  # nearest points in the sample: more do not improve the threshold, and sums below would underflow
-# Relative costs, from timings on an H100, of screening one more point and of one more slot in a list.
-SCREEN_COST, SLOT_COST = 1.0, 12.0
 # The same of a slot in a list of a graph, for what earlier batches note with atomics (screens/mirrored.py).
 NOTED_COST = 48.0
 
@@ -73,7 +69,7 @@ class FirstAttempt(NamedTuple):
 
 
 @cached(maxsize=1024)
-def sample_for(n: int, wanted: int, group: int, slot_cost: float = SLOT_COST) -> Sample | None:
+def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) -> Sample | None:
     """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
 
     >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, NOTED_COST)
@@ -81,13 +77,14 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float = SLOT_COST) ->
     >>> sample_for(10_000, 10, 8) is None
     True
     """
+    of_slot = tuning.SLOT_COST if slot_cost is None else slot_cost
     best: tuple[float, Sample] | None = None
     stride = LEAST_STRIDE
-    while stride * LARGEST_MEAN < wanted:
+    while stride * tuning.LARGEST_MEAN < wanted:
         stride *= 2
-    while n // stride >= LEAST_SAMPLE:
+    while n // stride >= tuning.LEAST_SAMPLE:
         sample = _sample_at(stride, wanted)
-        cost = SCREEN_COST * n / stride + slot_cost * sample.capacity
+        cost = tuning.SCREEN_COST * n / stride + of_slot * sample.capacity
         if _fits(sample, n, group) and (best is None or cost < best[0]):
             best = cost, sample
         stride *= 2
@@ -146,7 +143,7 @@ def _fits(sample: Sample, n: int, group: int) -> bool:
 def _rank(mean: float) -> int:
     """Return the smallest r with P(Poisson(mean) >= r) <= ODDS."""
     rank, term, tail = 0, math.exp(-mean), 1.0
-    while tail > ODDS:
+    while tail > tuning.ODDS:
         tail -= term
         rank += 1
         term *= mean / rank
@@ -157,7 +154,7 @@ def _rank(mean: float) -> int:
 def _upper(rank: int) -> float:
     """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
     mean = float(rank)
-    while _below(mean, rank) > ODDS:
+    while _below(mean, rank) > tuning.ODDS:
         mean += 1 / 64 + math.sqrt(rank) / 64
     return mean
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.exact.cuda.rows.tiles import (
     RESIDENT_BYTES,
@@ -19,15 +20,10 @@ from tonari.exact.cuda.rows.tiles import (
 )
 
 ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread: three programs fit with these
-TALL = (128, 8, 240)  # the same of two warpgroups, which share the points; one program fits
-PROGRAMS, LEAST_STAGES, MOST_STAGES = 2, 3, 5  # on a multiprocessor where shared memory has room for them; buffers
 # Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
 # Bytes of the longest rows that are held: two programs fit up to 1024.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
-# Bytes up to which tall tiles hold rows, which are faster for graphs of int8: a tile's products take half as long as
-# those of float16, and the points that they wait for come as slowly.
-TALL_TO = 1152
 # Outputs of the kernel for graphs (screens/mirrored.py); the others are lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
@@ -66,7 +62,7 @@ def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool
     """
     if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
         return None
-    return tiling_of(length, tall=mirrored and whole and length <= TALL_TO)
+    return tiling_of(length, tall=mirrored and whole and length <= tuning.TALL_TO)
 
 
 def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
@@ -75,13 +71,13 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
     >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
     [(5, 2), (5, 1)]
     """
-    rows, warps, registers = TALL if tall else (ROWS, WARPS, REGISTERS)
+    rows, warps, registers = tuning.TALL if tall else (ROWS, WARPS, REGISTERS)
 
     def stages(programs: int) -> int:
         room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - rows * length
-        return min(MOST_STAGES, room // (POINT_TILE * STEP_BYTES))
+        return min(tuning.MOST_STAGES, room // (POINT_TILE * STEP_BYTES))
 
-    programs = PROGRAMS if not tall and stages(PROGRAMS) >= LEAST_STAGES else 1
+    programs = tuning.WIDE_PROGRAMS if not tall and stages(tuning.WIDE_PROGRAMS) >= tuning.LEAST_STAGES else 1
     return HeldTiling(stages(programs), programs, rows, warps, registers)
 
 

@@ -69,7 +69,6 @@ class Spinlocks:
 
     Parameters
     ----------
-    n, list_size : int
     device : torch.device
     segment : int
         Entries behind one lock; `list_size` if that is less.
@@ -120,8 +119,6 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
     Parameters
     ----------
     form : Form of n points
-    lists : Lists
-    update : Spinlocks
     samples : int
         The paper's p.
     block : int

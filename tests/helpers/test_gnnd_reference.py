@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers import gnnd_reference as plain
+from tests.helpers.gnnd_reference import PlainForm
 from tonari.metrics.reference import brute
 from tonari.nn_descent.entries import ID, NEW, random_entries
-from tonari.nn_descent.papers import gnnd_reference as plain
-from tonari.nn_descent.papers.gnnd_reference import PlainForm
 
 Array = np.ndarray[Any, Any]
 

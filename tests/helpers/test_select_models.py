@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.select_models import MODELS, _Buffers, _HeapQueues, _InsertionQueues, _MergeQueues, run_model
 from tonari.select import Counters
-from tonari.select.models import MODELS, _Buffers, _HeapQueues, _InsertionQueues, _MergeQueues, run_model
 
 OPTIONS = {"buffer": "none", "buffer_size": 16, "group": None, "levels": None, "m": 8, "aligned": True}
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tests.helpers.select_models import MODELS, run_model
 from tonari import inputs
-from tonari.select.models import MODELS, run_model
 from tonari.select.registry import make_options
 from tonari.select.request import Counters, Selection
 
@@ -47,16 +47,6 @@ def select_k_reference(
         No effect here.
     lanes : int, optional
         Rows that a model processes together. Default: as on the CPU, 8 for float64, else 16. On a GPU it would be 32.
-
-    Examples
-    --------
-    >>> from tonari.select.reference import select_k_reference
-    >>> select_k_reference([[2.0, 1.0, 1.0]], 2)
-    Selection(values=array([[1., 1.]]), indices=array([[1, 2]], dtype=int32))
-    >>> counters = Counters()
-    >>> _ = select_k_reference([[2.0, 1.0, 1.0]], 2, method="insertion", counters=counters)
-    >>> counters.updates  # 2 pushes two pads on, 1 one pad on, and the second 1 pushes 2 out
-    array([3, 2])
     """
     matrix, dtype = inputs.as_values(values, "values")
     if not isinstance(matrix, np.ndarray):

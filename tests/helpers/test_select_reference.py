@@ -11,7 +11,7 @@ import pytest
 from tests.helpers import select_checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.select_checks import make, some_lengths
-from tonari.select.reference import select_k_reference
+from tests.helpers.select_reference import select_k_reference
 
 
 def _plain(row: list[Any], k: int, *, largest: bool) -> list[int]:
