@@ -242,7 +242,7 @@ def test_a_copy_has_the_files_that_git_knows_or_would_add(tree: Path) -> None:
     [
         ("src/tonari/exact/cuda/kernels/refine/groups.py", ["tests/exact/cuda/refine/test_groups.py"]),
         ("src/tonari/exact/cuda/kernels/refine/dense.py", ["tests/exact/cuda/refine"]),
-        ("src/tonari/streams/writing.py", ["tests/streams"]),
+        ("src/tonari/streams/tuning.py", ["tests/streams"]),
         ("native/kdtree/reach.hpp", ["tests/kdtree/cpu", "tests/native"]),
         ("native/core/rows.cpp", ["tests/core", "tests/native"]),
         ("native/bind/checks.hpp", ["tests/native"]),

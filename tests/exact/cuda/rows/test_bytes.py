@@ -1,0 +1,34 @@
+"""Rows that are whole numbers of one byte: by which shifts they fit, and which rows are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.exact.cuda.rows.bytes import shifts_of
+
+pytestmark = needs_torch
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "expected"),
+    [(0, 255, [128]), (-128, 127, [0]), (0, 127, [128, 0]), (-1, 128, []), (0, 256, []), (-129, 0, [])],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_the_shifts_are_those_by_which_all_elements_fit(least: int, most: int, expected: list[int], dtype: str) -> None:
+    rows = torch.zeros((9, 2), dtype=getattr(torch, dtype))
+    rows[7, 0], rows[8, 1] = least, most
+    assert shifts_of(rows) == expected
+
+
+@pytest.mark.parametrize("row", [0, 8])
+def test_fractions_are_no_bytes(row: int) -> None:
+    rows: Any = torch.ones((9, 2))
+    rows[row, 1] = 1.5
+    assert shifts_of(rows) == []

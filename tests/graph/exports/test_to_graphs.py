@@ -1,0 +1,44 @@
+"""Exports as matrices, edges and graphs hand on what they are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tonari
+from tests.helpers.checks import gaussian
+from tonari.graph.exports import to_graphs
+
+# The module that does it, the method of the graph, what it is given, and what the module gets.
+CALLS: list[tuple[str, str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = [
+    ("weights", "to_weights", ("umap",), {}, ("umap",)),
+    ("edge_index", "to_edge_index", (), {"flow": "target_to_source"}, ("target_to_source",)),
+    ("igraph", "to_igraph", (), {"symmetric": "mutual"}, ("mutual",)),
+    ("networkx", "to_networkx", (), {"symmetric": "union"}, ("union",)),
+    ("networkx", "to_networkx", (), {}, (None,)),
+    ("arrow", "to_arrow", (), {}, ()),
+]
+
+
+@pytest.mark.parametrize(("module", "method", "given", "named", "expected"), CALLS)
+def test_what_is_asked_for_is_handed_on(
+    module: str,
+    method: str,
+    given: tuple[Any, ...],
+    named: dict[str, Any],
+    expected: tuple[Any, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, got = tonari.knn_graph(gaussian(12, 2), 4), list[Any]()
+    target = "weights" if method == "to_weights" else method
+
+    def export(lists: Any, *rest: Any, **more: Any) -> str:
+        got.append((lists, (*rest, *more.items())))
+        return "made"
+
+    monkeypatch.setattr(getattr(to_graphs, module), target, export)
+    assert getattr(graph, method)(*given, **named) == (None if method == "to_scanpy" else "made")
+    ((lists, rest),) = got
+    assert lists.found.indices is graph.indices
+    assert rest == expected
