@@ -35,26 +35,29 @@ def test_missing_entries_keep_their_number() -> None:
     assert allowed_ones(found, NAMES).indices.tolist() == [[50, -1]]
 
 
-@pytest.mark.parametrize(("metric", "sign"), [("euclidean", 1), ("inner_product", -1)])
-def test_lists_are_merged_by_value_and_then_id(metric: str, sign: int) -> None:
-    near = Neighbors(np.float32([[1, 2], [0, 5]]) * np.float32(sign), np.array([[7, 9], [8, 9]]))
-    far = Neighbors(np.float32([[1, 1], [5, 6]]) * np.float32(sign), np.array([[3, 8], [1, 2]]))
-    made = join([near, far], 3, metric)
-    assert made.indices.tolist() == [[3, 7, 8], [8, 1, 9]]
-    assert (sign * made.distances).tolist() == [[1, 1, 1], [0, 5, 5]]
-    assert join([near], 2, metric) is near
+def test_lists_are_merged_by_value_and_then_id() -> None:
+    cases: list[Any] = [("euclidean", 1), ("inner_product", -1)]
+    for metric, sign in cases:
+        near = Neighbors(np.float32([[1, 2], [0, 5]]) * np.float32(sign), np.array([[7, 9], [8, 9]]))
+        far = Neighbors(np.float32([[1, 1], [5, 6]]) * np.float32(sign), np.array([[3, 8], [1, 2]]))
+        made = join([near, far], 3, metric)
+        assert made.indices.tolist() == [[3, 7, 8], [8, 1, 9]]
+        assert (sign * made.distances).tolist() == [[1, 1, 1], [0, 5, 5]]
+        assert join([near], 2, metric) is near
 
 
-@pytest.mark.parametrize(("metric", "sign"), [("euclidean", 1), ("inner_product", -1)])
-def test_what_is_within_a_radius_is_merged_without_removed_points(metric: str, sign: int) -> None:
-    def within(indptr: list[int], ids: list[int], values: list[float]) -> Any:
-        return RadiusNeighbors(np.array(indptr), np.array(ids), np.float32(values) * np.float32(sign))
+def within(indptr: list[int], ids: list[int], values: list[float]) -> RadiusNeighbors:
+    return RadiusNeighbors(np.array(indptr), np.array(ids), np.float32(values))
 
-    parts = [
-        (within([0, 2, 3, 3], [0, 1, 2], [1, 2, 4]), NAMES),
-        (within([0, 1, 2, 2], [1, 0], [1, 4]), np.array([5, 6])),
-    ]
-    made = join_within(parts, metric)
-    assert made.indptr.tolist() == [0, 2, 4, 4]
-    assert made.indices.tolist() == [6, 10, 5, 12]
-    assert (sign * made.distances).tolist() == [1, 1, 4, 4]
+
+def test_what_is_within_a_radius_is_merged_without_removed_points() -> None:
+    near, far = within([0, 2, 3, 3], [0, 1, 2], [1, 2, 4]), within([0, 1, 2, 2], [1, 0], [1, 4])
+    for metric, sign in (("euclidean", 1), ("inner_product", -1)):
+        parts = [
+            (found._replace(distances=sign * found.distances), names)
+            for found, names in ((near, NAMES), (far, np.array([5, 6])))
+        ]
+        made = join_within(parts, metric)
+        assert made.indptr.tolist() == [0, 2, 4, 4]
+        assert made.indices.tolist() == [6, 10, 5, 12]
+        assert (sign * made.distances).tolist() == [1, 1, 4, 4]

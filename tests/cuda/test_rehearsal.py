@@ -54,19 +54,17 @@ def test_of_many_parts_the_first_two_and_the_last_stand_for_all() -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
+def test_without_data_results_have_the_shapes_and_types_of_those_with_data() -> None:
+    cases: list[Any] = [
         ("order_of", ()),
         ("each_repeated", (3,)),
         ("all_repeated", (3,)),
-    ],
-)
-def test_without_data_results_have_the_shapes_and_types_of_those_with_data(name: str, given: tuple[Any, ...]) -> None:
-    rows = torch.tensor([[3.0, 1.0], [2.0, 2.0]]) if given else torch.tensor([3.0, 1.0, 3.0, 2.0])
-    real, bare = (getattr(rehearsal, name)(each, *given) for each in (rows, rehearsal.without_data(rows)))
-    assert (real.shape, real.dtype) == (bare.shape, bare.dtype)
-    assert bare.device.type == "meta"
+    ]
+    for name, given in cases:
+        rows = torch.tensor([[3.0, 1.0], [2.0, 2.0]]) if given else torch.tensor([3.0, 1.0, 3.0, 2.0])
+        real, bare = (getattr(rehearsal, name)(each, *given) for each in (rows, rehearsal.without_data(rows)))
+        assert (real.shape, real.dtype) == (bare.shape, bare.dtype)
+        assert bare.device.type == "meta"
 
 
 @needs_torch

@@ -15,14 +15,14 @@ from tonari.inputs.selected import SELECTED
 VALUES = np.arange(24, dtype=np.float32).reshape(4, 6)
 
 
-@pytest.mark.parametrize("dtype", SELECTED)
-def test_rows_of_any_stride_are_not_copied(dtype: str) -> None:
-    given = VALUES.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)[::2]
-    values, name = as_values(given, "values")
-    assert name == dtype
-    assert np.shares_memory(values, given)
-    assert values.dtype == (np.int16 if dtype == "bfloat16" else dtype)
-    assert values.tobytes() == given.tobytes()
+def test_rows_of_any_stride_are_not_copied() -> None:
+    for dtype in SELECTED:
+        given = VALUES.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)[::2]
+        values, name = as_values(given, "values")
+        assert name == dtype
+        assert np.shares_memory(values, given)
+        assert values.dtype == (np.int16 if dtype == "bfloat16" else dtype)
+        assert values.tobytes() == given.tobytes()
 
 
 def test_columns_byte_order_and_alignment_are_made_plain() -> None:
@@ -52,9 +52,8 @@ def test_tensors_of_host_memory_are_arrays_over_it() -> None:
         as_values(torch.zeros((2, 3), device="meta"), "values")
 
 
-@pytest.mark.parametrize(
-    ("values", "error", "message"),
-    [
+def test_what_cannot_be_selected_from_is_refused() -> None:
+    cases: list[Any] = [
         (VALUES[0], ValueError, r"expected shape \(rows, n\), got \(6,\)"),
         (VALUES[:, :0], ValueError, "has no columns"),
         (np.broadcast_to(np.uint8(0), (1, 2**31)), ValueError, "2147483648 columns, expected at most 2147483647"),
@@ -62,25 +61,22 @@ def test_tensors_of_host_memory_are_arrays_over_it() -> None:
         (VALUES.astype(np.int64), TypeError, r"int64 .*float64\), exact for whole numbers"),
         (VALUES.astype(np.complex64), TypeError, "complex numbers have no order"),
         (VALUES.astype(ml_dtypes.float8_e5m2), TypeError, r"float8.*\.astype\(numpy.float32\)"),
-    ],
-)
-def test_what_cannot_be_selected_from_is_refused(values: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=f"^values: .*{message}"):
-        as_values(values, "values")
+    ]
+    for values, error, message in cases:
+        with pytest.raises(error, match=f"^values: .*{message}"):
+            as_values(values, "values")
 
 
-@pytest.mark.parametrize(
-    ("lengths", "error", "message"),
-    [
+def test_lengths_that_no_row_has_are_refused() -> None:
+    cases: list[Any] = [
         ([1, 2, 3], ValueError, r"expected shape \(4,\), one number for each row, got \(3,\)"),
         ([1.0] * 4, TypeError, "expected whole numbers, got float64"),
         ([0, 6, -1, 7], ValueError, "row 2 has length -1"),
         ([0, 6, 7, -1], ValueError, "row 2 has length 7; there are 6 columns"),
-    ],
-)
-def test_lengths_that_no_row_has_are_refused(lengths: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        as_lengths(lengths, (4, 6), "lengths")
+    ]
+    for lengths, error, message in cases:
+        with pytest.raises(error, match=message):
+            as_lengths(lengths, (4, 6), "lengths")
 
 
 def test_lengths_are_int64_or_none() -> None:

@@ -18,25 +18,19 @@ def read(path: Path, choice: Choice = Choice(), most: float = math.inf) -> Any: 
     return read_points(path, mmap=True, key=None, most=most, choice=choice)
 
 
-@pytest.fixture(params=["t.csv", "t.tsv", "t.parquet", "t.arrow"])
+@pytest.fixture(params=["t.tsv", "t.parquet"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A column of names, and two of coordinates."""
     path = tmp_path / request.param
-    if path.suffix in (".csv", ".tsv"):
+    if path.suffix == ".tsv":
         lines = [("id", "x", "y"), ("a", "1", "2"), ("b", "3", "4")]
-        separator = "," if path.suffix == ".csv" else "\t"
-        path.write_text("".join(separator.join(line) + "\n" for line in lines))
+        path.write_text("".join("\t".join(line) + "\n" for line in lines))
         return path
     pyarrow = pytest.importorskip("pyarrow")
     made = pyarrow.table({"id": ["a", "b"], "x": [1.0, 3.0], "y": [2.0, 4.0]})
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as parquet
+    import pyarrow.parquet as parquet
 
-        parquet.write_table(made, path)
-    else:
-        import pyarrow.feather as feather
-
-        feather.write_feather(made, str(path), compression="uncompressed")
+    parquet.write_table(made, path)
     return path
 
 
@@ -57,16 +51,16 @@ def test_values_that_take_too_much_memory_are_not_read(table: Path, monkeypatch:
         read(table, Choice(drop=("id",)), most=1e-3)
 
 
-@pytest.mark.parametrize("choice", [Choice(columns=("x",)), Choice(drop=("x",))])
-def test_a_file_without_names_has_no_columns_to_choose(choice: Choice, tmp_path: Path) -> None:
+def test_a_file_without_names_has_no_columns_to_choose(tmp_path: Path) -> None:
     path = tmp_path / "points.npy"
     np.save(path, np.zeros((3, 2), np.float32))
     points, names = read(path)
     assert (points.shape, names) == ((3, 2), None)
     assert not is_table(path)
-    what = "columns=" if choice.columns else "drop="
-    for refused in (lambda: read(path, choice), lambda: describe(path, key=None, choice=choice)):
+    for choice, what in ((Choice(columns=("x",)), "columns="), (Choice(drop=("x",)), "drop=")):
         with pytest.raises(ValueError, match=f"{what} is for tables"):
-            refused()
+            read(path, choice)
+        with pytest.raises(ValueError, match=f"{what} is for tables"):
+            describe(path, key=None, choice=choice)
     with pytest.raises(ValueError, match="is for tables"):
         read_column(path, "x")

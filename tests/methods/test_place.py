@@ -31,34 +31,33 @@ def test_rows_are_checked_for_their_metric() -> None:
     assert bits.tolist() == np.packbits(bools, axis=1).tolist()
 
 
-@pytest.mark.parametrize(
-    ("devices", "fix"),
-    [(("cuda:0",), "device='cuda:0'"), (("cuda:0", "cuda:1"), r"device=\['cuda:0', 'cuda:1'\]")],
-)
-def test_a_plan_for_elsewhere_names_its_device(devices: tuple[str, ...], fix: str) -> None:
-    plan = plans.exact(10, 10, 3, 2)
-    PLACE.check_plan(plan)
-    with pytest.raises(ValueError, match=f"the plan was made for cuda:0.*pass {fix}"):
-        PLACE.check_plan(dataclasses.replace(plan, devices=devices))
+def test_a_plan_for_elsewhere_names_its_device() -> None:
+    cases: list[Any] = [(("cuda:0",), "device='cuda:0'"), (("cuda:0", "cuda:1"), r"device=\['cuda:0', 'cuda:1'\]")]
+    for devices, fix in cases:
+        plan = plans.exact(10, 10, 3, 2)
+        PLACE.check_plan(plan)
+        with pytest.raises(ValueError, match=f"the plan was made for cuda:0.*pass {fix}"):
+            PLACE.check_plan(dataclasses.replace(plan, devices=devices))
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_each_point_comes_first_with_the_value_of_the_reference(metric: str) -> None:
-    rows = np.abs(gaussian(9, 5))
-    found = brute(rows, rows, 2, metric, self_ids=np.arange(9))
-    made = PLACE.with_self(found, rows, get_metric(metric))
-    truth = np.stack([brute(row[None], row[None], 1, metric).distances[0] for row in rows])
-    assert made.distances[:, :1].tobytes() == truth.tobytes()
-    assert made.indices[:, 0].tolist() == list(range(9))
-    for part, before in zip(made, found, strict=True):
-        assert part.dtype == before.dtype
-        assert part[:, 1:].tobytes() == before.tobytes()
+def test_each_point_comes_first_with_the_value_of_the_reference() -> None:
+    for metric in METRICS:
+        rows = np.abs(gaussian(9, 5))
+        found = brute(rows, rows, 2, metric, self_ids=np.arange(9))
+        made = PLACE.with_self(found, rows, get_metric(metric))
+        truth = np.stack([brute(row[None], row[None], 1, metric).distances[0] for row in rows])
+        assert made.distances[:, :1].tobytes() == truth.tobytes()
+        assert made.indices[:, 0].tolist() == list(range(9))
+        for part, before in zip(made, found, strict=True):
+            assert part.dtype == before.dtype
+            assert part[:, 1:].tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("float64", "float64"), ("float16", "float32"), ("uint8", "float32")])
-def test_lists_without_others_have_rows_and_no_columns(dtype: str, value: str) -> None:
-    made = PLACE.no_others(np.ones((4, 2), dtype), get_metric("euclidean"))
-    assert (made.distances.shape, made.distances.dtype, made.indices.shape) == ((4, 0), value, (4, 0))
+def test_lists_without_others_have_rows_and_no_columns() -> None:
+    cases: list[Any] = [("float64", "float64"), ("float16", "float32"), ("uint8", "float32")]
+    for dtype, value in cases:
+        made = PLACE.no_others(np.ones((4, 2), dtype), get_metric("euclidean"))
+        assert (made.distances.shape, made.distances.dtype, made.indices.shape) == ((4, 0), value, (4, 0))
 
 
 def test_threads_are_those_asked_for_or_what_the_work_is_worth() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,30 +34,34 @@ def test_rows_on_another_device_are_refused() -> None:
     assert place.rows(rows, "queries", get_metric(L2)) is rows
 
 
-@pytest.mark.parametrize("devices", [(), ("cuda:1",), ("cuda:0", "cuda:1")])
-def test_a_plan_is_for_these_devices_alone(devices: tuple[str, ...]) -> None:
-    place, plan = CudaPlace(("cuda:0",)), plans.exact(10, 10, 3, 2)
-    place.check_plan(dataclasses.replace(plan, devices=("cuda:0",)))
-    named = ", ".join(devices) or "cpu"
-    with pytest.raises(ValueError, match=f"made for {named}, but this search runs on cuda:0"):
-        place.check_plan(dataclasses.replace(plan, devices=devices))
+def test_a_plan_is_for_these_devices_alone() -> None:
+    cases: list[Any] = [(), ("cuda:1",), ("cuda:0", "cuda:1")]
+    for devices in cases:
+        place, plan = CudaPlace(("cuda:0",)), plans.exact(10, 10, 3, 2)
+        place.check_plan(dataclasses.replace(plan, devices=("cuda:0",)))
+        named = ", ".join(devices) or "cpu"
+        with pytest.raises(ValueError, match=f"made for {named}, but this search runs on cuda:0"):
+            place.check_plan(dataclasses.replace(plan, devices=devices))
 
 
 @pytest.mark.usefixtures("cpu_for_cuda")
-@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
-@pytest.mark.parametrize("as_tensors", [False, True])
-def test_each_point_comes_first(metric: str, as_tensors: bool) -> None:
-    rows = gaussian(9, 5)
-    found, truth = brute(rows, rows, 2, metric, self_ids=np.arange(9)), np.sum(rows.astype(np.float64) ** 2, axis=1)
-    place, given = CudaPlace(("cpu",)), rows
-    if as_tensors:
-        found, given = Neighbors(*map(torch.from_numpy, found)), torch.from_numpy(rows)  # type: ignore[assignment]
-    made = place.with_self(found, given, get_metric(metric))
-    assert all(isinstance(part, torch.Tensor) == as_tensors for part in made)
-    assert made.indices[:, 0].tolist() == list(range(9))
-    assert made.indices[:, 1:].tolist() == found.indices.tolist()
-    first = np.asarray(made.distances[:, 0])
-    np.testing.assert_allclose(first, truth if metric == "inner_product" else 0 * truth, rtol=1e-6)
+def test_each_point_comes_first() -> None:
+    for metric in ["euclidean", "inner_product"]:
+        for as_tensors in [False, True]:
+            rows = gaussian(9, 5)
+            found, truth = (
+                brute(rows, rows, 2, metric, self_ids=np.arange(9)),
+                np.sum(rows.astype(np.float64) ** 2, axis=1),
+            )
+            place, given = CudaPlace(("cpu",)), rows
+            if as_tensors:
+                found, given = Neighbors(*map(torch.from_numpy, found)), torch.from_numpy(rows)  # type: ignore[assignment]
+            made = place.with_self(found, given, get_metric(metric))
+            assert all(isinstance(part, torch.Tensor) == as_tensors for part in made)
+            assert made.indices[:, 0].tolist() == list(range(9))
+            assert made.indices[:, 1:].tolist() == found.indices.tolist()
+            first = np.asarray(made.distances[:, 0])
+            np.testing.assert_allclose(first, truth if metric == "inner_product" else 0 * truth, rtol=1e-6)
 
 
 @pytest.mark.usefixtures("cpu_for_cuda")

@@ -9,17 +9,15 @@ import pytest
 import tonari
 
 
-@pytest.mark.parametrize(
-    ("given", "method"),
-    [
+def test_the_method_is_that_of_the_name() -> None:
+    cases: list[Any] = [
         ({}, "exact"),
         ({"method": "auto", "metric": "hamming", "dtype": "uint8"}, "bits"),
         ({"method": "kdtree"}, "kdtree"),
         ({"method": "nn-descent"}, "nn-descent"),
-    ],
-)
-def test_the_method_is_that_of_the_name(given: dict[str, Any], method: str) -> None:
-    assert tonari.plan(500, 500, 4, 3, **given).method == method
+    ]
+    for given, method in cases:
+        assert tonari.plan(500, 500, 4, 3, **given).method == method
 
 
 def test_a_plan_of_a_graph_method_is_of_a_graph() -> None:
@@ -31,11 +29,11 @@ def test_a_plan_of_a_graph_method_is_of_a_graph() -> None:
         tonari.plan(500, 500, 4, 500, self_join=True)
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", "kdtree"])
-@pytest.mark.parametrize("name", ["recall", "seed"])
-def test_what_only_approximate_graphs_take_is_refused(name: str, method: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is for method='nn-descent', got method='{method}'"):
-        tonari.plan(500, 500, 4, 3, method=method, **{name: 0})
+def test_what_only_approximate_graphs_take_is_refused() -> None:
+    for method in ["auto", "exact", "kdtree"]:
+        for name in ["recall", "seed"]:
+            with pytest.raises(ValueError, match=f"{name} is for method='nn-descent', got method='{method}'"):
+                tonari.plan(500, 500, 4, 3, method=method, **{name: 0})
 
 
 def test_recall_and_seed_are_in_the_plan_of_a_graph() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 from tests.mutants.faults_above import FAULTS_ABOVE
+from tests.mutants.faults_calls import FAULTS_OF_CALLS
 
 _NATIVE = (
     Fault(
@@ -108,7 +109,7 @@ _NATIVE = (
         "task.marks[task.mark(tile, group)] = 1;",
         "task.marks[task.mark(tile, group)] = lanes != 0;",
         "a look before products that serve both sides marks only what queries may keep",
-        ("tests/exact/cpu/test_contraction.py::test_graphs",),
+        ("tests/exact/cpu/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
     ),
     Fault(
         "exact-copies-one-too-few",
@@ -1000,4 +1001,4 @@ _SHARDS = (
     ),
 )
 
-FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS + FAULTS_ABOVE
+FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS + FAULTS_ABOVE + FAULTS_OF_CALLS

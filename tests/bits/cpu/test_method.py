@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import pytest
 
 from tests.helpers import plans
 from tonari.bits.cpu.method import BitsOnCpu
@@ -26,7 +27,8 @@ def test_points_are_packed_once_for_all_searches() -> None:
         assert found.distances.tobytes() == truth.distances.tobytes()
 
 
-@pytest.mark.parametrize(("metric", "dtype"), [("euclidean", "uint8"), ("hamming", "float32")])
-def test_other_rows_and_metrics_are_refused(metric: str, dtype: str) -> None:
-    assert METHOD.refuses(plans.problem(40, 7, 3, 5, dtype="uint8", metric="jaccard")) is None
-    assert METHOD.refuses(plans.problem(40, 7, 3, 5, dtype=dtype, metric=metric))
+def test_other_rows_and_metrics_are_refused() -> None:
+    cases: list[Any] = [("euclidean", "uint8"), ("hamming", "float32")]
+    for metric, dtype in cases:
+        assert METHOD.refuses(plans.problem(40, 7, 3, 5, dtype="uint8", metric="jaccard")) is None
+        assert METHOD.refuses(plans.problem(40, 7, 3, 5, dtype=dtype, metric=metric))

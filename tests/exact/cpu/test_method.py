@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.helpers import plans
 from tests.helpers.checks import assert_same_neighbors, gaussian
@@ -15,15 +14,15 @@ METHOD = ExactOnCpu()
 POINTS = gaussian(90, 6)
 
 
-@pytest.mark.parametrize("self_join", [False, True])
-def test_searches_once_and_of_prepared_points_are_the_same(self_join: bool) -> None:
-    queries = POINTS if self_join else POINTS[:20]
-    truth = brute(queries, POINTS, 4, self_ids=np.arange(90) if self_join else None)
-    problem = plans.problem(90, len(queries), 6, 4, self_join=self_join, threads=1)
-    plan = METHOD.plan(problem)
-    prepared = METHOD.prepare(POINTS, plan)
-    assert_same_neighbors(METHOD.search_once(queries, POINTS, plan, self_join=self_join), truth)
-    assert_same_neighbors(METHOD.search(queries, prepared, plan, self_join=self_join), truth)
+def test_searches_once_and_of_prepared_points_are_the_same() -> None:
+    for self_join in [False, True]:
+        queries = POINTS if self_join else POINTS[:20]
+        truth = brute(queries, POINTS, 4, self_ids=np.arange(90) if self_join else None)
+        problem = plans.problem(90, len(queries), 6, 4, self_join=self_join, threads=1)
+        plan = METHOD.plan(problem)
+        prepared = METHOD.prepare(POINTS, plan)
+        assert_same_neighbors(METHOD.search_once(queries, POINTS, plan, self_join=self_join), truth)
+        assert_same_neighbors(METHOD.search(queries, prepared, plan, self_join=self_join), truth)
 
 
 def test_what_is_packed_again_is_given_up() -> None:

@@ -27,24 +27,19 @@ CALLS: list[tuple[str, str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] =
 ]
 
 
-@pytest.mark.parametrize(("module", "method", "given", "named", "expected"), CALLS)
-def test_what_is_asked_for_is_handed_on(
-    module: str,
-    method: str,
-    given: tuple[Any, ...],
-    named: dict[str, Any],
-    expected: tuple[Any, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    graph, got = tonari.knn_graph(gaussian(12, 2), 4), list[Any]()
-    target = "weights" if method == "to_weights" else method
+class Export:
+    """Notes what it is given."""
 
-    def export(lists: Any, *rest: Any, **more: Any) -> str:
-        got.append((lists, (*rest, *more.items())))
+    def __call__(self, lists: Any, *rest: Any, **more: Any) -> str:
+        self.lists, self.given = lists, (*rest, *more.items())
         return "made"
 
-    monkeypatch.setattr(getattr(to_embeddings, module), target, export)
-    assert getattr(graph, method)(*given, **named) == (None if method == "to_scanpy" else "made")
-    ((lists, rest),) = got
-    assert lists.found.indices is graph.indices
-    assert rest == expected
+
+def test_what_is_asked_for_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = tonari.knn_graph(gaussian(12, 2), 4)
+    for module, method, given, named, expected in CALLS:
+        export = Export()
+        monkeypatch.setattr(getattr(to_embeddings, module), method, export)
+        assert getattr(graph, method)(*given, **named) == (None if method == "to_scanpy" else "made")
+        assert export.lists.found.indices is graph.indices
+        assert export.given == expected

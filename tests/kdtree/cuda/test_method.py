@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
 from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch
@@ -14,13 +14,15 @@ if HAS_TORCH:
 pytestmark = needs_torch
 
 
-@pytest.mark.parametrize(
-    ("points", "queries", "kind"),
-    [("float32", "float32", "float32"), ("float32", "float64", "float64"), ("uint8", "float16", "float32")],
-)
-def test_searches_that_a_tree_holds_exactly_share_it(points: str, queries: str, kind: str) -> None:
-    problem = plans.problem(100, 5, 3, 2, dtype=points, query_dtype=queries, devices=("cuda:0",))
-    assert TreeOnCuda().kind(problem) == kind
+def test_searches_that_a_tree_holds_exactly_share_it() -> None:
+    cases: list[Any] = [
+        ("float32", "float32", "float32"),
+        ("float32", "float64", "float64"),
+        ("uint8", "float16", "float32"),
+    ]
+    for points, queries, kind in cases:
+        problem = plans.problem(100, 5, 3, 2, dtype=points, query_dtype=queries, devices=("cuda:0",))
+        assert TreeOnCuda().kind(problem) == kind
 
 
 def test_a_tree_of_slabs_holds_nothing_between_searches() -> None:

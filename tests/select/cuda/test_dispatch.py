@@ -24,8 +24,11 @@ INTERPRETED = {name: options[:1] if name in QUEUES else options for name, option
 
 
 @interpreted
-@pytest.mark.parametrize(("method", "options"), variants({name: INTERPRETED[name] for name in METHODS}))
-def test_interpreted_kernels(method: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "variant", [pytest.param(one.values, id=one.id) for one in variants({name: INTERPRETED[name] for name in METHODS})]
+)
+def test_interpreted_kernels(variant: tuple[str, dict[str, Any]]) -> None:
+    method, options = variant
     rows, n, k = (33, 10, 3) if method in QUEUES else (2, 50, 7)  # 32 rows to a program, or 1
     values = make("zeros", rows, n, "bfloat16")
     found, row = select_by_kernels("cpu", method, values, k, largest=True, **options)
