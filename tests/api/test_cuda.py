@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 import pickle
 import warnings
 from collections.abc import Callable
@@ -83,37 +82,6 @@ def test_a_graph_of_host_memory_is_made_there() -> None:
     assert type(graph.indices) is np.ndarray
     assert graph.indices.tobytes() == expected.indices.tobytes()
     assert graph.distances.tobytes() == expected.distances.tobytes()
-
-
-@pytest.mark.parametrize("d", [1, 15, 16, 17, 40])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "uint8"])
-def test_each_point_s_value_with_itself_has_the_reference_s_bits(d: int, dtype: str) -> None:
-    from tonari.cuda import self_neighbors as own
-
-    points = (checks.gaussian(30, d) * 100).astype(dtype)
-    value = np.float64 if dtype == "float64" else np.float32
-    empty = Neighbors(there(np.empty((30, 0), value)), there(np.empty((30, 0), np.int32)))
-    found = here(own.with_self(empty, there(points), "inner_product"))
-    expected = tonari.knn_graph(points, 1, metric="inner_product", include_self=True)
-    assert found.distances.tobytes() == expected.distances.tobytes()
-    assert found.indices.tobytes() == expected.indices.tobytes()
-
-
-@pytest.mark.parametrize("kind", ["array", "tensor"])
-def test_lists_without_the_query_itself(kind: str) -> None:
-    from tonari.cuda import self_neighbors as own
-
-    ids = np.array([[0, 4, 5], [6, 1, 7], [8, 9, 2], [4, 5, 6]], np.int32)  # itself first, between, last, not there
-    found = Neighbors(np.arange(12, dtype=np.float32).reshape(4, 3), ids)
-    left = own.without_own(found if kind == "array" else Neighbors(*map(there, found)), np.arange(4), 2)
-    assert isinstance(left.indices, np.ndarray) == (kind == "array")
-    left = left if kind == "array" else here(left)
-    assert left.indices.tolist() == [[4, 5], [6, 7], [8, 9], [4, 5]]
-    assert left.distances.tolist() == [[1, 2], [3, 5], [6, 7], [9, 10]]
-    every = Neighbors(found.distances[:2, :2], np.array([[0, 1], [1, 0]], np.int32))  # of all points: one is missing
-    left = own.without_own(every, np.arange(2), 2)
-    assert left.indices.tolist() == [[1, -1], [0, -1]]
-    assert left.distances.tolist() == [[1, np.inf], [4, np.inf]]
 
 
 def test_self_alone() -> None:
@@ -313,24 +281,6 @@ def test_progress_reaches_the_total() -> None:
     assert seen[-1] == (M * N, M * N)
 
 
-# ---------------------------------------------------------------- lists of parts
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_lists_are_merged_there(metric: str, dtype: str) -> None:
-    points = checks.duplicates(90, 4).astype(dtype)
-    queries, cuts = points[:: 7 if HAS_CUDA else 30], [0, 13, 50, 90]
-    parts = [brute(queries, points[a:b], 12, metric) for a, b in itertools.pairwise(cuts)]
-    parts[0].indices[2, 9:], parts[0].distances[2, 9:] = -1, 0.0  # missing, whatever the distance
-    expected = merge_neighbors(parts, cuts[:3], k=15, metric=metric)
-    on_device = [Neighbors(*map(there, part)) for part in parts]
-    assert_same_neighbors(here(merge_neighbors(on_device, cuts[:3], k=15, metric=metric)), expected, metric=metric)
-    single = here(merge_neighbors(on_device[1:2], [2**31], k=5, metric=metric))
-    assert single.indices.dtype == np.int64
-    assert single.indices.tolist() == (parts[1].indices[:, :5] + np.int64(2**31)).tolist()
-
-
 def test_lists_that_lie_apart_are_not_merged() -> None:
     part = brute(rows(M), rows(N), K)
     with pytest.raises(
@@ -339,9 +289,6 @@ def test_lists_that_lie_apart_are_not_merged() -> None:
         merge_neighbors([Neighbors(*map(there, part)), part], [0, N])
     with pytest.raises(ValueError, match="expected both on the same device"):
         KNNGraph(there(part.indices), part.distances, "euclidean", "exact")
-
-
-# ---------------------------------------------------------------- on a GPU alone
 
 
 @on_gpu

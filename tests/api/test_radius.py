@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch
 from tests.helpers.radius_checks import all_values, assert_same_within, later_than
 from tonari.core.radius_neighbors import RadiusNeighbors, limits_for, nearest_of
-from tonari.methods import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.radius_reference import brute_within
 
@@ -124,92 +122,6 @@ def test_very_few_points(points: int) -> None:
     assert tonari.radius_count(few, few, 100.0).tolist() == [points] * points
 
 
-def test_auto_takes_a_tree_where_neighbours_are_few_and_brute_force_where_they_are_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from tonari.methods import radius as module
-
-    taken: list[str] = []
-    decide = module.by_plan
-    monkeypatch.setattr(module, "by_plan", lambda method, *rest: (taken.append(method.name), decide(method, *rest))[1])
-    asked: list[int] = []
-    choose = module.choose
-    monkeypatch.setattr(
-        module, "choose", lambda problem, *rest, **given: (asked.append(problem.k), choose(problem, *rest, **given))[1]
-    )
-    cloud = np.random.default_rng(0).random((100_000, 3)).astype(np.float32)
-    counts = tonari.radius_count(cloud[:20_000], cloud, 0.02)
-    assert counts.tolist() == tonari.radius_count(cloud[:20_000], cloud, 0.02, method="kdtree").tolist()
-    assert len(asked) == 1
-    assert 0.5 < asked[0] / counts.mean() < 2
-    tonari.radius_count(checks.gaussian(20_000, 40)[:5000], checks.gaussian(20_000, 40), 3.0)
-    tonari.radius_count(cloud[: tuning.LEAST_POINTS - 1], cloud[: tuning.LEAST_POINTS - 1], 0.02)
-    assert taken == ["kdtree", "kdtree", "exact", "exact"]
-
-
-@pytest.mark.parametrize("rows", [1, 7, 300])
-@pytest.mark.parametrize("chunked", [True, False])
-def test_chunks_are_one_search(rows: int, chunked: bool) -> None:
-    index = tonari.Index(POINTS)
-    chunks = [POINTS[at : at + rows] for at in range(0, 200, rows)]
-    if chunked:
-        parts = list(index.radius_chunks(iter([*chunks, POINTS[:0]]), 2.0))
-        assert parts.pop().indptr.tolist() == [0]
-    else:
-        parts = list(index.radius_chunks(POINTS, 2.0, chunk_rows=rows))
-    assert len(parts) == len(chunks)
-    for part, chunk in zip(parts, chunks, strict=True):
-        assert_same_within(part, index.radius_search(chunk, 2.0))
-    assert sum(len(part.indices) for part in index.radius_chunks(POINTS, 2.0)) == parts_total(parts)
-
-
-def parts_total(parts: list[RadiusNeighbors]) -> int:
-    return sum(len(part.indices) for part in parts)
-
-
-def test_chunks_refuse_at_once_and_name_rows_of_the_stream() -> None:
-    index = tonari.Index(POINTS)
-    with pytest.raises(ValueError, match="radius must not be negative"):
-        index.radius_chunks(POINTS, -1.0)
-    bad = POINTS.copy()
-    bad[120, 2] = np.nan
-    with pytest.raises(ValueError, match="row 120"):
-        list(index.radius_chunks(bad, 1.0, chunk_rows=50))
-
-
-@pytest.mark.parametrize("method", ["exact", "kdtree"])
-def test_pairs_in_a_file(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.api import pairing
-
-    for name, rows in (("_FIRST_ROWS", 3), ("_LEAST_ROWS", 2), ("_HELD_PAIRS", 400)):
-        monkeypatch.setattr(pairing, name, rows)
-    out = tmp_path / "pairs.npy"
-    assert tonari.pairs(POINTS, 2.0, out=out, method=method) == out
-    found, truth = np.load(out, mmap_mode="r"), tonari.pairs(POINTS, 2.0)
-    assert isinstance(truth, tonari.Pairs)
-    for name, part in zip(("left", "right", "distance"), truth, strict=True):
-        assert found[name].dtype == part.dtype
-        assert found[name].tolist() == part.tolist()
-    assert list(tmp_path.iterdir()) == [out]
-    tonari.pairs(POINTS, 0.0, closed=False, out=out)
-    assert np.load(out).shape == (0,)
-
-
-def test_a_file_of_pairs_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.api import pairing
-
-    monkeypatch.setattr(pairing, "_FIRST_ROWS", 50)
-    monkeypatch.setattr(pairing, "_GROWTH", 1)
-
-    def interrupt(done: int, total: int) -> None:
-        if done >= 100:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tonari.pairs(POINTS, 2.0, out=tmp_path / "pairs.npy", progress=interrupt)
-    assert not list(tmp_path.iterdir())
-
-
 @needs_torch
 def test_tensors_in_tensors_out() -> None:
     import torch
@@ -247,10 +159,3 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_what_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         tonari.radius_search(QUERIES, POINTS, **given)
-
-
-def test_pairs_refuse_a_radius_for_each_point_and_other_files() -> None:
-    with pytest.raises(ValueError, match="expected one number"):
-        tonari.pairs(POINTS, np.ones(200))
-    with pytest.raises(ValueError, match=r"expected \.npy"):
-        tonari.pairs(POINTS, 1.0, out="pairs.npz")

@@ -139,3 +139,16 @@ def test_searches_of_an_index_name_what_is_enough_for_them(verb: str, rule: str)
     named = refusal(lambda: call(prepared))
     if named is not None:
         call(named)
+
+
+def test_what_a_search_of_copies_lacks_is_named_with_the_copies() -> None:
+    points, mask = gaussian(20_000, 128), np.arange(20_000) % 2 == 0
+    copied = points[mask].nbytes
+
+    def search(memory: int) -> Any:
+        return tonari.search(points[:1], points, 1, where=mask, memory=memory)
+
+    least = refusal(lambda: search(copied + 1))
+    assert least is not None
+    assert least > copied + 1
+    assert refusal(lambda: search(least)) is None

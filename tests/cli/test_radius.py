@@ -48,15 +48,6 @@ def test_search_by_similarity() -> None:
         assert found["indices"].tolist() == truth.indices.tolist()
 
 
-def test_pairs() -> None:
-    facts = as_json(*PAIRS, "--radius", "2")
-    truth, found = tonari.pairs(POINTS, 2.0), np.load("pairs.npy")
-    assert isinstance(truth, tonari.Pairs)
-    assert facts["pairs"] == len(found) == len(truth.left) > 0
-    assert found["right"].tolist() == truth.right.tolist()
-    assert "pairs of 300 points" in run(*PAIRS, "--radius", "2", "--force").stdout
-
-
 @pytest.mark.parametrize("command", [SEARCH, PAIRS])
 @pytest.mark.parametrize(
     ("given", "words"),
@@ -73,9 +64,3 @@ def test_pairs() -> None:
 def test_what_is_refused(command: tuple[str, ...], given: tuple[str, ...], words: str, folder: Path) -> None:
     assert words in refused(*command, *given, code=2)
     assert len(list(folder.iterdir())) == 2
-
-
-def test_other_outputs_are_refused() -> None:
-    assert "name a .npz file, or give -k" in refused(*SEARCH[:4], "near/", "--radius", "1", code=2)
-    assert "expected .npz" in refused(*SEARCH[:4], "near.ibin", "--radius", "1", code=2)
-    assert "expected .npy" in refused(*PAIRS[:3], "pairs.npz", "--radius", "1", code=2)

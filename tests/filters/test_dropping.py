@@ -1,12 +1,15 @@
-"""How many points are asked for where some of what is found will be dropped."""
+"""More neighbours than are wanted, less those that are not allowed: how many are asked for."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tonari
+from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tonari.filters import tuning
 from tonari.filters.dropping import _length
 
@@ -35,3 +38,17 @@ def test_few_points_are_asked_for_all() -> None:
 @pytest.mark.parametrize("m", [FEW, MANY])
 def test_the_cpu_is_asked_for_no_more_than_is_wanted(m: int) -> None:
     assert [_length(scope(1000), m, size) for size in (1, 9, 33, 1000)] == [1, 9, 33, 1000]
+
+
+def test_queries_whose_neighbours_are_all_excluded_ask_again() -> None:
+    """The first guess of how many to ask for fails where what is forbidden is what is near."""
+    points = np.arange(6_000, dtype=np.float32)[:, None]
+    lists = [list(range(40)), list(range(3_000)), []]
+    allowed = np.ones((3, 6_000), bool)
+    for row, own in zip(allowed, lists, strict=True):
+        row[own] = False
+    queries = np.zeros((3, 1), np.float32)
+    assert_equal(tonari.search(queries, points, 2, exclude=lists), nearest_allowed(queries, points, 2, allowed))
+    groups = np.arange(6_000) // 2_000
+    found = tonari.search(queries, points, 2, point_groups=groups, query_groups=[0, 1, 2], groups="other")
+    assert found.indices.tolist() == [[2000, 2001], [0, 1], [0, 1]]

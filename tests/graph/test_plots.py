@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tests.helpers.command_line import ENVIRONMENT
 from tests.helpers.html_checks import check_page
 from tonari.graph.spectral import spectral_map
 
@@ -64,21 +61,6 @@ def test_the_map_has_the_colors_of_its_points() -> None:
         GRAPH.plot.map(colors=np.arange(7))
     with pytest.raises(ValueError, match="nothing to draw"):
         tonari.knn_graph(checks.gaussian(2, 2), 1).plot.map()
-
-
-def test_matplotlib_is_imported_when_something_is_drawn() -> None:
-    code = "import sys, tonari; print('matplotlib' in sys.modules, 'scipy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
-
-
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"tonari\[plot\]"):
-        GRAPH.plot.distances()
-
-
-# ---------------------------------------------------------------- notebooks
 
 
 def test_a_graph_is_a_table_in_notebooks() -> None:

@@ -16,27 +16,13 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.on_device import OnDevice
 from tonari import inputs
-from tonari.inputs import Side, check_flags, devices_for, hand_back, place_of, side_of, to_host, tuning
+from tonari.inputs import check_flags, devices_for, place_of, tuning
 from tonari.inputs.values import NO_ROW
 
 if HAS_TORCH:
     import torch
-
-
-class OnDevice:
-    """As much of an array on a device as the border looks at before it reads one."""
-
-    def __init__(self, kind: int = 2, number: int = 0, rows: Any = None) -> None:
-        self.rows = np.zeros((4, 2), np.float32) if rows is None else rows
-        self.shape, self.dtype = self.rows.shape, self.rows.dtype
-        self._place = kind, number
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._place
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 HOST = np.zeros((4, 2), np.float32)
@@ -52,9 +38,6 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
-
-
-# ---------------------------------------------------------------- which device
 
 
 @pytest.mark.usefixtures("two_gpus")
@@ -172,9 +155,6 @@ def test_arrays_that_lie_apart_are_refused_by_the_verbs() -> None:
         tonari.Index(x).search(OnDevice(), 1)
 
 
-# ---------------------------------------------------------------- where an array lies
-
-
 def test_places() -> None:
     assert place_of(np.zeros(3), "x") is None
     assert place_of([[1.0]], "x") is None
@@ -193,132 +173,6 @@ def test_an_array_that_does_not_say_where_it_lies() -> None:
 
     with pytest.raises(ValueError, match="points: its library does not tell on which device it is: on eight devices"):
         place_of(Sharded(), "points")
-
-
-@pytest.mark.parametrize("library", ["cupy", "jax"])
-def test_arrays_of_other_libraries(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results go back through their own from_dlpack; torch has the array in between."""
-    torch = types.ModuleType("torch")
-    torch.Tensor = _Tensor  # type: ignore[attr-defined]
-    torch.from_dlpack = lambda x: _Tensor(x.rows)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    theirs = types.ModuleType(library)
-    theirs.ndarray = theirs.Array = OnDevice  # type: ignore[attr-defined]
-    theirs.from_dlpack = lambda tensor: ("theirs", tensor)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, library, theirs)
-    monkeypatch.setitem(sys.modules, f"{library}.dlpack", theirs)
-    x = OnDevice(number=3)
-    side = side_of(x, "queries")
-    assert side == Side(library, "cuda:3")  # type: ignore[arg-type]
-    assert hand_back(_Tensor(x.rows), side) == ("theirs", ("cuda:3", x.rows))
-    assert np.shares_memory(to_host(x).numpy(), x.rows)
-    with pytest.raises(ValueError, match=r"points: is on cuda:3, expected host memory; use (\.get\(\)|numpy\.asarray)"):
-        inputs.as_rows(x, "points")
-
-
-class _Tensor:
-    """A tensor that notes where it was moved."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows, self.device = rows, types.SimpleNamespace(type="cpu")
-
-    def to(self, place: str) -> Any:
-        return place, self.rows
-
-    def cpu(self) -> _Tensor:
-        return self
-
-    def numpy(self) -> Any:
-        return self.rows
-
-
-def test_an_unknown_library_on_cuda_gets_tensors() -> None:
-    assert side_of(OnDevice(number=1), "queries") == Side("torch", "cuda:1")
-
-
-@needs_torch
-def test_results_go_back_to_the_host() -> None:
-    part = np.arange(6, dtype=np.int32).reshape(2, 3)
-    assert hand_back(part, Side("numpy", None)) is part
-    assert np.shares_memory(hand_back(torch.from_numpy(part), Side("numpy", None)), part)
-    assert np.shares_memory(hand_back(part, Side("torch", None)).numpy(), part)
-    assert side_of(torch.zeros(2), "x") == Side("torch", None)
-    assert to_host(part) is part
-
-
-# ---------------------------------------------------------------- rows on a device
-
-
-@needs_torch
-@pytest.mark.parametrize("dtype", inputs.ACCEPTED_NAMES)
-def test_good_rows_are_not_copied(dtype: str) -> None:
-    x = torch.ones((6, 3), dtype=getattr(torch, dtype))
-    for good in (x, x[::2], x[:, 1:], x[:1].expand(4, 3)):
-        rows = inputs.as_device_rows(good, "points")
-        assert rows.data_ptr() == good.data_ptr()
-        assert rows.stride() == good.stride()
-
-
-@needs_torch
-def test_gradients_stay_behind() -> None:
-    x = torch.ones((4, 3), requires_grad=True)
-    rows = inputs.as_device_rows(x, "points")
-    assert not rows.requires_grad
-    assert rows.data_ptr() == x.data_ptr()
-
-
-@needs_torch
-def test_other_layouts_give_the_same_rows() -> None:
-    x = torch.arange(24, dtype=torch.float32).reshape(6, 4)
-    imaginary = torch.complex(x, -x).conj().imag  # a tensor whose memory holds the negative of its values
-    assert imaginary.is_neg()
-    for other in (x.t(), x[:, ::2], x[:, 1:2], x[:1].t(), imaginary):
-        rows = inputs.as_device_rows(other, "points")
-        assert rows.stride(1) == 1
-        assert not rows.is_neg()
-        assert torch.equal(rows, other)
-
-
-@needs_torch
-@pytest.mark.parametrize(
-    ("x", "error", "message"),
-    [
-        (
-            lambda: torch.zeros((2, 2), dtype=torch.float8_e5m2),
-            TypeError,
-            r"float8_e5m2 is not supported.*\.to\(torch.float32",
-        ),
-        (lambda: torch.zeros((2, 2), dtype=torch.int64), TypeError, r"points: int64 is not supported, only float32"),
-        (lambda: torch.zeros((2, 2), dtype=torch.bool), TypeError, "bool is not supported"),
-        (lambda: torch.zeros(5), ValueError, r"got \(5,\); use .reshape\(1, -1\)"),
-        (lambda: torch.zeros((2, 3, 4)), ValueError, r"got \(2, 3, 4\); use .reshape\(2, -1\)"),
-        (lambda: torch.zeros(()), ValueError, r"expected shape \(n, d\), got \(\)"),
-        (lambda: torch.zeros((0, 4)), ValueError, r"shape \(0, 4\) is empty"),
-        (lambda: torch.zeros((4, 0)), ValueError, r"shape \(4, 0\) is empty"),
-        (lambda: torch.eye(3).to_sparse(), TypeError, r"sparse input .*to_dense"),
-    ],
-)
-def test_refuses(x: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        inputs.as_device_rows(x(), "points")
-
-
-@needs_torch
-def test_arrays_that_torch_cannot_read() -> None:
-    with pytest.raises(TypeError, match="points: torch cannot read it through DLPack: "):
-        inputs.as_device_rows(OnDevice(), "points")
-
-
-@needs_torch
-def test_what_another_library_calls_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "from_dlpack", lambda x: torch.zeros((2, 2), dtype=torch.bfloat16))
-    assert inputs.as_device_rows(OnDevice(), "points").dtype == torch.bfloat16
-    monkeypatch.setattr(torch, "from_dlpack", lambda x: torch.zeros((2, 2), dtype=torch.float8_e5m2))
-    with pytest.raises(TypeError, match=r"float8_e5m2 is not supported, .*try .astype\('float32'\)"):
-        inputs.as_device_rows(OnDevice(), "points")
-
-
-# ---------------------------------------------------------------- what kernels note
 
 
 def bad_rows(dtype: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.helpers import checks
@@ -93,7 +94,20 @@ def test_places_are_not_mixed_up() -> None:
         assert Call.of({"points": ROWS}).place.device == "cpu"
         assert Call.of({"points": tensor}).place.device == "cuda"
         assert Call.of({"points": ROWS.tolist()}).place.device == "cpu"
+        assert Call.of({"queries": ROWS, "points": tensor}).place.device == "cuda"
     assert len(calls._calls) == 1
+
+
+def test_limits_are_as_wide_as_returned_distances() -> None:
+    cases: list[Any] = [("float32", "float64"), ("float64", "float32"), ("float16", "uint8")]
+    for queries, points in cases:
+        rows = [np.abs(ROWS).astype(dtype) for dtype in (points, queries)]
+        within = {"radius": 0.1, "min_similarity": None, "closed": True}
+        limits = Call.of({"points": rows[0]}).limits(*rows, **within)
+        wide = "float64" in (queries, points)
+        assert limits.dtype == ("float64" if wide else "float32")
+        assert (limits <= 0.1).all()
+        assert (limits == 0.1).all() == wide
 
 
 @pytest.mark.parametrize("self_join", [False, True])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 from tests.mutants.faults_above import FAULTS_ABOVE
+from tests.mutants.faults_calls import FAULTS_OF_CALLS
 
 _NATIVE = (
     Fault(
@@ -17,7 +18,7 @@ _NATIVE = (
         "degree = 3, convexity = 4",
         "degree = 1, convexity = 4",
         "scores of cubes are scaled like distances",
-        ("tests/exact/cpu/test_properties.py::test_scaling_by_a_power_of_two",),
+        ("tests/exact/cpu/test_radius.py::test_every_dtype",),
     ),
     Fault(
         "exact-scale-not-squared",
@@ -108,7 +109,7 @@ _NATIVE = (
         "task.marks[task.mark(tile, group)] = 1;",
         "task.marks[task.mark(tile, group)] = lanes != 0;",
         "a look before products that serve both sides marks only what queries may keep",
-        ("tests/exact/cpu/test_contraction.py::test_graphs",),
+        ("tests/exact/cpu/test_clusters.py::test_points_that_need_a_row_which_does_not_need_them",),
     ),
     Fault(
         "exact-copies-one-too-few",
@@ -434,7 +435,7 @@ _CUDA = (
     Fault(
         "exact-int8-one-sample",
         "src/tonari/exact/cuda/attempts/as_bytes.py",
-        "return made if made.is_usable() else None",
+        "return made if made is not None and made.is_usable() else None",
         "return made",
         "rows that the sample misses count as bytes",
         ("tests/exact/cuda/attempts/test_as_bytes.py::test_an_element_that_the_sample_misses",),
@@ -629,7 +630,7 @@ _CUDA = (
         "near, slab.start,",
         "near, 0,",
         "points of later slabs have the numbers of those of the first",
-        ("tests/bits/cuda/test_search.py::test_no_split_changes_an_answer",),
+        ("tests/bits/cuda/test_pairs.py::test_no_split_changes_an_answer",),
     ),
     Fault(
         "bits-cuda-own",
@@ -758,7 +759,7 @@ _PYTHON = (
         "total = q.abs() + x.abs()",
         "total = (q + x).abs()",
         "the gradient is another where signs differ",
-        ("tests/api/test_differentiable.py::test_the_gradient_of_canberra_where_signs_differ",),
+        ("tests/metrics/test_gradients.py::test_the_gradient_of_canberra_where_signs_differ",),
     ),
     Fault(
         "metrics-recall-of-similarity",
@@ -1048,4 +1049,4 @@ _SHARDS = (
     ),
 )
 
-FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS + FAULTS_ABOVE
+FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS + FAULTS_ABOVE + FAULTS_OF_CALLS

@@ -11,7 +11,7 @@ _API = (
         "asking.nearest(those, rows, min(k + len(part.gone), len(those)), None",
         "asking.nearest(those, rows, min(k, len(those)), None",
         "removed points take the places of others in a list",
-        ("tests/api/test_living_index.py::test_any_sequence_has_the_bits_of_an_index_made_anew",),
+        ("tests/api/test_index_changes.py::test_any_sequence_has_the_bits_of_an_index_made_anew",),
     ),
     Fault(
         "api-removed-within-radius",
@@ -19,7 +19,7 @@ _API = (
         "left = here >= 0",
         "left = here >= -1",
         "what is within a radius has removed points, as -1",
-        ("tests/api/test_living_index.py::test_any_sequence_has_the_bits_of_an_index_made_anew",),
+        ("tests/api/test_index_changes.py::test_any_sequence_has_the_bits_of_an_index_made_anew",),
     ),
     Fault(
         "api-count-of-one-removed",
@@ -27,7 +27,7 @@ _API = (
         "            if len(part.gone):\n                removed = make(",
         "            if len(part.gone) > 1:\n                removed = make(",
         "off by one: a single removed point is counted",
-        ("tests/api/test_living_index.py::test_any_sequence_has_the_bits_of_an_index_made_anew",),
+        ("tests/api/test_index_changes.py::test_any_sequence_has_the_bits_of_an_index_made_anew",),
     ),
     Fault(
         "api-twice-but-apart",
@@ -35,7 +35,7 @@ _API = (
         "ordered = np.sort(ids)",
         "ordered = ids",
         "an id that is named twice, with another between, is accepted",
-        ("tests/api/test_living_index.py::test_ids_that_are_not_there_are_named_and_nothing_changes",),
+        ("tests/api/test_index_changes.py::test_ids_that_are_not_there_are_named_and_nothing_changes",),
     ),
     Fault(
         "api-ids-given-again",
@@ -43,7 +43,7 @@ _API = (
         "return State([], self.next_id, Kind.like(self.sample, self.chosen))",
         "return State([], 0, Kind.like(self.sample, self.chosen))",
         "once all points are removed, new ones get the ids of old ones",
-        ("tests/api/test_living_index.py::test_all_points_may_go_and_others_come",),
+        ("tests/api/test_index_changes.py::test_all_points_may_go_and_others_come",),
     ),
     Fault(
         "api-added-rows-shared",
@@ -51,7 +51,7 @@ _API = (
         'rows = np.array(rows, order="C") if host',
         "rows = np.ascontiguousarray(rows) if host",
         "added rows are the caller's memory, which may change later",
-        ("tests/api/test_living_index.py", "tests/api/test_unchanged.py"),
+        ("tests/api/test_index_changes.py", "tests/inputs/test_unchanged.py"),
     ),
     Fault(
         "api-added-to-changed-points",
@@ -59,7 +59,7 @@ _API = (
         "            self._state.check_unchanged()\n            begin = ",
         "            begin = ",
         "points that the caller has changed are packed with new ones, without a word",
-        ("tests/api/test_unchanged.py",),
+        ("tests/inputs/test_unchanged.py",),
     ),
     Fault(
         "api-memory-of-other-segments",
@@ -75,7 +75,7 @@ _API = (
         "return search_chunks(self._frozen(), queries,",
         "return search_chunks(self, queries,",
         "later chunks of a stream are searched among points that came meanwhile",
-        ("tests/api/test_living_index.py::test_streams_see_the_index_as_it_was_when_they_began",),
+        ("tests/api/test_state.py::test_streams_see_the_index_as_it_was_when_they_began",),
     ),
     Fault(
         "api-last-copy-is-self",
@@ -88,10 +88,10 @@ _API = (
     Fault(
         "api-pairs-of-later-blocks",
         "src/tonari/api/pairing.py",
-        "for part in found)), rows.start)",
-        "for part in found)), 0)",
+        "self.limits, progress), rows.start)",
+        "self.limits, progress), 0)",
         "pairs of later blocks of rows are numbered from the first row",
-        ("tests/api/test_radius.py::test_pairs_in_a_file",),
+        ("tests/api/test_pairing.py::test_pairs_in_a_file",),
     ),
     Fault(
         "api-open-radius-of-changed-rows",
@@ -668,7 +668,7 @@ _OTHERS = (
         "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 1)",
         "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 2)",
         "off by one: the last excluded pair is allowed",
-        ("tests/filters/test_rules.py", "tests/api/test_filters.py"),
+        ("tests/filters/test_rules.py", "tests/api/test_filtered.py"),
     ),
     Fault(
         "streams-other-cuts",

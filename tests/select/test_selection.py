@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tonari
 from tests.helpers import select_checks
-from tests.helpers.devices import HAS_TORCH, interpreted, needs_torch, on_gpu
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.select_checks import (
     CPU_VARIANTS,
     DTYPES,
@@ -24,7 +24,6 @@ from tests.helpers.select_checks import (
     assert_same,
     assert_selection,
     make,
-    select_by_kernels,
     some_lengths,
     variants,
 )
@@ -271,44 +270,6 @@ def test_public_names() -> None:
     assert tonari.Selection is Selection
     assert {"select_k", "Selection"} <= set(tonari.__all__)
     assert Counters() == Counters(None)
-
-
-QUEUES = ("insertion", "heap", "merge_queue")
-# Options of the queues are interpreted in cuda/test_queues.py.
-INTERPRETED = {name: options[:1] if name in QUEUES else options for name, options in GPU_VARIANTS.items()}
-
-
-@interpreted
-@pytest.mark.parametrize(("method", "options"), variants({name: INTERPRETED[name] for name in METHODS}))
-def test_interpreted_kernels(method: str, options: dict[str, Any]) -> None:
-    rows, n, k = (33, 10, 3) if method in QUEUES else (2, 50, 7)  # 32 rows to a program, or 1
-    values = make("zeros", rows, n, "bfloat16")
-    found, row = select_by_kernels("cpu", method, values, k, largest=True, **options)
-    assert row is None
-    assert_selection(found, values, k, largest=True)
-
-
-@interpreted
-@pytest.mark.parametrize("method", METHODS)
-def test_interpreted_kernels_keep_to_lengths_and_find_nan(method: str) -> None:
-    values = select_checks.torch.from_numpy(make("two_valued", 4, 12, "float64"))
-    lengths = np.array([0, 12, 3, 9])
-    found, row = select_by_kernels("cpu", method, values, 4, lengths=lengths, sorted=False)
-    assert row is None
-    assert_selection(found, values, 4, lengths=lengths, sorted=False)
-    values[1, 11] = values[3, 8] = values[2, 3] = float("nan")
-    assert select_by_kernels("cpu", method, values, 4, lengths=lengths)[1] == 1
-    lengths[1] = 11
-    found, row = select_by_kernels("cpu", method, values, 11, lengths=lengths, nan="last")
-    assert row is None
-    assert_selection(found, values, 11, lengths=lengths, nan="last")
-
-
-@interpreted
-def test_interpreted_without_rows() -> None:
-    found, row = select_by_kernels("cpu", "radix", make("random", 0, 4, "float32"), 2)
-    assert (row, found.values.shape, found.indices.shape) == (None, (0, 2), (0, 2))
-    assert found.indices.dtype == select_checks.torch.int32
 
 
 def _to_cuda(values: Any) -> Any:

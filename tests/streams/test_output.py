@@ -66,44 +66,6 @@ def cut_off(*sizes: int, error: Exception | None = None) -> None:
     assert rows_done() == sum(sizes)
 
 
-@pytest.mark.parametrize("chunk_rows", [1, 7, M - 1, M, M + 1, None])
-def test_the_file_is_that_of_one_search(chunk_rows: int | None) -> None:
-    out = tonari.search_to_file(queries(), index_of(), K, "t.ibin", chunk_rows=chunk_rows)
-    assert out == Path("t.ibin")
-    assert out.read_bytes() == truth()
-    assert os.listdir() == ["t.ibin"]
-
-
-def test_from_files_arrays_and_iterables() -> None:
-    io.write("p.fbin", points())
-    io.write("q.npy", queries())
-    options: dict[str, Any] = {"method": "exact", "threads": 1}
-    for given, base, more in (
-        ("q.npy", "p.fbin", {"chunk_rows": 9, **options}),
-        (Path("q.npy"), points(), {"chunk_rows": 9, **options}),
-        (io.read("q.npy"), io.read("p.fbin"), options),
-        (cut(queries(), *UNEVEN), index_of(), {"rows": M}),
-        (list(cut(queries(), *UNEVEN)), index_of(), {}),
-    ):
-        tonari.search_to_file(given, base, K, "t.ibin", overwrite=True, **more)
-        assert Path("t.ibin").read_bytes() == truth()
-
-
-@pytest.mark.parametrize("metric", ["l1", "inner_product"])
-def test_metrics_and_options_reach_the_index(metric: str) -> None:
-    out = tonari.search_to_file(queries(), points(), K, "t.ibin", metric=metric, memory="1GB", threads=2)
-    assert out.read_bytes() == truth(metric=metric)
-
-
-def test_float64_distances_are_rounded_as_in_any_file() -> None:
-    rows = queries(dtype="float64") * 1.1
-    out = tonari.search_to_file(rows, index_of(), K, "t.ibin", chunk_rows=8)
-    assert out.read_bytes() == truth(rows)
-    with pytest.raises(ValueError, match="too large for float32"):
-        tonari.search_to_file(rows * 1e60, index_of(), K, "other.ibin")
-    assert os.listdir() == ["t.ibin"]
-
-
 def test_an_older_file_is_replaced_at_the_end_or_not_at_all(folder: Path) -> None:
     (folder / "real.ibin").write_bytes(b"precious")
     (folder / "t.ibin").symlink_to("real.ibin")
@@ -148,22 +110,6 @@ def test_arguments_are_checked_before_any_work() -> None:
         with pytest.raises(kind, match=said):
             tonari.search_to_file(*arguments, **options)
     assert os.listdir() == []
-
-
-def test_ground_truth_is_written_in_any_order(folder: Path) -> None:
-    found = index_of().search(queries(), K)
-    part = GroundTruthPart(folder / "part", M, K)
-    part.begin()
-    assert part.bytes == part.whole_bytes
-    for first, last in ((40, M), (0, 1), (1, 40)):
-        part.write(first, Neighbors(*(each[first:last] for each in found)))
-    with pytest.raises(BlockingIOError, match="another process"):
-        GroundTruthPart(folder / "part", M, K)
-    part.sync()
-    part.close()
-    assert (folder / "part").read_bytes() == truth()
-    with pytest.raises(ValueError, match="does not fit the 8-byte header"):
-        GroundTruthPart(folder / "huge", 2**32, K)
 
 
 def test_an_error_in_a_later_chunk_loses_nothing_before_it() -> None:

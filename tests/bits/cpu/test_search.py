@@ -110,10 +110,12 @@ def test_no_split_changes_an_answer(metric: str, maker: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("metric", BIT_METRICS)
 def test_many_points_condense_their_lists(metric: str) -> None:
-    """Far points first, so that every point is nearer than those before it."""
+    """Far points first, so that every point is nearer than those before it, and points in any order."""
     points = np.packbits(np.tri(1024, dtype=bool)[::-1], axis=1)
-    check(np.zeros((2, 128), np.uint8), points, 3, metric)
-    check(np.packbits(np.tri(1024, dtype=bool)[[5, 900]], axis=1), points, 3, metric)
+    for ordered in (points, np.random.default_rng(0).permutation(points)):
+        check(np.zeros((2, 128), np.uint8), ordered, 3, metric)
+        check(np.packbits(np.tri(1024, dtype=bool)[[5, 900]], axis=1), ordered, 3, metric)
+        check(points[::100], ordered, 30, metric)
 
 
 @pytest.mark.parametrize("isa", KERNELS)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers.bit_rows import MAKERS, few, noise
-from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
+from tests.helpers.bit_rows import MAKERS, few
+from tests.helpers.bits_on_cuda import DEVICE, check
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
 from tonari import inputs
@@ -45,19 +45,6 @@ def test_a_graph_leaves_out_each_point_but_not_its_duplicates(metric: str, maker
         check(points, points, k, metric, self_join=True, point_slab=point_slab)
 
 
-@pytest.mark.parametrize("metric", BIT_METRICS)
-@pytest.mark.parametrize(("query_block", "point_slab"), [(2, 9), (5, 10), (1, 14)])
-@pytest.mark.parametrize("where", ["host", "device", "streamed"])
-def test_no_split_changes_an_answer(metric: str, query_block: int, point_slab: int, where: str) -> None:
-    queries, points = few(5, 4, 1), few(30, 4)
-    given: dict[str, Any] = {"query_block": query_block, "point_slab": point_slab}
-    if where == "device":
-        queries, points = tensors(DEVICE, queries, points)
-    if where == "streamed":  # there is room for all but the points
-        given["memory"] = plan_for(queries, points, 12, metric, **given).total_bytes - 1
-    assert check(queries, points, 12, metric, **given).streamed == (where == "streamed")
-
-
 @pytest.mark.parametrize("where", ["host", "device"])
 def test_several_devices_share_the_queries(where: str) -> None:
     queries, points = few(5, 4, 1), few(30, 4)
@@ -65,12 +52,6 @@ def test_several_devices_share_the_queries(where: str) -> None:
         queries, points = tensors(DEVICE, queries, points)
     check(queries, points, 7, "jaccard", devices=(DEVICE, DEVICE))
     check(points, points, 3, "hamming", devices=(DEVICE, DEVICE), self_join=True, query_block=4)
-
-
-def test_progress_counts_all_pairs() -> None:
-    seen: list[tuple[int, int]] = []
-    check(noise(5, 2, 1), noise(30, 2), 3, "hamming", point_slab=16, progress=lambda *now: seen.append(now))
-    assert seen == [(80, 150), (150, 150)]
 
 
 @pytest.mark.usefixtures("cpu_for_cuda")

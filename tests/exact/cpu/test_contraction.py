@@ -133,7 +133,7 @@ def test_every_schedule(name: str, schedule: str, k: int) -> None:
     assert_same_neighbors(found, brute(points[:M], points, k))
 
 
-@pytest.mark.parametrize("how", [{name: 6, "active_rows": joined} for name in BOTH for joined in (0, 288)], ids=str)
+@pytest.mark.parametrize("how", [{name: 6, "active_rows": joined} for name in BOTH for joined in (0, 576)], ids=str)
 @pytest.mark.parametrize("metric", PRODUCTS)
 @pytest.mark.parametrize("maker", ["gaussian", "duplicates", "tight_far_clusters", "zero_rows"])
 def test_graphs(how: dict[str, int], metric: str, maker: str) -> None:

@@ -44,7 +44,7 @@ def truth(maker: str, metric: str) -> Neighbors:
 @pytest.mark.parametrize("isa", _native.supported_isas())
 @pytest.mark.parametrize("metric", PRODUCTS)
 @pytest.mark.parametrize("maker", HOSTILE)
-@pytest.mark.parametrize("active_rows", [0, 288], ids=["rows", "joined"])
+@pytest.mark.parametrize("active_rows", [0, 576], ids=["rows", "joined"])
 def test_a_look_before_contracted_rows(isa: str, metric: str, maker: str, active_rows: int) -> None:
     points = rows(maker)[:300]
     shape: dict[str, Any] = {"self_join": True, "metric": metric, "threads": 2, "method": "exact", "isa": isa}

@@ -18,7 +18,7 @@ from tonari.core.workers import Stopped, Workers
 from tonari.inputs import held
 from tonari.kdtree.cpu import build as building
 from tonari.kdtree.cpu.build import build
-from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, leaf_begins, level_nodes, plan_height, room_for
+from tonari.kdtree.cpu.tree import WIDTH, Tree, level_nodes, plan_height
 from tonari.kdtree.reference import build_reference
 
 Array = npt.NDArray[Any]
@@ -274,38 +274,3 @@ def test_many_equal_values_take_no_longer() -> None:
     for shape in (_equal, _two_values, _sorted):
         _build(shape(gaussian(1_000_000, 2)), 14)
     assert time.perf_counter() - start < 30
-
-
-def test_height_for_a_leaf() -> None:
-    for n in (1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 1000, 65_536, 65_537):
-        for leaf in (1, 2, 3, 16, 64):
-            height = plan_height(n, leaf)
-            sizes = np.diff(leaf_begins(n, height))
-            assert sizes.min() >= 1
-            assert sizes.max() <= leaf or leaf == 1
-            if height:
-                assert np.diff(leaf_begins(n, height - 1)).max() > leaf
-
-
-def test_room_and_places() -> None:
-    assert room_for(np.array([0, 1])) == 16
-    assert room_for(np.array([0, 16, 32])) == 16
-    assert room_for(np.array([0, 16, 33])) == 32
-    huge = 2**40 + 12_345  # i * n does not fit int64
-    assert leaf_begins(huge, 3).tolist() == [i * huge >> 3 for i in range(9)]
-
-
-def test_boxes_over_empty_leaves() -> None:
-    rng = np.random.default_rng(0)
-    leaf = np.sort(rng.standard_normal((20, 3, 2, WIDTH)).astype(np.float32), axis=2)
-    leaf[3, :, :, 5:] = np.inf
-    leaf[17] = np.inf
-    low, first, top = boxes_above(leaf)
-    assert low is leaf
-    assert first.shape == (2, 3, 2, WIDTH)
-    assert (first[0, :, 1, 3] == leaf[3, :, 1, :5].max(axis=1)).all()
-    assert (first[1, :, :, 1] == np.inf).all()
-    assert (first[1, :, :, 4:] == np.inf).all()
-    assert (top[0, :, 0, 1] == leaf[[16, 18, 19], :, 0].min(axis=(0, 2))).all()
-    assert (top[0, :, 1, 1] == leaf[[16, 18, 19], :, 1].max(axis=(0, 2))).all()
-    assert (top[0, :, :, 2:] == np.inf).all()

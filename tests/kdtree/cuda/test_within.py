@@ -90,32 +90,6 @@ def test_a_point_is_not_found_by_itself(where: str, point_slab: int | None) -> N
     check(points, points, limits=0.3, self_join=True, as_searched=(rows, rows), **slabs)
 
 
-def test_several_devices_share_the_queries() -> None:
-    points = checks.duplicates(N, 2)
-    check(points[:3], points, "linf", devices=(DEVICE, DEVICE))
-
-
-@pytest.mark.parametrize("far", ["queries", "points", "both"])
-@pytest.mark.parametrize("self_join", [False, True])
-@pytest.mark.parametrize("counted", [False, True])
-def test_values_that_a_tree_cannot_compare(far: str, self_join: bool, counted: bool) -> None:
-    points = checks.duplicates(9, 2)
-    queries = points if self_join else points[:4].copy()
-    for rows in (queries, points):
-        if far == "both" or (rows is points) == (far == "points"):
-            rows[-2] = 1e25
-    slabs = {"point_slab": 5} if far == "points" else {}
-    check(queries, points, limits=0.6, self_join=self_join, counted=counted, query_block=4, **slabs)
-
-
-def test_a_query_that_is_not_finite_is_refused() -> None:
-    queries, points = checks.gaussian(3, 2), checks.gaussian(9, 2)
-    queries[1, 0] = np.nan
-    method, plan = TreeOnCuda(), plan_for(queries, points, 1)
-    with pytest.raises(ValueError, match=r"queries.*row 1"):
-        method.find_within(queries, method.prepare(points, plan), plan, np.ones(3, np.float32), progress=False)
-
-
 @pytest.mark.parametrize("room_bytes", [0, 1 << 30])
 def test_room_for_most_queries(room_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pilot sees the queries with few hits; others have more than there is room for."""
@@ -136,9 +110,6 @@ def test_room_for_most_queries(room_bytes: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(engine.Ball, "order", lambda self, *, sort: torch.arange(6, device=DEVICE).flip(0))
     check(points[:6], points, limits=limits)
     assert walked == ([2, 6, 2] if room_bytes else [2, 6, 6])
-
-
-# --- on a card ---------------------------------------------------------------------------------------------------
 
 
 @on_gpu

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.devices import HAS_TORCH, on_device
+from tests.helpers.devices import on_device
 from tests.helpers.select_checks import (
     DTYPES,
     MAKERS,
@@ -17,10 +17,6 @@ from tests.helpers.select_checks import (
 )
 from tonari.select import tuning
 from tonari.select.cuda import bitonic, radix, survivors
-
-if HAS_TORCH:
-    pass
-
 
 # Of the interpreter, where many programs share a row and runs are merged.
 TILE, RUN = 64, 32

@@ -196,20 +196,6 @@ def test_many_points(share: float, rule: str) -> None:
     assert_equal(tonari.Index(points).search(queries, 5, **given), truth)
 
 
-def test_queries_whose_neighbours_are_all_excluded_ask_again() -> None:
-    """The first guess of how many to ask for fails where what is forbidden is what is near."""
-    points = np.arange(6_000, dtype=np.float32)[:, None]
-    lists = [list(range(40)), list(range(3_000)), []]
-    allowed = np.ones((3, 6_000), bool)
-    for row, own in zip(allowed, lists, strict=True):
-        row[own] = False
-    queries = np.zeros((3, 1), np.float32)
-    assert_equal(tonari.search(queries, points, 2, exclude=lists), nearest_allowed(queries, points, 2, allowed))
-    groups = np.arange(6_000) // 2_000
-    found = tonari.search(queries, points, 2, point_groups=groups, query_groups=[0, 1, 2], groups="other")
-    assert found.indices.tolist() == [[2000, 2001], [0, 1], [0, 1]]
-
-
 @pytest.mark.parametrize("metric", BIT_METRICS)
 @pytest.mark.parametrize("share", [0.9, 0.02])
 @pytest.mark.parametrize("rule", ["where", "mask", "other", "same", "exclude"])
@@ -269,72 +255,6 @@ def test_progress_counts_queries() -> None:
         given, _ = rules_named(rules, queries, points, "euclidean")
         tonari.search(queries, points, K, progress=lambda *pair, seen=seen: seen.append(pair), **given)
         assert seen[-1] == (M, M), rules
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"where": np.arange(N)}, TypeError, "where: int64 is not supported, only bool, or uint8 of bits; to name"),
-        ({"where": np.ones(N - 1, bool)}, ValueError, r"where: expected shape \(230,\) or \(21, 230\) for 21 queries"),
-        ({"where": np.zeros((M, 28), np.uint8)}, ValueError, r"where: expected shape \(21, 29\)"),
-        ({"exclude": [[0]] * (M - 1)}, ValueError, "exclude: expected 21 lists, one for each query, got 20"),
-        (
-            {"exclude": [[0]] * (M - 1) + [[3, N]]},
-            ValueError,
-            "exclude: the list of query 20 has 230, expected numbers",
-        ),
-        ({"exclude": [[-1]] + [[]] * (M - 1)}, ValueError, "exclude: the list of query 0 has -1"),
-        ({"exclude": [[0.5]] * M}, TypeError, r"exclude\[0\]: float64 is not supported, only whole numbers"),
-        ({"exclude": ([0, 1], [0])}, ValueError, r"exclude\[0\]: expected shape \(22,\), got \(2,\)"),
-        ({"exclude": (np.arange(M + 1), [0])}, ValueError, r"exclude\[0\]: expected numbers that ascend from 0 to 1"),
-        ({"exclude": "none"}, TypeError, "exclude: expected a list of numbers for each query"),
-        ({"exclude": ([0], [0], [0])}, ValueError, "a tuple is a pair"),
-        ({"query_groups": np.zeros(M, int)}, ValueError, "query_groups: came without point_groups"),
-        ({"point_groups": np.zeros(N, int)}, ValueError, "point_groups: came without query_groups"),
-        ({"groups": "other"}, ValueError, "groups='other': came without query_groups and point_groups"),
-        (
-            {"query_groups": [0] * M, "point_groups": [0] * N, "groups": "mine"},
-            ValueError,
-            "expected 'same' or 'other'",
-        ),
-        ({"query_groups": [0.0] * M, "point_groups": [0] * N}, TypeError, "query_groups: float64 is not supported"),
-        ({"query_groups": [0] * M, "point_groups": [0] * M}, ValueError, r"point_groups: expected shape \(230,\)"),
-    ],
-)
-def test_what_is_refused(given: dict[str, Any], error: type[Exception], message: str) -> None:
-    queries, points = data("gaussian", "euclidean")
-    index = tonari.Index(points)
-    for call in (
-        lambda: tonari.search(queries, points, K, **given),
-        lambda: tonari.radius_search(queries, points, 1.0, **given),
-        lambda: tonari.radius_count(queries, points, 1.0, **given),
-        lambda: index.search(queries, K, **given),
-        lambda: index.radius_search(queries, 1.0, **given),
-    ):
-        with pytest.raises(error, match=message):
-            call()
-
-
-def test_what_graphs_refuse() -> None:
-    points, mask = checks.gaussian(50, 3), np.ones(50, bool)
-    for given, message in (
-        ({"recall": 0.9}, "recall: where and batch are for exact graphs alone; leave it out"),
-        ({"seed": 0, "start": "random"}, "seed, start: where and batch are for exact graphs alone"),
-        ({"method": "nn-descent"}, "method='nn-descent': where and batch are for exact graphs alone"),
-        ({"plan": tonari.plan(50, 50, 3, 2, self_join=True)}, "plan: where and batch are for exact graphs alone"),
-        ({"where": np.ones((50, 50), bool)}, r"where: expected shape \(50,\), one mask for all rows"),
-        ({"k": 50}, "k=50: the largest k is 49"),
-        ({"method": "kdtree", "metric": "cosine"}, "method='kdtree' supports"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            tonari.knn_graph(points, **({"k": 2, "where": mask} | given))
-    with pytest.raises(ValueError, match="plan: was made for all points; leave it out"):
-        tonari.search(points, points, 2, where=mask, plan=tonari.plan(50, 50, 3, 2))
-    for verb in (tonari.pairs, tonari.radius_graph):
-        with pytest.raises(ValueError, match="one mask for all rows"):
-            verb(points, 1.0, where=np.ones((50, 50), bool))
-    with pytest.raises(ValueError, match="method='kdtree' supports"):
-        tonari.radius_search(points, points, 0.1, where=mask, method="kdtree", metric="cosine")
 
 
 @needs_torch

@@ -16,6 +16,8 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
+from tonari.inputs import tuning
+from tonari.inputs.unchanged import Unchanged
 
 
 def _points(n: int = 2000, d: int = 16, seed: int = 0, dtype: Any = np.float32) -> Any:
@@ -255,3 +257,23 @@ def test_estimators_tell_to_fit_again() -> None:
     x += 1
     with pytest.raises(RuntimeError, match="fit an estimator again"):
         nearest.kneighbors(queries)
+
+
+def test_more_rows_are_compared_where_a_search_takes_longer() -> None:
+    rows = np.zeros((40 * tuning.COMPARED_ONE_OF, 2), np.float32)
+    unchanged, few, many = Unchanged(rows), 0, 0
+    for row in rows:
+        row += 1
+        few += _is_noticed(unchanged, np.zeros((1, 2)))
+        many += _is_noticed(unchanged, np.zeros((tuning.FEW_VALUES, 2)))
+        row -= 1
+    assert 2 <= few <= tuning.LEAST_COMPARED
+    assert tuning.LEAST_COMPARED < tuning.MOST_COMPARED // 2 <= many <= tuning.MOST_COMPARED
+
+
+def _is_noticed(unchanged: Unchanged, queries: Any) -> bool:
+    try:
+        unchanged.check(queries)
+    except RuntimeError:
+        return True
+    return False

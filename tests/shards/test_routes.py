@@ -67,40 +67,11 @@ def test_the_recall_of_a_sample(method: str, tmp_path: Path, monkeypatch: pytest
     assert measured.by_distance >= 0.8
 
 
-def test_the_recall_is_not_that_for_which_the_overlap_was_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Measured on the sample that the overlap is chosen by, every build would report the share that was wanted."""
-    by_shards(monkeypatch, 900)
-    points = checks.gaussian(4000, 8)
-    last = np.asarray(tonari.knn_graph(points, 6).distances)[:, -1:]
-    reported, below = [], 0
-    for seed in range(6):
-        (tmp_path / str(seed)).mkdir()
-        graph = built(points, 6, tmp_path / str(seed), "clusters", recall=0.8, seed=seed)
-        assert graph.report is not None
-        reported.append(graph.report.estimate.by_distance)
-        below += float((np.asarray(graph.distances) <= last).mean()) < graph.report.estimate.low
-    assert np.std(reported) > 0.001, reported
-    assert below <= 1
-
-
 @pytest.mark.parametrize("method", ROUTES)
 def test_the_largest_seed_serves_every_shard(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_shards(monkeypatch, 200)
     points = clustered(500)
     check(built(points, 6, tmp_path, method, recall=0.9, seed=2**32 - 1), points)
-
-
-def test_a_recall_that_is_not_reached_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_shards(monkeypatch, 60)
-    points = checks.gaussian(600, 40)  # without clusters: no margin covers the neighbours
-    with pytest.warns(UserWarning, match=r"graph: recall 0\.\d+ .*of 0.99 not reached"):
-        graph = built(points, 10, tmp_path, "clusters", recall=0.99)
-    truth = check(graph, points)
-    assert graph.report is not None
-    assert not graph.report.reached
-    assert graph.report.estimate.by_index == neighbors_recall(lists(graph), truth).by_index < 0.99
 
 
 @pytest.mark.parametrize("metric", MOST_METRICS)
@@ -141,16 +112,6 @@ def test_small_graphs_have_no_missing_entries(
     points = checks.gaussian(n, 3)
     graph = built(points, k, tmp_path, method, recall=0.5)
     check(graph, points)
-
-
-@pytest.mark.parametrize("block", [33, 700])
-def test_blocks_do_not_change_a_graph_by_clusters(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = clustered(700)
-    made = []
-    for at, size in enumerate((150, block)):
-        by_shards(monkeypatch, 150, block=size)
-        made.append(tonari.build_graph(points, 5, tmp_path / str(at), method="clusters", recall=0.9))
-    assert_same_neighbors(*map(lists, made))
 
 
 @pytest.mark.parametrize("method", ["exact", *ROUTES])

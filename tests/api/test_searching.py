@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import copy
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,12 +14,8 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute
-
-if HAS_TORCH:
-    import torch
 
 Array = npt.NDArray[Any]
 
@@ -151,25 +142,6 @@ def test_negative_values_under_chi2() -> None:
             call()
 
 
-@pytest.mark.parametrize(
-    ("made_for", "message"),
-    [
-        ({"n": 21}, r"made for n=21, but this search has n=20"),
-        ({"m": 19}, r"made for m=19, but this search has m=20"),
-        ({"d": 5}, r"made for d=5, but this search has d=4"),
-        ({"k": 3}, r"made for k=3, but this search has k=2"),
-        ({"metric": "l1"}, r"made for metric='l1', but this search has metric='euclidean'"),
-        ({"dtype": "uint8"}, r"made for dtype='uint8', but this search has dtype='float32'"),
-    ],
-)
-def test_a_plan_for_another_problem(made_for: dict[str, Any], message: str) -> None:
-    plan = tonari.plan(**({"n": 20, "m": 20, "d": 4, "k": 2} | made_for))
-    with pytest.raises(ValueError, match=message):
-        tonari.search(X, X, 2, plan=plan)
-    with pytest.raises(ValueError, match=message):
-        tonari.knn_graph(X, 2, plan=plan)
-
-
 # Arrays that hold the same numbers in another way.
 def _read_only(rows: Array, tmp_path: Path) -> Array:
     rows = rows.copy()
@@ -247,97 +219,6 @@ def test_input_is_left_alone_and_results_are_new_memory() -> None:
     assert_same_neighbors(index.search(queries, 3), kept)
 
 
-def test_index_says_what_it_holds() -> None:
-    index = tonari.Index(X, metric="cosine")
-    assert (index.n, index.d, index.metric) == (20, 4, "cosine")
-    assert repr(index) == "Index(n=20, d=4, metric='cosine', dtype=float32, method='exact')"
-    found = index.search(X[:3], 2, threads=1)
-    assert isinstance(found, Neighbors)
-    assert_same_neighbors(found, brute(X[:3], X, 2, "cosine"), metric="cosine")
-
-
-def _pickled(index: tonari.Index) -> tonari.Index:
-    copied: tonari.Index = pickle.loads(pickle.dumps(index))
-    return copied
-
-
-COPIES: list[Callable[[tonari.Index], tonari.Index]] = [copy.copy, copy.deepcopy, _pickled]
-
-
-@pytest.mark.parametrize("made", COPIES)
-@pytest.mark.parametrize("kind", ["numpy", pytest.param("torch", marks=needs_torch)])
-@pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"method": "exact", "metric": "cosine", "threads": 1},
-        {"method": "kdtree", "metric": "l1"},
-        {"method": "exact", "memory": "8MB"},
-        {"method": "exact", "metric": "chi2", "dtype": "float64"},
-        {"method": "exact", "dtype": "uint8"},
-        {"method": "kdtree", "dtype": "float16"},
-    ],
-    ids=str,
-)
-def test_an_index_can_be_copied_and_pickled(given: dict[str, Any], kind: str, made: Any) -> None:
-    points = np.abs(checks.gaussian(6000, 4) * 30).astype(given.get("dtype", "float32"))
-    queries = points[::40] if given.get("dtype") == "uint8" else (points[::40] + 1).astype(points.dtype)
-    given = {name: value for name, value in given.items() if name != "dtype"}
-    index = tonari.Index(torch.from_numpy(points) if kind == "torch" else points, **given)
-    expected = index.search(queries, 7)
-    other = made(index)
-    assert repr(other) == repr(index)
-    assert (other.n, other.d, other.metric, other.method) == (index.n, index.d, index.metric, index.method)
-    assert other._state.only.first.plan == index._state.only.first.plan
-    assert_same_neighbors(other.search(queries, 7), expected, metric=index.metric)
-    assert_same_neighbors(index.search(queries, 7), expected, metric=index.metric)
-    wide = queries.astype(np.float64)
-    assert_same_neighbors(other.search(wide, 7), index.search(wide, 7), metric=index.metric)
-    assert_same_neighbors(made(other).search(queries, 7), expected, metric=index.metric)
-    chunks = [found.indices for found in other.search_chunks(queries, 7, chunk_rows=70)]
-    np.testing.assert_array_equal(np.concatenate(chunks), expected.indices)
-
-
-def test_a_shallow_copy_shares_and_a_deep_one_does_not() -> None:
-    index = tonari.Index(X.copy())
-    shared, own, sent = copy.copy(index), copy.deepcopy(index), _pickled(index)
-    assert np.shares_memory(shared.points, index.points)
-    assert shared._state.only.ready == index._state.only.ready
-    assert shared._state.only.ready is not index._state.only.ready
-    before = index.search(X[:3], 2)
-    index.points[:] = 0  # whose owner must not
-    for other in (own, sent):
-        assert not np.shares_memory(other.points, index.points)
-        assert_same_neighbors(other.search(X[:3], 2), before)
-
-
-def test_what_is_pickled_is_hardly_more_than_the_points() -> None:
-    points = checks.gaussian(30_000, 16)
-    assert len(pickle.dumps(tonari.Index(points[::2]))) < points[::2].nbytes + 4000
-
-
-@pytest.mark.process
-def test_a_pickled_index_is_packed_for_the_machine_that_it_comes_to(tmp_path: Path) -> None:
-    points, path = checks.gaussian(3000, 20), tmp_path / "index.pickle"
-    index = tonari.Index(points, method="exact")
-    expected = index.search(points[:9], 5)
-    path.write_bytes(pickle.dumps(index))
-    code = (
-        "import pickle, sys, numpy; index = pickle.load(open(sys.argv[1], 'rb'));"
-        "found = index.search(index.points[:9], 5); numpy.savez(sys.argv[2], *found);"
-        "print(index._state.only.first.plan.isa, index._state.only.first.plan.threads)"
-    )
-    result = _run(code, str(path), str(tmp_path / "found.npz"), TONARI_ISA="generic", TONARI_NUM_THREADS="1")
-    assert result.stdout.split() == ["generic", "1"], result.stderr
-    with np.load(tmp_path / "found.npz") as found:
-        assert_same_neighbors(Neighbors(found["arr_0"], found["arr_1"]), expected)
-
-
-def test_graph_says_how_it_was_made() -> None:
-    graph = tonari.knn_graph(X, 3, metric="l1", method="auto")
-    assert (graph.n, graph.k, graph.metric, graph.method, graph.include_self) == (20, 3, "l1", "exact", False)
-
-
 def test_progress_reaches_the_total() -> None:
     rows = checks.gaussian(3000, 8)
     for arguments in ({"threads": 1}, {"threads": 3}, {"threads": 2, "memory": "6MB"}):
@@ -374,82 +255,3 @@ def test_a_run_is_reported_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
         tonari.search(X[:7], X, 2)
     assert [record.name for record in caplog.records] == ["tonari"]
     assert "7 rows in " in caplog.text
-
-
-def _run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])} | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-@pytest.mark.process
-def test_importing_is_quick_and_brings_nothing_along(tmp_path: Path) -> None:
-    code = (
-        # Of the processor, which others may be using at the same time.
-        "import sys, time, numpy; start = time.process_time(); import tonari; print(time.process_time() - start);"
-        "[getattr(tonari, name) for name in tonari.__all__];"
-        "print([name for name in ('tqdm', 'click', 'scipy', 'torch', 'h5py', 'sklearn', 'pandas', 'matplotlib')"
-        " if name in sys.modules])"
-    )
-    seconds = []
-    # Compiled by the first run, as an installed package is, whatever the environment says about that.
-    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    for _ in range(4):
-        took, brought = _run(code, **compiled).stdout.splitlines()
-        assert brought == "[]"
-        seconds.append(float(took))
-    assert min(seconds) < 0.1
-
-
-def test_what_is_imported_late_is_what_type_checkers_read() -> None:
-    tree = ast.parse(Path(tonari.__file__).read_text("utf-8"))
-    (early,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    imports = [node for node in early.body if isinstance(node, ast.ImportFrom)]
-    assert {node.module: tuple(alias.name for alias in node.names) for node in imports} == tonari._HOMES
-    assert sorted(name for names in tonari._HOMES.values() for name in names) == tonari.__all__
-
-
-def test_names_that_are_not_there() -> None:
-    for name in ("serach", "_serach"):
-        with pytest.raises(AttributeError, match=f"module 'tonari' has no attribute '{name}'"):
-            getattr(tonari, name)
-    assert set(tonari.__all__) <= set(dir(tonari))
-
-
-@pytest.mark.process
-def test_rooms_are_there_when_they_are_used() -> None:
-    done = _run("import tonari; print(tonari.io.FileFormatError.__name__)")
-    assert (done.stdout, done.stderr) == ("FileFormatError\n", "")
-
-
-SEARCH = "import numpy, tonari; print(tonari.search(numpy.eye(3), numpy.eye(3), 1).indices.ravel().tolist())"
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("isa", ["sse9", "", "AVX2 "])
-def test_an_instruction_set_that_is_not_there(isa: str) -> None:
-    result = _run(SEARCH, TONARI_ISA=isa)
-    assert result.returncode == 1
-    assert f"ValueError: this machine cannot run the instruction set {isa!r}; it can run generic" in result.stderr
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("threads", ["0", "-2", "two", "1.5", "", "²"])
-def test_a_number_of_threads_that_is_none(threads: str) -> None:
-    result = _run(SEARCH, TONARI_NUM_THREADS=threads, PYTHONIOENCODING="utf8", PYTHONUTF8="1")
-    assert result.returncode == 1
-    assert f"ValueError: TONARI_NUM_THREADS={threads!r}: expected a whole number of at least 1" in result.stderr
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("isa", tonari.core._native.supported_isas())
-def test_environment_is_obeyed(isa: str) -> None:
-    result = _run(SEARCH, TONARI_ISA=isa, TONARI_NUM_THREADS="1")
-    assert (result.stdout, result.returncode) == ("[0, 1, 2]\n", 0), result.stderr

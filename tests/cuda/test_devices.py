@@ -1,0 +1,45 @@
+"""Rows on their way to a device: tensors over an array's memory, also if nobody may write to it."""
+
+from __future__ import annotations
+
+import warnings
+
+import ml_dtypes
+import numpy as np
+
+from tests.helpers.checks import gaussian
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari import inputs
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.cuda.devices import on, over, to_device
+
+pytestmark = needs_torch
+
+
+def test_a_tensor_over_an_array_shares_its_memory_without_a_warning() -> None:
+    for writeable in [True, False]:
+        for dtype in ["float32", "uint8", "bfloat16"]:
+            values = np.abs(gaussian(5, 3) * 20).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+            rows = inputs.held(values)
+            rows.flags.writeable = writeable
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                tensor = over(rows)
+            assert tensor.dtype == getattr(torch, dtype)
+            assert tensor.data_ptr() == rows.ctypes.data
+            assert tensor.double().tolist() == values.astype(np.float64).tolist()
+
+
+def test_rows_are_moved_only_if_they_are_elsewhere() -> None:
+    rows = torch.from_numpy(gaussian(5, 3))
+    assert to_device(rows, "cpu") is rows
+    assert to_device(rows.numpy(), "cpu").data_ptr() == rows.data_ptr()
+    assert to_device(rows, "meta").device.type == "meta"
+
+
+def test_the_cpu_needs_no_current_device() -> None:
+    with on("cpu") as nothing:
+        assert nothing is None

@@ -1,0 +1,69 @@
+"""The neighbours of a stream in a file have the bits of one search, however queries are read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tonari
+from tests.helpers.checks import Array
+from tests.helpers.streaming import UNEVEN, K, M, cut, index_of, points, queries
+from tonari import io
+from tonari.streams import tuning
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory; every chunk reaches the disk by itself."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tuning, "SYNC_SECONDS", 0.0)
+    return tmp_path
+
+
+def truth(rows: Array | None = None, k: int = K, **options: Any) -> bytes:
+    """The file that one search of all queries gives."""
+    io.write_ground_truth("truth.ibin", index_of(**options).search(queries() if rows is None else rows, k))
+    content = Path("truth.ibin").read_bytes()
+    os.remove("truth.ibin")
+    return content
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 7, M - 1, M, M + 1, None])
+def test_the_file_is_that_of_one_search(chunk_rows: int | None) -> None:
+    out = tonari.search_to_file(queries(), index_of(), K, "t.ibin", chunk_rows=chunk_rows)
+    assert out == Path("t.ibin")
+    assert out.read_bytes() == truth()
+    assert os.listdir() == ["t.ibin"]
+
+
+def test_from_files_arrays_and_iterables() -> None:
+    io.write("p.fbin", points())
+    io.write("q.npy", queries())
+    options: dict[str, Any] = {"method": "exact", "threads": 1}
+    for given, base, more in (
+        ("q.npy", "p.fbin", {"chunk_rows": 9, **options}),
+        (Path("q.npy"), points(), {"chunk_rows": 9, **options}),
+        (io.read("q.npy"), io.read("p.fbin"), options),
+        (cut(queries(), *UNEVEN), index_of(), {"rows": M}),
+        (list(cut(queries(), *UNEVEN)), index_of(), {}),
+    ):
+        tonari.search_to_file(given, base, K, "t.ibin", overwrite=True, **more)
+        assert Path("t.ibin").read_bytes() == truth()
+
+
+@pytest.mark.parametrize("metric", ["l1", "inner_product"])
+def test_metrics_and_options_reach_the_index(metric: str) -> None:
+    out = tonari.search_to_file(queries(), points(), K, "t.ibin", metric=metric, memory="1GB", threads=2)
+    assert out.read_bytes() == truth(metric=metric)
+
+
+def test_float64_distances_are_rounded_as_in_any_file() -> None:
+    rows = queries(dtype="float64") * 1.1
+    out = tonari.search_to_file(rows, index_of(), K, "t.ibin", chunk_rows=8)
+    assert out.read_bytes() == truth(rows)
+    with pytest.raises(ValueError, match="too large for float32"):
+        tonari.search_to_file(rows * 1e60, index_of(), K, "other.ibin")
+    assert os.listdir() == ["t.ibin"]
