@@ -66,7 +66,7 @@ FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 of them for 
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: not recorded.
 COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-COPIED_ROWS = 16  # per program that finds or copies them, COPIED_COLUMNS at a time
+COPIED_ROWS = 16  # per program that finds or copies them, in steps of so many columns:
 COPIED_COLUMNS = 64
 COPIED_WARPS = 4
 
