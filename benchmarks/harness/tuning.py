@@ -260,9 +260,7 @@ def _report(
     # Of several values one may look better where other processes disturbed the present one alone.
     *_, again = measure(tuning, replace(entry, values=(best.value,)), run, suite, sized, options.repeats)
     if not again.better:
-        print(
-            f"  {best.value!r} was {again.rounds.ratio:.3f} of the present when measured again: no change", flush=True
-        )
+        print(f"  {best.value!r} took {again.rounds.ratio:.3f} of the time when measured again: no change", flush=True)
         return []
     took = f"{name} in {best.rounds.ratio:.3f} of the time, and {again.rounds.ratio:.3f} when measured again"
     return [f"  {entry.name} = {best.value!r}, now {found[0].value!r}: {took}"]
