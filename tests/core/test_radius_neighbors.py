@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import needs_torch
-from tonari.core import radius_neighbors
+from tonari.core import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.core.pairs import pairs_of
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, later_points, limits_for, nearest_of
@@ -66,7 +66,7 @@ def test_lists_on_a_device_are_cut_there_block_by_block(monkeypatch: pytest.Monk
     """Blocks that end within lists, lists of no entry at both ends and between, and copies to the host nowhere."""
     import torch
 
-    monkeypatch.setattr(radius_neighbors, "_ENTRIES", at_once)
+    monkeypatch.setattr(tuning, "CUT_ENTRIES", at_once)
     rng = np.random.default_rng(0)
     counts = np.array([0, 5, 0, 0, 1, 40, 2, 0])
     indptr = np.concatenate([[0], np.cumsum(counts)])

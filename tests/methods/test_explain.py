@@ -137,4 +137,4 @@ def test_on_cuda_sizes_alone_may_settle_it() -> None:
     made = tonari.explain((100_000, 3), (2_000_000, 3), 10, device="cuda")
     assert made.method == "kdtree"
     assert "by a k-d tree of uniform points" in made.reason
-    assert tonari.explain((100_000, 20), (2_000_000, 20), 10, device="cuda").method is None
+    assert tonari.explain((1_000_000, 20), (2_000_000, 20), 10, device="cuda").method is None

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import tuning
 from tonari.core.caches import cached
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-
-_ENTRIES = 1 << 25  # of lists on a device that are looked at together, some 30 bytes each
 
 
 class RadiusNeighbors(NamedTuple):
@@ -164,7 +163,7 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
     indptr, indices, distances = found
     counts = torch.zeros_like(indptr[1:])
     parts = []
-    for block in cut(len(indices), _ENTRIES):
+    for block in cut(len(indices), tuning.CUT_ENTRIES):
         entries = torch.arange(block.start, block.stop, device=indptr.device)
         mask = keeps(entries, torch.searchsorted(indptr[1:], entries, right=True), indices[block])
         ends = torch.nn.functional.pad(mask.cumsum(0), (1, 0))
@@ -177,14 +176,15 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
     """Return the neighbours that are within the limits, from lists of shape (m, k).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tonari.core.neighbors import Neighbors
-    >>> from tonari.core.radius_neighbors import cut_lists
-    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
-    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
-    array([4, 1])
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tonari.core import tuning
+    from tonari.core.neighbors import Neighbors
+        >>> from tonari.core.radius_neighbors import cut_lists
+        >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+        >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+        array([4, 1])
     """
     distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
     inside = distances >= limits[:, None] if descending else distances <= limits[:, None]

@@ -646,7 +646,7 @@ def test_budgets_and_plans_are_kept_to(counts: Counts) -> None:
 def test_what_takes_long_is_not_captured(counts: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in (("LARGEST_BYTES", 1 << 20), ("LONGEST_SECONDS", 0.0)):
         with monkeypatch.context() as patched:
-            patched.setattr(replay, name, most)
+            patched.setattr(tuning, name, most)
             for seed in range(3):
                 check(*data(seed))
     assert (counts.captured, counts.stepwise) == (0, 6), counts

@@ -273,7 +273,7 @@ def test_halves_are_merged() -> None:
 
 @pytest.fixture
 def _never_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tonari.graph.merging, "_SHARE", 0.0)
+    monkeypatch.setattr("tonari.graph.tuning.MERGE_SHARE", 0.0)
 
 
 @on_gpu

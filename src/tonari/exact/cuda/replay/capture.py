@@ -29,6 +29,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import attempt
 from tonari.exact.cuda.plan import CudaPlan
@@ -45,9 +46,6 @@ from tonari.inputs.values import NO_ROW
 
 logger = logging.getLogger("tonari")
 
-# Of the largest graph. To launch 10,000 queries among a million prepared points of 128 columns, which hold 0.27 GB,
-# takes 1.2 ms of their 6.5 ms step by step on an H200; for searches that take long it is negligible.
-LARGEST_BYTES, LONGEST_SECONDS = 3 << 27, 0.1
 POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
@@ -81,7 +79,7 @@ def capture_if_due(
         key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     nbytes = _held_bytes(plan, given, prepared is not None)
-    too_large = nbytes > LARGEST_BYTES or plan.seconds > LONGEST_SECONDS
+    too_large = nbytes > tuning.LARGEST_BYTES or plan.seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
     with _capturing, on(plan.devices[0]), _no_collection():
