@@ -120,7 +120,8 @@ def knn_graph(
         lists = build_allowed(points, k, call, given, include_self=include_self, **wanted)
     else:
         lists = build_lists(points, k, call, include_self=include_self, **wanted)
-    return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
+    found = carry(lists.found)
+    return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))
 
 
 @in_default_floats

@@ -20,6 +20,7 @@ from tonari import inputs
 from tonari.core.hints import Hinted
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record
 from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
 from tonari.graph.exports.to_clusterings import ToClusterings
@@ -64,6 +65,10 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         For an approximate graph: its recall, measured on a sample, and its rounds.
     weights : tuple of float, optional
         The weights of the columns of the points, if the graph was built with any.
+    record : tonari.core.trail.Record, optional
+        What :func:`tonari.knn_graph` planned, what it decided later and why, and what it tried: for each attempt the
+        rows that it proved and its duration (on CUDA without durations, for which it would have to wait for the
+        device). ``print(graph.record)`` shows it.
 
     Raises
     ------
@@ -91,6 +96,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     seed: int | None = None
     report: DescentReport | None = None
     weights: tuple[float, ...] | None = None
+    record: Record | None = None
 
     def __post_init__(self) -> None:
         metric = get_metric(self.metric)
@@ -100,6 +106,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
             raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
         if self.report is not None and not isinstance(self.report, DescentReport):
             raise TypeError(f"report: expected a DescentReport or None, got {type(self.report).__name__}")
+        if self.record is not None and not isinstance(self.record, Record):
+            raise TypeError(f"record: expected a Record or None, got {type(self.record).__name__}")
         inputs.check_flag(self.include_self, "include_self")
         if self.seed is not None:
             inputs.check_count(self.seed, "seed", least=0)
@@ -138,17 +146,14 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     def of_lists(cls, lists: Lists) -> KNNGraph:
         """Make a graph from lists that this package built, without the constructor's checks."""
         made = object.__new__(cls)
-        distances, indices = lists.found
-        names = ("metric", "method", "include_self", "seed", "report", "weights")
-        given = {name: getattr(lists, name) for name in names}
-        for name, value in {"indices": indices, "distances": distances, **given}.items():
-            object.__setattr__(made, name, value)
+        facts = {name: value for name, value in vars(lists).items() if name != "found"}
+        made.__dict__.update(facts, indices=lists.found.indices, distances=lists.found.distances)
         return made
 
     @property
     def lists(self) -> Lists:
         """The contents as a plain record that shares the graph's arrays."""
-        facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights
+        facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights, self.record
         return Lists(Neighbors(self.distances, self.indices), *facts)
 
     @property

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
+from tonari.core.trail import Record
 from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
@@ -36,6 +37,8 @@ class Lists:
     report : DescentReport, optional
     weights : tuple of float, optional
         Those of the columns, if the metric was weighted.
+    record : Record, optional
+        What ran when it was built.
     """
 
     found: Neighbors
@@ -45,6 +48,7 @@ class Lists:
     seed: int | None = None
     report: DescentReport | None = None
     weights: tuple[float, ...] | None = None
+    record: Record | None = None
 
     @property
     def n(self) -> int:

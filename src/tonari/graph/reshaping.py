@@ -25,7 +25,7 @@ def trim(lists: Lists, k: int) -> Lists:
     k = inputs.check_count(k, "k")
     if k > lists.k:
         raise ValueError(f"k={reprlib.repr(k)}: the graph has {lists.k} columns")
-    return dataclasses.replace(lists, found=Neighbors(*(part[:, :k] for part in lists.found)), report=None)
+    return dataclasses.replace(lists, found=Neighbors(*(part[:, :k] for part in lists.found)), report=None, record=None)
 
 
 def subset(lists: Lists, rows: Any) -> Lists:
@@ -79,4 +79,4 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     missing = ids == lists.n
     values[missing], ids[missing] = -np.inf if descending else np.inf, -1
     found = Neighbors(values, ids.astype(index_dtype(len(kept))))
-    return dataclasses.replace(lists, found=found, report=None)
+    return dataclasses.replace(lists, found=found, report=None, record=None)

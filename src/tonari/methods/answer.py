@@ -10,11 +10,13 @@ import numpy as np
 from tonari import inputs
 from tonari.core._native import environment
 from tonari.core.caches import emptied_by
+from tonari.core.method import GraphLists
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import current, decided
 from tonari.core.workers import default_threads
 from tonari.methods import tuning
 from tonari.methods.auto import choose
@@ -112,10 +114,33 @@ def answer(
 ) -> Neighbors:
     """Run a decision: search the prepared points if it has them, else prepare the points for this search alone."""
     method, plan, prepared = decision.method, decision.plan, decision.prepared
+    record = current.get()
+    if record is not None:
+        record.planned(method.name, decision.reason, plan)
     search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
     found: Neighbors = search(queries, held, plan, self_join=self_join, progress=progress)
     check_range(found.distances, found.indices, None, queries, points, metric)
     return found
+
+
+def build_graph(
+    rows: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, start: Any = None
+) -> tuple[GraphLists, str]:
+    """Build a graph as decided, or by the fallback if the recall is not reached; also return the name of the method.
+
+    `start` is the entries to begin with, if the method refines some.
+    """
+    method, record = decision.method, current.get()
+    if record is not None:
+        record.planned(method.name, decision.reason, decision.plan)
+    options: dict[str, Any] = {"prepared": decision.prepared, "start": start, "patience": decision.patience}
+    lists: GraphLists = method.build_graph(rows, decision.plan, progress=progress, **options)
+    checked(lists.found, rows, rows, metric)
+    if decision.instead is None or lists.report.reached:
+        return lists, method.name
+    decided("method", f"auto gives {method.name} up: {lists.report}")
+    del lists  # free them before the fallback builds its own
+    return build_graph(rows, decision.instead, metric, progress)
 
 
 def checked(found: Found, queries: Any, points: Any, metric: Metric, *, names: Sequence[int] | None = None) -> Found:

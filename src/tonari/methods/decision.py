@@ -1,4 +1,7 @@
-"""The record of a decision: which method answers, with which plan, and why."""
+"""The record of a decision: which method answers, with which plan, and why.
+
+A method takes further decisions while it runs, such as the columns of a screen: ``tonari.core.trail`` records them.
+"""
 
 from __future__ import annotations
 

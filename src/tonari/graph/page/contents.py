@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record
 from tonari.graph.lists import Lists
 from tonari.graph.recall import graph_recall
 from tonari.graph.spectral import Map, spectral_map
@@ -78,6 +79,8 @@ class Contents:
         Distance of the last neighbour of each point of the map; infinite where it is missing.
     plan : dict
         The plan that a directory holds; else empty.
+    record : Record, optional
+        What ran when the graph was built.
     """
 
     n: int
@@ -105,6 +108,7 @@ class Contents:
     map: Map | None
     map_values: npt.NDArray[np.float64]
     plan: dict[str, Any]
+    record: Record | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers without histograms and map, for JSON."""
@@ -161,4 +165,5 @@ def contents(
         map=drawn,
         map_values=np.empty(0) if drawn is None else lists.found.distances[drawn.points, -1].astype(np.float64),
         plan=plan or {},
+        record=lists.record,
     )
