@@ -43,7 +43,7 @@ def test_allowed_points_are_copied() -> None:
 def test_forbidden_points_are_dropped() -> None:
     record = ran(exclude=[list(range(30))] * M)
     assert names(record)[0].startswith("the nearest ")
-    assert names(record)[0].endswith(", less those that rules forbid")
+    assert names(record)[0].endswith(", less forbidden ones")
     assert record.parts[0].title.endswith(" without rules")
     assert record.parts[0].proved == record.parts[0].rows >= M
 

@@ -46,7 +46,7 @@ def test_the_page_says_what_ran() -> None:
     record = graph.record
     assert record is not None
     said = check_page(graph.to_html())
-    assert "What ran" in said
+    assert "The run" in said
     for attempt in record.attempts:
         assert f"{attempt.name} 400 - {duration(attempt.seconds or 0)} {attempt.note}" in said
     (rounds,) = record.choices
@@ -55,7 +55,7 @@ def test_the_page_says_what_ran() -> None:
     assert f"{record.parts[0].attempts[0].name} 400 400" in said
     assert f"Built in {duration(record.seconds)} by nn-descent." in said
     assert f"list_size {record.plan.list_size}" in said
-    assert "What ran" not in check_page(graph.trim(3).to_html())
+    assert "The run" not in check_page(graph.trim(3).to_html())
 
 
 def test_an_exact_graph_says_that_nothing_is_missing() -> None:

@@ -1,12 +1,12 @@
-"""The trail of a call: what it decides after its plan is made, and what it tries, recorded if anybody asks.
+"""The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
 
     current          the record of the call that runs here; None where nobody asks
     recording()      the context of a call that is recorded
     part()           the context of a search within it, such as that of a sample, which has a record of its own
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
-What runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works for
-a call has the record of the call (:func:`carried`), and calls that run at the same time have one each.
+Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
+for a call has the record of the call (:func:`carried`), and calls that run at the same time have one each.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _writing = threading.Lock()  # while a step is added: threads of one call share 
 
 
 class Choice(NamedTuple):
-    """What was decided while a call ran, and why.
+    """A choice that was made while a call ran, and the reason.
 
     Attributes
     ----------
     what : str
         The subject, such as "columns".
     why : str
-        What was chosen, and the reason.
+        The choice and the reason.
     """
 
     what: str
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One way in which rows were searched; passes of the same name are one attempt.
+    """One way to search rows; passes of the same name are one attempt.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Attempt(NamedTuple):
     seconds : float or None
         Duration; None on CUDA unless the record is timed.
     note : str
-        What else is known of it; "" for nothing.
+        Other facts; "" for none.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Attempt(NamedTuple):
 
     def __str__(self) -> str:
         counts = f"{self.rows:,} rows" if self.proved is None else f"{self.proved:,} of {self.rows:,} rows proved"
-        told = [counts, *([] if self.seconds is None else [duration(self.seconds)]), *filter(None, [self.note])]
-        return f"{self.name}: {', '.join(told)}"
+        parts = [counts, *([] if self.seconds is None else [duration(self.seconds)]), *filter(None, [self.note])]
+        return f"{self.name}: {', '.join(parts)}"
 
 
 Step: TypeAlias = "Choice | Attempt | Record"
@@ -81,12 +81,12 @@ Step: TypeAlias = "Choice | Attempt | Record"
 
 @dataclass(eq=False)
 class Record:
-    """What a call planned, what it decided later and why, and what it tried.
+    """The plan of a call, its later choices, and its attempts.
 
     Attributes
     ----------
     title : str
-        What was called.
+        The name of the call.
     rows : int
         Number of rows to find neighbours for. Of an exact search, attempts prove each of them once.
     timed : bool
@@ -98,7 +98,7 @@ class Record:
     plan : Plan, optional
         Its plan; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        In the order in which they began. A Record is that of a search for something else than the answer, such as the
+        By when they began. A Record is that of a search for something else than the answer, such as the
         true neighbours of a sample.
     seconds : float
         Duration of the call.
@@ -115,12 +115,12 @@ class Record:
 
     @property
     def choices(self) -> list[Choice]:
-        """What was decided while the call ran."""
+        """The choices that were made while the call ran."""
         return [step for step in self.steps if isinstance(step, Choice)]
 
     @property
     def attempts(self) -> list[Attempt]:
-        """What was tried for the rows of the call."""
+        """The attempts at the rows of the call."""
         return [step for step in self.steps if isinstance(step, Attempt)]
 
     @property
@@ -134,16 +134,16 @@ class Record:
         return sum(attempt.proved or 0 for attempt in self.attempts)
 
     def planned(self, method: str, reason: str, plan: Plan) -> None:
-        """Record the method and the plan with which the call begins; those of later searches are left out."""
+        """Record the method and the plan that the call begins with, unless another search of it had one before."""
         if not self.method:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
         """Record a choice; one that was made before is not repeated."""
-        made = Choice(what, why)
+        choice = Choice(what, why)
         with _writing:
-            if made not in self.choices:
-                self.steps.append(made)
+            if choice not in self.choices:
+                self.steps.append(choice)
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
         """Record a pass over some rows; passes of the same name are added up, and keep the last note."""
@@ -176,7 +176,7 @@ class Record:
         return "\n".join(self.lines())
 
     def lines(self, indent: int = 0) -> list[str]:
-        """Return one line for the call and one for each step, those of a part indented."""
+        """Return one line for the call and one for each step; the lines of a part are indented."""
         by = f" by {self.method}" if self.method else ""
         why = f" ({self.reason})" if self.reason else ""
         lines = [f"{' ' * indent}{self.title}: {self.rows:,} rows{by}{why}, {duration(self.seconds)}"]
@@ -189,7 +189,7 @@ current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
 
 
 class recording:
-    """Record what a call decides and tries.
+    """Record the choices and attempts of a call.
 
     Parameters
     ----------

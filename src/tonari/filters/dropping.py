@@ -54,7 +54,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
                 bar.add(int(done.sum()))
                 record = current.get()
                 if record is not None:
-                    name = f"the nearest {size}, less those that rules forbid"
+                    name = f"the nearest {size}, less forbidden ones"
                     record.tried(name, len(rows), int(done.sum()), time.perf_counter() - started)
                 again.append(rows[~done])
                 wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)

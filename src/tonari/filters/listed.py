@@ -97,7 +97,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def _record(name: str, rows: int, started: float) -> None:
-    """Record rows that lists of points answered, in host memory: what makes them waits for the device."""
+    """Record rows that lists of points answered, in host memory: the device has been waited for."""
     record = current.get()
     if record is not None:
         record.tried(name, rows, rows, time.perf_counter() - started)

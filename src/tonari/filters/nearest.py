@@ -100,7 +100,7 @@ def _among(
 
 
 def _nothing_allowed(rows: int, bar: Progress) -> None:
-    """Count rows that may find no point, for which nothing is searched."""
+    """Count rows that may find no point; nothing is searched."""
     bar.add(rows)
     record = current.get()
     if record is not None:

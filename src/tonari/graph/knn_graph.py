@@ -66,9 +66,9 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     weights : tuple of float, optional
         The weights of the columns of the points, if the graph was built with any.
     record : tonari.core.trail.Record, optional
-        What :func:`tonari.knn_graph` planned, what it decided later and why, and what it tried: for each attempt the
-        rows that it proved and its duration (on CUDA without durations, for which it would have to wait for the
-        device). ``print(graph.record)`` shows it.
+        The run of :func:`tonari.knn_graph`: its plan, its later choices with their reasons, and its attempts, each with
+        the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
+        ``print(graph.record)`` shows it. Files do not hold it.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class Lists:
     weights : tuple of float, optional
         Those of the columns, if the metric was weighted.
     record : Record, optional
-        What ran when it was built.
+        The run that built it.
     """
 
     found: Neighbors

@@ -60,8 +60,8 @@ class Explanation(NamedTuple):
     candidates : tuple of Candidate
         Exact methods before approximate ones.
     record : Record, optional
-        With ``run=True``: what ran. Its `choices` are what was decided after the plan was made, each with a reason; its
-        `attempts` what was tried, each with the rows that it proved and its seconds.
+        With ``run=True``: the run. Its `choices` were made after the plan, each has its reason; its `attempts` have the
+        rows that they proved and their seconds.
     """
 
     method: str | None
@@ -101,7 +101,7 @@ def explain(
 ) -> Explanation:
     """Estimate what each method would take for a search or graph, and say which one method="auto" chooses.
 
-    With ``run=True`` the choice is also run, and the answer shows what was decided on the way, and what was tried.
+    With ``run=True`` the choice is also run, and the answer shows the choices on the way, and all attempts.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def explain(
     dtype : dtype or its name, optional
         dtype of the arrays, if shapes are given. Default: float32, and uint8 for bits.
     run : bool
-        Search as well, without returning what is found, and record what the search decides and tries. On CUDA each
+        Search as well, without returning what is found, and record the choices and attempts of the search. On CUDA each
         attempt then waits for the device, so that it has a duration.
 
     Returns

@@ -140,7 +140,7 @@ def test_all_columns_for_rows_that_a_contraction_leaves(monkeypatch: pytest.Monk
     with recording("search", 40) as many:
         index.search(queries, 10)
     assert many.proved == few.proved == 40
-    assert "all 256 for rows to which 64 leave too many candidates" in why(many, "columns")
+    assert "all 256 for rows that have too many candidates in 64" in why(many, "columns")
     assert "columns" not in names(many)[-1]
 
 

@@ -102,14 +102,14 @@ def arrange_points(
     columns, look = min(alone, key=alone.__getitem__)
     first, usual = _look_seconds(plan, asked, seen), _whole_seconds(plan, asked, seen)
     best = min(alone[columns, look], first)
-    told = f"a pilot expects {best:.3g} s of one thread, {usual:.3g} s with all {d} columns alone"
+    costs = f"a pilot expects {best:.3g} s of one thread, {usual:.3g} s with all {d} columns alone"
     if best >= tuning.CONTRACTED_SHARE * usual:
-        decided("columns", f"all {d}: of fewer, {told}")
+        decided("columns", f"all {d}: of fewer, {costs}")
         return Arrangement(form, d)
     if first < alone[columns, look]:
-        decided("columns", f"all {d}, after a look at {LOOKED}: {told}")
+        decided("columns", f"all {d}, after a look at {LOOKED}: {costs}")
         return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan, kept))
-    decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {told}")
+    decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {costs}")
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
     clusters = _clusters(points, made, plan, kept) if look or plan.active_rows else None
     return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)

@@ -161,7 +161,7 @@ def _search(
         stays = False
         few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT
         if at == len(plan.precisions) and not few:  # all levels of a contraction have left too many candidates
-            decided("columns", f"all {whole_plan.d} for rows to which {plan.form_dim} leave too many candidates")
+            decided("columns", f"all {whole_plan.d} for rows that have too many candidates in {plan.form_dim}")
             again = replace(whole_plan, may_contract=False, active_rows=0)
             part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)
             found.distances[rows], found.indices[rows] = part

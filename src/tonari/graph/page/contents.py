@@ -80,7 +80,7 @@ class Contents:
     plan : dict
         The plan that a directory holds; else empty.
     record : Record, optional
-        What ran when the graph was built.
+        The run that built the graph.
     """
 
     n: int

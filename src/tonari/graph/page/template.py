@@ -160,19 +160,21 @@ def _recall(of: Contents) -> str:
 
 
 def _record(of: Contents) -> str:
-    made = of.record
-    if made is None:
+    record = of.record
+    if record is None:
         return ""
-    why = f": {made.reason}" if made.reason else ""
-    inside = _steps(made) + _note(
-        f"Built in {duration(made.seconds)}{f' by {made.method}' if made.method else ''}{why}."
+    why = f": {record.reason}" if record.reason else ""
+    inside = _steps(record) + _note(
+        f"Built in {duration(record.seconds)}{f' by {record.method}' if record.method else ''}{why}."
     )
-    plan = [(name, shown(name, value)) for name, value in ({} if made.plan is None else made.plan.as_dict()).items()]
-    return _card("What ran", inside) + (_card("Its plan", table(plan)) if plan else "")
+    plan = [
+        (name, shown(name, value)) for name, value in ({} if record.plan is None else record.plan.as_dict()).items()
+    ]
+    return _card("The run", inside) + (_card("Its plan", table(plan)) if plan else "")
 
 
 def _steps(of: Record) -> str:
-    """Return tables of what was decided and tried, the searches within it last."""
+    """Return tables of attempts and choices, those of searches within it last."""
     rows = [_attempt(step) for step in of.steps if isinstance(step, Attempt)]
     names = ("attempt", "rows", "proved", "time", "")
     tables = [table(rows, names)] if rows else []

@@ -8,12 +8,15 @@ Each part is searched by the plan's route like a search of its own (routes/parti
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from tonari.core import trail
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
@@ -93,9 +96,14 @@ def search_on_several(
             here, top = prepared.bounds[at], tops[at]
             part = plan_for_part(plan, here.stop - here.start, len(rows[at]), plan.devices[at])
             place = Place(here.start, top.start, self_join)
-            return _ROUTES[plan.route].search_part(rows[at], prepared.parts[at], part, place, watched)
+            within = contextlib.nullcontext() if by_queries else trail.part("the points of each device", m)
+            with within:
+                return _ROUTES[plan.route].search_part(rows[at], prepared.parts[at], part, place, watched)
 
+        started, record = time.perf_counter(), trail.current.get()
         answers = side_by_side(workers, plan.devices, len(tops), search)
+        if record is not None and not by_queries:
+            record.tried(f"lists of {len(tops)} devices, merged", m, m, time.perf_counter() - started)
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
