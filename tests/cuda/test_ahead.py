@@ -240,7 +240,7 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
     ran = run(
         """
 import sys
-from tonari.exact.cuda.attempts.ladder import DevicePoints, rehearse_comparison, rehearse_level
+from tonari.exact.cuda.attempts.first import DevicePoints
 given = {"devices": ("cuda:0",), "free_bytes": 10**11}
 with rehearsing(card):
     for m in (10**4, 10**6):
@@ -250,9 +250,10 @@ with rehearsing(card):
         search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
         own = torch.empty(m, dtype=torch.int64, device="meta") if m == 10**6 else None
         for rows in (3, 10**4):
-            for number in range(len(plan.precisions) - 1):
-                rehearse_level(number, search, rows, own)
-            rehearse_comparison(search, rows, own)
+            some = search.queries[:rows], None if own is None else own[:rows]
+            for level in search.levels():
+                level.begin()(*some)
+            search.compare(*some)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """,
         tmp_path,

@@ -441,15 +441,15 @@ _CUDA = (
     ),
     Fault(
         "exact-int8-one-sample-later",
-        "src/tonari/exact/cuda/attempts/ladder.py",
-        "if made.is_usable():",
-        "if made.shift in shifts:",
+        "src/tonari/exact/cuda/attempts/as_bytes.py",
+        "            if made.is_usable():",
+        "            if made.shift == shift:",
         "rows that the sample misses count as bytes where float16 has left rows",
         ("tests/exact/cuda/attempts/test_as_bytes.py::test_an_element_that_the_sample_misses_later",),
     ),
     Fault(
         "exact-ahead-overwrites",
-        "src/tonari/exact/cuda/attempts/ladder.py",
+        "src/tonari/exact/cuda/attempts/attempt.py",
         "again.where(before[:, None] == 0, lists[these])",
         "again",
         "a row that makes up the number of those searched ahead loses its answer",
@@ -561,10 +561,10 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-rehearsed-level",
-        "src/tonari/exact/cuda/attempts/ladder.py",
-        "            with self._expecting(rehearse_comparison, rows):\n",
-        "            with contextlib.nullcontext():\n",
-        "the last resort is not rehearsed: its kernels are compiled one by one",
+        "src/tonari/exact/cuda/attempts/attempt.py",
+        "        with self.expecting(rehearse, len(rows)):\n            search_again",
+        "        with contextlib.nullcontext():\n            search_again",
+        "levels and the last resort are not rehearsed: their kernels are compiled one by one",
         ("tests/exact/cuda/attempts/test_rehearse.py::test_retries_are_rehearsed_for_the_rows_that_are_left",),
     ),
     Fault(
@@ -578,7 +578,7 @@ _CUDA = (
     Fault(
         "exact-cuda-inseparable-rows",
         "src/tonari/exact/cuda/attempts/ladder.py",
-        "        if self._are_inseparable():\n            self._nearby(OF_VALUES)\n",
+        "        NearbyAtOnce(OF_VALUES),\n",
         "",
         "rows of tight clusters climb through levels that prove none of them",
         ("tests/exact/cuda/attempts/test_nearby.py::test_tight_clusters_take_one_round_and_no_level",),

@@ -23,8 +23,9 @@ if HAS_TORCH:
 
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import ladder as engine
-    from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points, in_int8
+    from tonari.exact.cuda.attempts import as_bytes as module
+    from tonari.exact.cuda.attempts.as_bytes import AsBytes, BytePoints, byte_points, in_int8
+    from tonari.exact.cuda.attempts.attempt import Unproved
     from tonari.exact.cuda.attempts.first import DevicePoints
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
     from tonari.exact.cuda.rows.bytes import shifts_of
@@ -221,7 +222,7 @@ def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatc
         return began(self, queries, made)
 
     monkeypatch.setattr(DevicePoints, "begin", spy)
-    monkeypatch.setattr("tonari.exact.cuda.attempts.ladder.LEAST_LEFT", 1)
+    monkeypatch.setattr("tonari.exact.cuda.attempts.without_copies.LEAST_LEFT", 1)
     monkeypatch.setattr("tonari.exact.cuda.attempts.first.OF_ATTEMPT", 0)  # no rows are few
     points = rows_of_bytes(N)
     points[20:140] = points[20]
@@ -237,9 +238,9 @@ def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatc
 def later(monkeypatch: pytest.MonkeyPatch, attempts: None) -> list[int]:
     """No rows are few, and nobody looks for bytes but for rows that are left: how many rows each look was at."""
     seen: list[int] = []
-    look = engine.shifts_of
-    monkeypatch.setattr(engine, "OF_BYTES", 0)
-    monkeypatch.setattr(engine, "shifts_of", lambda rows: seen.append(len(rows)) or look(rows))
+    look = module.shifts_of
+    monkeypatch.setattr(module, "OF_BYTES", 0)
+    monkeypatch.setattr(module, "shifts_of", lambda rows: seen.append(len(rows)) or look(rows))
     return seen
 
 
@@ -268,8 +269,8 @@ def test_rows_that_are_no_bytes_climb_as_usual(noise: str, later: list[int], mon
     begun: list[Any] = []
     monkeypatch.setattr(BytePoints, "begin", lambda *given: begun.append(given))
     left: list[int] = []
-    in_bytes = engine.Retries._in_bytes
-    monkeypatch.setattr(engine.Retries, "_in_bytes", lambda self: left.append(len(self._left())) or in_bytes(self))
+    worth = AsBytes.worth
+    monkeypatch.setattr(AsBytes, "worth", lambda self, rows: left.append(len(rows.look())) or worth(self, rows))
     points = one_step_apart()
     queries = points[:M].copy()
     if noise == "points":
@@ -309,10 +310,10 @@ def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: 
     points[5:140] = points[5]
     queries = points[:12]
     q, p = tensor(queries), tensor(points)
-    monkeypatch.setattr(engine, "LEAST_LEFT", 1)
+    monkeypatch.setattr("tonari.exact.cuda.attempts.without_copies.LEAST_LEFT", 1)
     among: list[int] = []
-    search_among = engine.Retries.among
-    monkeypatch.setattr(engine.Retries, "among", lambda *given: among.append(1) or search_among(*given))
+    search_among = Unproved.among
+    monkeypatch.setattr(Unproved, "among", lambda *given: among.append(1) or search_among(*given))
     made = dataclasses.replace(left_later(q, p, 3, width=1), subsets=True)
     found, _, _ = search(q, p, made)
     assert_same_neighbors(found, brute(queries, points, 3))
@@ -330,7 +331,7 @@ def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
     left = report.rows_by_precision["int8"]
     for least, looks in ((left * N * 900, 2), (left * N * 900 + 1, 0)):
         later.clear()
-        monkeypatch.setattr(engine, "OF_BYTES", least)
+        monkeypatch.setattr(module, "OF_BYTES", least)
         search(q, p, made)
         assert len(later) == looks
 

@@ -30,6 +30,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda.attempts import contracted as contracted_search
+    from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts import ladder as engine
     from tonari.exact.cuda.rows import contraction
     from tonari.exact.cuda.screens import contracted as contracted_screen
@@ -166,8 +167,8 @@ def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
 def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contracted_search, "FITTED_ROWS", 2)
     fitted: list[int] = []
-    fit = engine.Search.fit_width
-    monkeypatch.setattr(engine.Search, "fit_width", lambda self, own: (fit(self, own), fitted.append(self.width))[0])
+    fit = first.Search.fit_width
+    monkeypatch.setattr(first.Search, "fit_width", lambda self, own: (fit(self, own), fitted.append(self.width))[0])
     points = gaussian(70, 6)
     plan = plan_of(points[:2], points, 2, group=8, width=2, form_dim=4, **HERE)
     queries, rows = tensors(DEVICE, points[:2], points)
@@ -220,13 +221,14 @@ def test_rows_that_are_not_proved_are_searched_ahead(
     left = np.count_nonzero(~proved)
     assert 5 < left < 12
     later: list[int] = []
-    run = engine.Retries.run
+    make_attempts = engine.make_attempts
 
-    def noted(self: Any) -> None:
-        later.append(int((self.proved == 0).sum()))
-        run(self)
+    def noted(left: Any, attempts: Any) -> None:
+        if attempts is not engine.BEFORE_WAITING:
+            later.append(int((left.proved == 0).sum()))
+        make_attempts(left, attempts)
 
-    monkeypatch.setattr(engine.Retries, "run", noted)
+    monkeypatch.setattr(engine, "make_attempts", noted)
     found, report = search()
     rest = max(0, left - stragglers)
     assert later == ([rest] if rest else [])
@@ -248,7 +250,15 @@ def test_rows_that_are_proved_keep_what_they_have(ahead: Any, monkeypatch: pytes
         return search_again
 
     seen: list[Any] = []
-    monkeypatch.setattr(engine.Retries, "run", lambda self: seen.append((self.found, self.proved)))
+    make_attempts = engine.make_attempts
+
+    def only_ahead(left: Any, attempts: Any) -> None:
+        if attempts is engine.BEFORE_WAITING:
+            make_attempts(left, attempts)
+        else:
+            seen.append((left.found, left.proved))
+
+    monkeypatch.setattr(engine, "make_attempts", only_ahead)
     with monkeypatch.context() as patch:
         patch.setattr(contracted_search.ContractedSearch, "again", nothing)
         search()

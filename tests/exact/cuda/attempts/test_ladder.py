@@ -177,32 +177,6 @@ def test_rows_climb_as_far_as_they_have_to() -> None:
 
 
 @pytest.mark.usefixtures("attempts")
-@pytest.mark.parametrize("last", ["float16", "split"])
-def test_copies_of_retries_are_given_back(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if no row is left, or few are, after the last of them."""
-    queries, points = clusters_for_each_precision()
-    few = engine.Search.are_few
-    packed: list[str] = []
-
-    def are_few(search: Any, rows: int) -> bool:
-        return few(search, rows) or last in packed
-
-    def batch(search: Any, queries: Any, own: Any, precision: str, *given: Any) -> Any:
-        packed.append(precision)
-        return one(search, queries, own, precision, *given)
-
-    one = engine.Search.batch
-    monkeypatch.setattr(engine.Search, "are_few", are_few)
-    monkeypatch.setattr(engine.Search, "batch", batch)
-    q, p = tensors(DEVICE, queries, points)
-    plan = plan_of(queries, points, K, group=8, width=1, **ALL)
-    prepared = DevicePoints(p, plan.metric, plan.precisions[0])
-    search_on_device(q, prepared, plan)
-    assert packed[-1] == last
-    assert {precision for precision, _ in prepared._copies._made} == {"float16"}
-
-
-@pytest.mark.usefixtures("attempts")
 def test_rows_climb_past_a_rung_that_is_left_out() -> None:
     queries, points = clusters_for_each_precision()
     report = check(queries, points, K, group=8, width=1, precisions=("float16", "values"), **HERE)
@@ -279,13 +253,14 @@ def test_sampled_thresholds(metric: str, sampled: Any) -> None:
 def test_samples_that_fail_cost_no_truth(n: int, sample: Any, sampled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sampled(sample)
     unproved: list[int] = []
-    run = engine.Retries.run
+    make_attempts = engine.make_attempts
 
-    def count(retries: Any) -> None:
-        unproved.append(int((retries.proved == 0).sum()))
-        run(retries)
+    def count(left: Any, attempts: Any) -> None:
+        if attempts is not engine.BEFORE_WAITING:
+            unproved.append(int((left.proved == 0).sum()))
+        make_attempts(left, attempts)
 
-    monkeypatch.setattr(engine.Retries, "run", count)
+    monkeypatch.setattr(engine, "make_attempts", count)
     points = gaussian(n, 6)
     report = check(points[[0, 128]] + 1e-3, points, 5, width=9, group=8, **ALL)
     assert unproved == [2]

@@ -25,8 +25,11 @@ if HAS_TORCH:
 
     from tests.helpers.launches import launched
     from tonari.exact.cuda import dispatch
+    from tonari.exact.cuda.attempts import attempt, nearby, without_copies
     from tonari.exact.cuda.attempts import ladder as engine
-    from tonari.exact.cuda.attempts import nearby
+    from tonari.exact.cuda.attempts.attempt import Unproved
+    from tonari.exact.cuda.attempts.first import DevicePoints
+    from tonari.exact.cuda.attempts.levels import AtLevel
     from tonari.exact.cuda.attempts.nearby import reach_of
     from tonari.exact.cuda.routes.resident import search_resident
     from tonari.exact.cuda.rows.form import make_form
@@ -179,7 +182,7 @@ def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_no_bound_separates_are_searched_nearby(
     metric: str, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "LEAST_LEFT", 2)
+    monkeypatch.setattr(without_copies, "LEAST_LEFT", 2)
     if self_join:  # of which retries would take long
         monkeypatch.setattr(engine, "OF_SCREEN", 1)
     points = tight(120 if self_join else 400, apart=1e6)
@@ -190,13 +193,13 @@ def test_rows_that_no_bound_separates_are_searched_nearby(
         q, p, K, metric, devices=(DEVICE,), self_join=self_join, group=8, width=1, precisions=("float16", "values")
     )
     searched: list[int] = []
-    among = engine.Retries.among
+    among = Unproved.among
 
     def of_among(self: Any, numbers: Any, rows: Any) -> None:
         searched.append(len(rows))
         among(self, numbers, rows)
 
-    monkeypatch.setattr(engine.Retries, "among", of_among)
+    monkeypatch.setattr(Unproved, "among", of_among)
     levels = []
     for subsets in (True,) if self_join else (False, True):
         made = dataclasses.replace(plan, subsets=subsets)
@@ -213,7 +216,7 @@ def test_rows_that_no_bound_separates_are_searched_nearby(
 
 
 def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "LEAST_LEFT", 1)
+    monkeypatch.setattr(without_copies, "LEAST_LEFT", 1)
     points = np.ones((200, D), np.float32)
     points[:, 0] += np.float32(2.0**-20) * np.arange(200)
     q, p = tensors(DEVICE, points[[100]], points)
@@ -234,24 +237,24 @@ def test_retries_are_rehearsed_with_what_finds_copies() -> None:
         plan = exact_cuda(1000, 1000, 40, 10, metric=metric, devices=("cuda:0",), free_bytes=10**9)
         points, queries = (torch.empty((1000, 40), device="meta") for _ in range(2))
         with rehearsing(Card((9, 0), 132)) as rehearsal:
-            prepared = engine.DevicePoints(points, metric, plan.precisions[0])
+            prepared = DevicePoints(points, metric, plan.precisions[0])
             begun = prepared.begin(queries, dataclasses.replace(plan, subsets=subsets))
-            engine.rehearse_level(0, begun, rows, None)
+            without_copies.WithoutCopies().foresee(begun, rows)
         return {call.name for call in rehearsal.calls.values()}
 
     finders = {"hash_rows_kernel", "same_rows_kernel"}
-    assert finders <= launched(engine.LEAST_LEFT, "euclidean", subsets=True)
-    assert not finders & launched(engine.LEAST_LEFT - 1, "euclidean", subsets=True)
-    assert not finders & launched(engine.LEAST_LEFT, "euclidean", subsets=False)
+    assert finders <= launched(without_copies.LEAST_LEFT, "euclidean", subsets=True)
+    assert not finders & launched(without_copies.LEAST_LEFT - 1, "euclidean", subsets=True)
+    assert not finders & launched(without_copies.LEAST_LEFT, "euclidean", subsets=False)
 
 
 @pytest.mark.usefixtures("attempts")
 def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
     from tonari.cuda.rehearsal import Card, rehearsing
 
-    monkeypatch.setattr(engine, "LEAST_LEFT", 2)
+    monkeypatch.setattr(without_copies, "LEAST_LEFT", 2)
     expected: list[set[str]] = []
-    real = engine.expecting
+    real = attempt.expecting
 
     def expecting(stage: Any) -> Any:
         with rehearsing(Card((9, 0), 132)) as rehearsal:
@@ -259,13 +262,14 @@ def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.M
         expected.append({call.name for call in rehearsal.calls.values()})
         return real(stage)
 
-    monkeypatch.setattr(engine, "expecting", expecting)
+    monkeypatch.setattr(attempt, "expecting", expecting)
     q, p = tensors(DEVICE, tight(8, seed=1, apart=1e6), tight(400, apart=1e6))
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "values"))
     plan = dataclasses.replace(plan, subsets=True)
     with dispatch.on(plan.devices[0]):
         search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
     others = {"hash_rows_kernel", "dense_kernel"}  # of the first level and of the last
+    assert any("hash_rows_kernel" in names for names in expected)
     searches = [names for names in expected if "pack_kernel" in names and not others & names]
     assert searches
     assert all({"screen_kernel", "refine_kernel", "certify_kernel"} <= names for names in searches)
@@ -278,7 +282,7 @@ def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkey
 
     rehearsed: set[Any] = set()
     seen: list[Any] = []
-    usual, among = engine.expecting, engine.Retries.among
+    usual, among = attempt.expecting, Unproved.among
 
     def expecting(stage: Any) -> Any:
         with rehearsing(Card((0, 0), 1)) as rehearsal:
@@ -291,8 +295,8 @@ def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkey
             among(self, *given)
         seen.extend(within)
 
-    monkeypatch.setattr(engine, "expecting", expecting)
-    monkeypatch.setattr(engine.Retries, "among", of_among)
+    monkeypatch.setattr(attempt, "expecting", expecting)
+    monkeypatch.setattr(Unproved, "among", of_among)
     points, queries = tight(1800, apart=1e6), tight(40, seed=1, apart=1e6)
     points = np.delete(points, [0, 4, 8, *range(1, 1200, 8)], 0)
     queries = np.delete(queries, [0, *range(1, 20, 4)], 0)
@@ -314,7 +318,7 @@ def test_rows_are_searched_nearby_before_retries_if_these_are_long_or_in_vain(
     """And what is left is screened again."""
     monkeypatch.setattr(engine, "OF_SCREEN", least)
     if not inseparable:
-        monkeypatch.setattr(engine, "are_inseparable", lambda *given: False)
+        monkeypatch.setattr(nearby, "are_inseparable", lambda *given: False)
     queries, points = tight(8, seed=1, apart=1e6), tight(400, apart=1e6)
     queries[7] = 0
     steps, _ = steps_of(queries, points, monkeypatch)
@@ -325,13 +329,13 @@ def test_rows_are_searched_nearby_before_retries_if_these_are_long_or_in_vain(
 def test_tight_clusters_take_one_round_and_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels of all neighbourhoods are expected before the first is searched."""
     sizes: list[list[tuple[int, int]]] = []
-    usual = engine.Retries._expecting_among
+    usual = Unproved.expecting_among
 
     def expecting(self: Any, given: list[tuple[int, int]]) -> Any:
         sizes.append(given)
         return usual(self, given)
 
-    monkeypatch.setattr(engine.Retries, "_expecting_among", expecting)
+    monkeypatch.setattr(Unproved, "expecting_among", expecting)
     steps, report = steps_of(tight(40, seed=1, apart=1e6), tight(1200, apart=1e6), monkeypatch, width=3)
     assert steps == ["near"] * CLUSTERS
     assert sizes == [[(10, 300)] * CLUSTERS]
@@ -343,18 +347,18 @@ def steps_of(queries: Array, points: Array, monkeypatch: pytest.MonkeyPatch, wid
     q, p = tensors(DEVICE, queries, points)
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=width, precisions=("float16", "values"))
     steps: list[str] = []
-    levels, among = engine.Search.levels, engine.Retries.among
+    run, among = AtLevel.run, Unproved.among
 
-    def of_levels(self: Any) -> Any:
+    def at_level(self: Any, *given: Any) -> None:
         steps.append("levels")
-        return levels(self)
+        run(self, *given)
 
     def of_among(self: Any, *given: Any) -> None:
         steps.append("near")
         among(self, *given)
 
-    monkeypatch.setattr(engine.Search, "levels", of_levels)
-    monkeypatch.setattr(engine.Retries, "among", of_among)
+    monkeypatch.setattr(AtLevel, "run", at_level)
+    monkeypatch.setattr(Unproved, "among", of_among)
     with dispatch.on(plan.devices[0]):
         plan = dataclasses.replace(plan, subsets=True)
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
@@ -399,7 +403,8 @@ import json, torch
 from tests.helpers import plans
 from tests.helpers.launches import compiled_for
 from tonari.cuda.rehearsal import Card, rehearsing
-from tonari.exact.cuda.attempts import ladder as engine
+from tonari.exact.cuda.attempts import attempt
+from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
 from tonari.exact.report import Report
 
@@ -412,11 +417,11 @@ def variants(stage):
 
 def around(rows, count):
     points, queries = (torch.empty((n, 128), device="meta") for n in (10**6, 10**4))
-    begun = engine.DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
-    retries = engine.Retries(begun, None, None, torch.empty(10**4, device="meta"), Report(rows=10**4))
+    begun = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
+    left = attempt.Unproved(begun, None, None, torch.empty(10**4, device="meta"), Report(rows=10**4), None)
     stages = []
-    engine.expecting = stages.append
-    retries._expecting_among([(rows, count)])
+    attempt.expecting = stages.append
+    left.expecting_among([(rows, count)])
     stages[0]()
 
 first = variants(lambda: rehearse_search(plan, "float32", self_join=False))

@@ -22,8 +22,7 @@ if HAS_TORCH:
     from tonari.cuda import ahead
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import first
-    from tonari.exact.cuda.attempts import ladder as engine
+    from tonari.exact.cuda.attempts import as_bytes, attempt, first
     from tonari.exact.cuda.attempts.rehearse import rehearse_preparation, rehearse_search
 
 HERE = {"devices": (DEVICE,)}
@@ -47,8 +46,8 @@ def names(variants: set[tuple[Any, ...]]) -> set[str]:
 def retries(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """The rehearsals of retries, as searches of the test come to them."""
     given: list[Callable[[], None]] = []
-    usual = engine.expecting
-    monkeypatch.setattr(engine, "expecting", lambda stage: (given.append(stage), usual(stage))[1])
+    usual = attempt.expecting
+    monkeypatch.setattr(attempt, "expecting", lambda stage: (given.append(stage), usual(stage))[1])
     return given
 
 
@@ -131,7 +130,7 @@ def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable
 def test_a_search_in_int8_of_rows_that_are_left_is_rehearsed(
     retries: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "OF_BYTES", 0)
+    monkeypatch.setattr(as_bytes, "OF_BYTES", 0)
     points = np.rint(10 * rows_of(300, 19)).astype(np.float32)
     plan = plan_of(points[:6], points, 3, **HERE, width=1, group=8)
     with launched() as seen:

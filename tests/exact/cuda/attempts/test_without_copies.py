@@ -1,4 +1,4 @@
-"""Copies of rows beyond those that an answer can hold are left out of long searches, and no answer changes.
+"""Rows that a level leaves are searched without the copies of points, if there are any.
 
 Without a GPU the CPU plays the device, in Triton's interpreter.
 """
@@ -6,227 +6,21 @@ Without a GPU the CPU plays the device, in Triton's interpreter.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.helpers.checks import Array, assert_same_neighbors
-from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
-from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of, rows_of, tensors
-from tests.helpers.plans import exact_cuda
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.copies import D, K
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.gpu_checks import DEVICE, on_host, plan_of, rows_of, tensors
 from tonari.metrics.reference import brute
 
 pytestmark = [needs_torch]
 if HAS_TORCH:
-    import torch
-
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import ladder as engine
-    from tonari.exact.cuda.attempts.rehearse import rehearse_search
-    from tonari.exact.cuda.attempts.without_copies import PreparedOnce
-    from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
-    from tonari.exact.cuda.rows import copies
-    from tonari.exact.cuda.rows.copies import numbers_of_first_copies
-    from tonari.exact.report import Report
-
-N, D, K = 90, 6, 3
-METRICS = ("euclidean", "cosine", "inner_product", "l1")
-
-
-def copied(n: int = N, d: int = D, dtype: str = "float32", metric: str = "euclidean") -> Array:
-    """Rows of which two thirds are copies of three of them."""
-    rows = rows_of(n, d, dtype, metric)
-    chosen = np.random.default_rng(0).integers(0, 12, n)
-    for low, high, row in ((4, 12, 0), (3, 4, 1), (2, 3, 2)):
-        rows[(low <= chosen) & (chosen < high)] = rows[row]
-    return rows
-
-
-def counted(rows: Array, most: int) -> list[int]:
-    """The numbers of the first `most` copies of every row, counted one by one."""
-    seen: dict[bytes, int] = {}
-    kept = []
-    for i, row in enumerate(rows):
-        seen[row.tobytes()] = seen.get(row.tobytes(), 0) + 1
-        if seen[row.tobytes()] <= most:
-            kept.append(i)
-    return kept
-
-
-def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> tuple[Any, Report, Any]:
-    """Search once without copies: the neighbours, what the run did, and the prepared points."""
-    self_join = choices.get("self_join", False)
-    plan = dataclasses.replace(
-        plan_of(queries, points, k, metric, devices=(DEVICE,), **choices), subsets=True, seconds=1.0
-    )
-    with dispatch.on(plan.devices[0]):
-        prepared = prepare_resident_once(points if self_join else queries, points, plan)
-        found, report = search_resident(queries, prepared, plan, self_join=self_join, progress=False)
-    return on_host(found), report, prepared
-
-
-@pytest.mark.parametrize("most", [1, 2, 7, N])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8"])
-def test_the_first_copies_are_those_that_counting_finds(dtype: str, most: int) -> None:
-    rows = copied(dtype=dtype)
-    kept = numbers_of_first_copies(*tensors(DEVICE, rows), most)
-    expected = counted(rows, most)
-    assert kept is None if len(expected) == N else kept.tolist() == expected
-
-
-@pytest.mark.parametrize("n", [1, 2, 15, 16, 17])
-def test_rows_that_are_all_equal(n: int) -> None:
-    kept = numbers_of_first_copies(torch.ones((n, 65), device=DEVICE), 2)
-    assert kept is None if n <= 2 else kept.tolist() == [0, 1]
-
-
-def test_rows_that_differ_in_one_column_are_no_copies() -> None:
-    rows = np.ones((200, 200), np.float32)
-    np.fill_diagonal(rows, 2.0)
-    assert numbers_of_first_copies(*tensors(DEVICE, rows), 1) is None
-
-
-@pytest.mark.parametrize("columns", [1, 70])
-def test_a_hash_that_all_rows_share_makes_no_row_a_copy(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows decide: of equal hashes only neighbours in the order that are equal are copies.
-
-    Rows may differ in the first of several blocks of columns only.
-    """
-    rows = np.hstack([copied(), np.zeros((N, columns), np.float32)])
-    real = copies.launch
-
-    def launch(kernel: Any, programs: int, arguments: Any, **options: Any) -> None:
-        if "order_ptr" in arguments:
-            real(kernel, programs, arguments, **options)
-        else:
-            arguments["hashes_ptr"].zero_()
-
-    monkeypatch.setattr(copies, "launch", launch)
-    kept = numbers_of_first_copies(*tensors(DEVICE, rows), 1)
-    assert set(counted(rows, 1)) <= set(kept.tolist())
-    follows = [0] + [i for i in range(1, N) if (rows[i] != rows[i - 1]).any()]
-    assert kept.tolist() == follows
-
-
-@pytest.mark.parametrize("column", [0, 63, 64, 129])
-def test_rows_that_take_turns_are_told_apart_by_any_column(column: int) -> None:
-    rows = np.ones((40, 130), np.float32)
-    rows[1::2, column] = 2.0
-    assert numbers_of_first_copies(*tensors(DEVICE, rows), 3).tolist() == list(range(6))
-
-
-def test_strided_rows() -> None:
-    rows = copied(N, 2 * D)
-    (wide,) = tensors(DEVICE, rows)
-    assert numbers_of_first_copies(wide[:, :D], 2).tolist() == counted(np.ascontiguousarray(rows[:, :D]), 2)
-
-
-@pytest.mark.parametrize("self_join", [False, True])
-@pytest.mark.parametrize("metric", METRICS)
-def test_no_answer_changes(metric: str, self_join: bool) -> None:
-    points = copied(metric=metric)
-    queries = points if self_join else np.concatenate([points[:6], rows_of(3, D, metric=metric, seed=5)])
-    q, p = tensors(DEVICE, queries, points)
-    q = p if self_join else q
-    found, _, prepared = search(q, p, K, metric, self_join=self_join)
-    assert isinstance(prepared, PreparedOnce)
-    assert len(prepared.first.kept) == len(counted(points, K + 1)) < N / 2
-    own = np.arange(N) if self_join else None
-    assert_same_neighbors(found, brute(queries, points, K, metric, self_ids=own), metric=metric)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int8"])
-def test_other_types_from_host_memory(dtype: str) -> None:
-    points = copied(dtype="float32" if dtype == "bfloat16" else dtype)
-    rows = tensors("cpu", points)[0].bfloat16() if dtype == "bfloat16" else points
-    seen = rows.float().numpy() if dtype == "bfloat16" else points
-    found, _, prepared = search(rows, rows, K, self_join=True)
-    assert isinstance(prepared, PreparedOnce)
-    assert_same_neighbors(found, brute(seen, seen, K, "euclidean", self_ids=np.arange(N)), metric="euclidean")
-
-
-def test_all_points_are_one_row() -> None:
-    points = np.full((N, D), 0.25, np.float32)
-    found, _, prepared = search(*tensors(DEVICE, points) * 2, K, self_join=True)
-    assert isinstance(prepared, PreparedOnce)
-    assert prepared.first.kept.tolist() == list(range(K + 1))
-    assert not found.distances.any()
-    assert found.indices[[0, 1, 3, 4, -1]].tolist() == [[1, 2, 3], [0, 2, 3], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
-
-
-@pytest.mark.usefixtures("attempts")
-def test_rows_near_copies_are_proved_at_once() -> None:
-    """More groups share the k-th value than are refined: all points are compared, unless copies are left out."""
-    row = rows_of(1, D, seed=3)
-    points = np.concatenate([rows_of(8, D), np.repeat(row, 150, 0)])
-    q, p = tensors(DEVICE, row * np.linspace(0.9, 1.1, 8, dtype=np.float32)[:, None], points)
-    choices: dict[str, Any] = {"group": 8, "width": 1, "precisions": ("float16", "values")}
-    plan = plan_of(q, p, K, devices=(DEVICE,), **choices)
-    with dispatch.on(plan.devices[0]):
-        _, usual = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
-    found, report, _ = search(q, p, K, **choices)
-    assert usual.rows_by_precision == {"values": 8}
-    assert report.rows_by_precision == {"float16": 8}
-    assert_same_neighbors(found, brute(q.cpu().numpy(), points, K, "euclidean"), metric="euclidean")
-
-
-def test_contracted_rows() -> None:
-    points = copied(140, 12)
-    found, report, prepared = search(*tensors(DEVICE, points) * 2, K, self_join=True, form_dim=5)
-    assert isinstance(prepared, PreparedOnce)
-    assert any("in 5 dimensions" in level for level in report.rows_by_precision)
-    expected = brute(points, points, K, "euclidean", self_ids=np.arange(140))
-    assert_same_neighbors(found, expected, metric="euclidean")
-
-
-def test_messages_number_all_points() -> None:
-    points = copied()
-    points[80, 2] = np.nan
-    with pytest.raises(ValueError, match=r"points: row 80 has a value that is not finite \(nan in column 2\)"):
-        search(*tensors(DEVICE, points) * 2, K, self_join=True)
-
-
-def test_progress_ends_at_all_pairs() -> None:
-    seen: list[tuple[int, int]] = []
-    (points,) = tensors(DEVICE, copied())
-    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,), self_join=True), subsets=True)
-    plan = dataclasses.replace(plan, seconds=1.0)
-    dispatch.search_once(points, points, plan, self_join=True, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (N * N, N * N)
-
-
-def test_long_searches_look_for_copies_where_there_is_room() -> None:
-    def looks(n: int, m: int, **given: Any) -> bool:
-        return exact_cuda(n, m, 128, 10, devices=given.pop("devices", ("cuda:0",)), **given).copies_first
-
-    assert looks(10**6, 10**6, free_bytes=80 * GB)
-    assert not looks(10**6, 10**4, free_bytes=80 * GB)
-    assert not looks(10**6, 10**6, free_bytes=80 * GB, devices=("cuda:0", "cuda:1"))
-    plan = exact_cuda(10**6, 10**6, 128, 10, devices=("cuda:0",), free_bytes=80 * GB)
-    assert not looks(10**6, 10**6, free_bytes=80 * GB, memory=plan.total_bytes - 1)
-    assert looks(10**6, 10**6, free_bytes=80 * GB, memory=plan.total_bytes)
-    assert not exact_cuda(10**6, 10**6, 128, 10, devices=("cuda:0",), free_bytes=8 * GB, route="streamed").subsets
-    assert exact_cuda(10**6, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).subsets
-    assert not exact_cuda(10**4, 10**4, 128, 10, devices=("cuda:0",), free_bytes=80 * GB).subsets
-
-
-def test_points_that_are_prepared_for_many_searches_keep_all_copies() -> None:
-    (points,) = tensors(DEVICE, copied())
-    plan = dataclasses.replace(plan_of(points, points, K, devices=(DEVICE,)), subsets=True, seconds=1.0)
-    assert len(dispatch.prepare(points, plan).points) == N
-
-
-def test_kernels_are_rehearsed() -> None:
-    from tonari.cuda.rehearsal import Card, rehearsing
-
-    plan = exact_cuda(1000, 1000, 40, 10, devices=("cuda:0",), free_bytes=GB)
-    names = []
-    for made in (plan, dataclasses.replace(plan, subsets=True, seconds=1.0)):
-        with rehearsing(Card((9, 0), 132)) as rehearsal:
-            rehearse_search(made, "float32", self_join=True)
-        names.append({call.kernel.fn.__name__ for call in rehearsal.calls.values()})
-    assert names[1] - names[0] == {"hash_rows_kernel", "same_rows_kernel"}
+    from tonari.exact.cuda.attempts import without_copies as module
+    from tonari.exact.cuda.routes.resident import search_resident
 
 
 @pytest.mark.full  # takes ten seconds and more in the interpreter
@@ -236,7 +30,7 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
     left: int, looks: int, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of nine rows three have many copies of one as neighbours; a retry does not prove them."""
-    monkeypatch.setattr(engine, "LEAST_LEFT", left)
+    monkeypatch.setattr(module, "LEAST_LEFT", left)
     row = rows_of(1, D, seed=3)
     near = 2 * row * np.linspace(0.9, 1.1, 9, dtype=np.float32)[:, None]
     points = np.concatenate([near, np.repeat(row * 2, 150, 0), rows_of(8, D)])
@@ -245,8 +39,8 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
     q = p if self_join else q
     plan = plan_of(q, p, K, devices=(DEVICE,), self_join=self_join, group=8, width=1, precisions=("float16", "values"))
     plan = dataclasses.replace(plan, subsets=True)
-    looked, real = [], engine.numbers_of_first_copies
-    monkeypatch.setattr(engine, "numbers_of_first_copies", lambda *given: looked.append(given) or real(*given))
+    looked, real = [], module.numbers_of_first_copies
+    monkeypatch.setattr(module, "numbers_of_first_copies", lambda *given: looked.append(given) or real(*given))
     with dispatch.on(plan.devices[0]):
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, self_join=self_join, progress=False)
     own = np.arange(len(points)) if self_join else None
@@ -259,29 +53,17 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
 @pytest.mark.usefixtures("attempts")
 def test_without_copies_rows_climb_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are near to each other, but no copies: one look finds nothing, and all values are compared."""
-    monkeypatch.setattr(engine, "LEAST_LEFT", 1)
+    monkeypatch.setattr(module, "LEAST_LEFT", 1)
     points = np.full((150, D), 8, np.float32)
     points[:, 0] += np.float32(2.0**-20) * np.arange(150)
     points = np.concatenate([points, -points[:1]])
     q, p = tensors(DEVICE, points[[75]], points)
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=1, precisions=("float16", "split", "values"))
     plan = dataclasses.replace(plan, subsets=True)
-    looked, real = [], engine.numbers_of_first_copies
-    monkeypatch.setattr(engine, "numbers_of_first_copies", lambda *given: looked.append(given) or real(*given))
+    looked, real = [], module.numbers_of_first_copies
+    monkeypatch.setattr(module, "numbers_of_first_copies", lambda *given: looked.append(given) or real(*given))
     with dispatch.on(plan.devices[0]):
         found, report = search_resident(q, dispatch.prepare(p, plan), plan, progress=False)
     assert len(looked) == 1
     assert report.rows_by_precision == {"values": 1}
     assert_same_neighbors(on_host(found), brute(points[[75]], points, K), metric="euclidean")
-
-
-@on_gpu
-def test_a_million_rows_of_which_many_are_copies() -> None:
-    generator = torch.Generator(DEVICE).manual_seed(0)
-    points = torch.randn((10**6, 16), generator=generator, device=DEVICE)
-    points[torch.randint(10**6, (400_000,), generator=generator, device=DEVICE)] = points[7].clone()
-    kept = numbers_of_first_copies(points, 11)
-    copies = (points == points[7]).all(1).nonzero()[:, 0]
-    expected = torch.ones(10**6, dtype=torch.bool, device=DEVICE)
-    expected[copies[11:]] = False
-    assert torch.equal(kept, expected.nonzero()[:, 0])

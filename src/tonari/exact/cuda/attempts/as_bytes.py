@@ -19,12 +19,14 @@ import numpy as np
 
 from tonari.cuda.devices import over
 from tonari.cuda.rehearsal import without_data
+from tonari.exact.cuda.attempts.attempt import Attempt, Unproved, search_first
 from tonari.exact.cuda.attempts.first import DevicePoints, Search
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.bytes import shifts_of
 from tonari.exact.cuda.rows.form import DeviceForm, shifted_form
 from tonari.exact.cuda.screens.widths import usual_width
 
+OF_BYTES = 1 << 34  # products that are left, from which on another packed copy and search take less than the levels
 BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a few that tie
 
 
@@ -119,3 +121,32 @@ def in_int8(plan: CudaPlan) -> CudaPlan:
     rest = rest if "split" in plan.precisions else rest[-1:]
     width = min(plan.width, plan.k + BESIDE) if plan.width <= usual_width(plan.k + 1) else plan.width
     return dataclasses.replace(plan, precisions=("int8", *rest), width=width)
+
+
+class AsBytes(Attempt):
+    """All rows that are left, in int8: most are proved then."""
+
+    name = "as bytes"
+    when = f"if all elements are integers of one byte, and {OF_BYTES} products and more are left"
+
+    def worth(self, left: Unproved) -> tuple[Any, Any, int] | None:
+        """Return the rows that are left, their queries, and the shift of these and of the points."""
+        if not left.plan.bytes_later or left.plan.precisions[0] == "int8":
+            return None
+        rows = left.look()
+        if len(rows) * left.points.numel() < OF_BYTES or not (shifts := shifts_of(left.points)):
+            return None
+        queries = left.search.queries[rows]
+        return (rows, queries, shifts[0]) if shifts[0] in shifts_of(queries) else None
+
+    def run(self, left: Unproved, given: tuple[Any, Any, int]) -> None:
+        rows, queries, shift = given
+        plan = left.part(len(left.points), len(rows))
+
+        def rehearse(search: Search, own: Any) -> None:
+            search_first(shifted_points(search.prepared.points, plan, shift), plan, search.queries, own, len(rows))
+
+        with left.expecting(rehearse, len(rows)):
+            made = shifted_points(left.points, plan, shift, queries)
+            if made.is_usable():
+                left.among_all(rows, queries, made, plan)

@@ -13,7 +13,7 @@ contraction.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import functools
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
@@ -22,7 +22,7 @@ from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points
-from tonari.exact.cuda.attempts.first import Again, DevicePoints, Search
+from tonari.exact.cuda.attempts.first import Again, DevicePoints, Level, Search, nothing
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract, contraction_of
@@ -138,6 +138,7 @@ class ContractedSearch(Search):
         self.least_width = plan.contracted_width
         self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
+        self._rest: Search | None = None  # in all dimensions
 
     @property
     def query_batch(self) -> int:
@@ -206,19 +207,30 @@ class ContractedSearch(Search):
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
         return self.contracted.level(precision)
 
-    def levels(self) -> Generator[tuple[str, Again], None, None]:
-        """Yield the levels of contracted rows, and then those of all dimensions."""
-        try:
-            for precision, times in retries(self.plan, self.unproved):
-                yield self.level(precision), self.again(precision, times * self.width)
-        finally:
-            if self.plan.precisions[-2] != self.plan.precisions[0]:
-                self.prepared.forget(self.plan.precisions[-2])
-        full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
-        rest = Search(self.queries, full, self.plan)
+    def levels(self) -> list[Level]:
+        """Return the levels of contracted rows, and then those of all dimensions."""
+        first, last = self.plan.precisions[0], self.plan.precisions[-2]
+        found = [
+            Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)
+            for precision, times in retries(self.plan, self.unproved)
+        ]
+        if last != first:
+            found[-1] = found[-1]._replace(end=functools.partial(self.prepared.forget, last))
         for precision in self.plan.precisions[:-1]:
-            yield precision, rest.again(precision, WIDER * self.plan.width)
-            full.forget(precision)
+            begin, end = functools.partial(self._begin_rest, precision), functools.partial(self._end_rest, precision)
+            found.append(Level(precision, begin, end))
+        return found
+
+    def _begin_rest(self, precision: str) -> Again:
+        """Return a search in all dimensions, whose points are packed for the first of them."""
+        if self._rest is None:
+            full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
+            self._rest = Search(self.queries, full, self.plan)
+        return self._rest.again(precision, WIDER * self.plan.width)
+
+    def _end_rest(self, precision: str) -> None:
+        if self._rest is not None:
+            self._rest.prepared.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
         """Return the k best of some points of each row, -1 where there is none."""

@@ -12,8 +12,9 @@ Nothing here waits for the device but the choice of a width.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
-from typing import Any, Protocol, TypeAlias
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
@@ -147,6 +148,24 @@ class SomePoints(DevicePoints):
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 
+class Level(NamedTuple):
+    """A way to search again the rows that are not proved.
+
+    Attributes
+    ----------
+    name : str
+        In reports.
+    begin : callable
+        Packs the rows that it needs, and returns the function that searches rows.
+    end : callable
+        Drops the packed copies that no later level reads, if there are any.
+    """
+
+    name: str
+    begin: Callable[[], Again]
+    end: Callable[[], None]
+
+
 class Search:
     """The state that all batches of one search share."""
 
@@ -174,6 +193,12 @@ class Search:
     def first_attempt(self) -> FirstAttempt | None:
         """Return what searches among some of the points share with the first attempt; None if that has no sample."""
         return self.chooser.first_attempt(self.least_width)
+
+    def some_points(self, points: Any, like: FirstAttempt | None) -> SomePoints:
+        """Prepare some of the points as all of them are; `like` is the first attempt at all."""
+        plan = self.plan
+        form = self.prepared.form if plan.precisions[0] == "int8" else None  # whose shift is that of all
+        return SomePoints(points, plan.metric, plan.precisions[0], like, form)
 
     @property
     def least_fitted(self) -> int:
@@ -283,15 +308,17 @@ class Search:
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
-    def levels(self) -> Generator[tuple[str, Again], None, None]:
-        """Yield the ways to search again the rows that are not proved, each with its name in reports."""
-        first = self.plan.precisions[0]
-        for precision in self.plan.precisions[:-1]:
-            try:
-                yield self.level(precision), self.again(precision, wider(self.plan.d) * self.width)
-            finally:
-                if precision != first:
-                    self.prepared.forget(precision)
+    def levels(self) -> list[Level]:
+        """Return the ways to search again the rows that are not proved, first to last."""
+        first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
+        return [
+            Level(
+                self.level(precision),
+                functools.partial(self.again, precision, width),
+                nothing if precision == first else functools.partial(self.prepared.forget, precision),
+            )
+            for precision in self.plan.precisions[:-1]
+        ]
 
     def level(self, precision: str) -> str:
         """Return what reports call a precision of this search."""
@@ -325,6 +352,10 @@ class Search:
         if self.sample is not None:
             group, columns = LEAST_GROUP, listed_room(self.width)
         return Neighbors(*compare_few(queries, points, plan.k, group=group, columns=columns, **facts))
+
+
+def nothing() -> None:
+    """Do nothing: the end of a level that packs nothing of its own."""
 
 
 def no_others(points: Any, metric: str) -> Neighbors:

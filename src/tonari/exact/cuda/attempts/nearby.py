@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.rows.contraction import BLOCK_VALUES
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.metrics import get_metric
@@ -43,6 +44,61 @@ _SAMPLE = 4096  # points by which are_inseparable decides
 _SLACK = 1 + 2.0**-20  # more than the roundings of bounds
 _TINY = 2.0**-70  # more than a distance loses by underflow
 _LARGEST = 1e30  # square of the length of a form row that has distances: keeps all sums finite
+
+
+class Nearby(Attempt):
+    """Rows among the points near to them, where that saves much.
+
+    Parameters
+    ----------
+    least : int
+        Values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
+    """
+
+    name = "nearby"
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+        self.when = f"among the points near to rows, where a neighbourhood saves {least} values and more"
+
+    def worth(self, left: Unproved) -> Any:
+        """Return the rows that are left."""
+        if not (left.plan.subsets and get_metric(left.plan.metric).squares):
+            return None
+        rows = left.look()
+        return rows if is_worth_a_round(len(rows), left.points, self.least) else None
+
+    def run(self, left: Unproved, given: Any) -> None:
+        for found in neighbourhoods(*_places_of(left, given), self.least):
+            with left.expecting_among(found.sizes):
+                for some, numbers in found:
+                    left.among(numbers, given[some])
+
+
+class NearbyAtOnce(Nearby):
+    """The same where the levels would prove few rows."""
+
+    name = "nearby at once"
+
+    def __init__(self, least: int) -> None:
+        super().__init__(least)
+        self.when += ", if most rows are left, and levels can prove few of them, a search nearby most"
+
+    def worth(self, left: Unproved) -> Any:
+        """Return the rows that are left."""
+        rows = super().worth(left)
+        if rows is None or 2 * len(rows) < len(left.proved):
+            return None
+        return rows if are_inseparable(*_places_of(left, rows), left.search.most_refined) else None
+
+    def run(self, left: Unproved, given: Any) -> None:
+        super().run(left, left.look())
+
+
+def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
+    """Return some queries, the points, their form, and how far the k-th known neighbours of the queries are."""
+    form = left.search.prepared.form
+    return left.search.queries[rows], left.points, form, reach_of(left.found.distances[rows, -1], form)
 
 
 @dataclass(frozen=True)

@@ -1,66 +1,36 @@
-"""Points that are prepared for one long search, without the copies of rows that it cannot find (rows/copies.py)."""
+"""Rows that are left are searched without the copies of points that their answers cannot hold (rows/copies.py)."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter
-from tonari.exact.cuda.attempts.contracted import prepare_points
-from tonari.exact.cuda.attempts.first import Searchable
-from tonari.exact.cuda.attempts.ladder import search_on_device
-from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
-from tonari.exact.cuda.rows.part import Place, plan_for_part
-from tonari.exact.report import Report
+from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
+from tonari.exact.cuda.attempts.first import Search
+from tonari.exact.cuda.attempts.levels import AtLevel
+from tonari.exact.cuda.rows.copies import numbers_of_first_copies, runs_of_copies
 
-COPIES = "copies"  # the level of reports at which rows are that are not searched
+LEAST_LEFT = 256  # rows that a first level has not proved, from which on copies of points are looked for
 
 
-class PreparedOnce:
-    """Prepared points on one GPU of which copies are left out; they serve searches of one k.
+class WithoutCopies(Attempt):
+    """All rows that are left, among the first copies of points, if there are others."""
 
-    Parameters
-    ----------
-    points : tensor of shape (n, d)
-        All of them.
-    copies : FirstCopies
-        k + 1 of each row, which are searched.
-    queries : tensor, or array in host memory
-        What is searched for; the points, of a graph.
-    plan : CudaPlan
-    """
+    name = "without copies"
+    when = f"if a level has left {LEAST_LEFT} rows or more, and some points are copies that no answer can hold"
 
-    def __init__(self, points: Any, copies: FirstCopies, queries: Any, plan: CudaPlan) -> None:
-        self.points, self.first, self.alike = points, Subset(points, copies.kept), copies.alike
-        first = self.first
-        self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
-        only = first.rows if queries is points else queries
-        self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
+    def worth(self, left: Unproved) -> Any:
+        """Return the numbers of the first copies."""
+        after_a_level = bool(left.tried) and isinstance(left.tried[-1], AtLevel)
+        if not (after_a_level and left.plan.subsets and len(left.known) >= LEAST_LEFT):
+            return None
+        return numbers_of_first_copies(left.points, left.plan.k + 1)
 
-    def without_data(self) -> Searchable:
-        """Return what stands for the points that are searched in a rehearsal, on the device "meta"."""
-        return self.searched.without_data()
+    def run(self, left: Unproved, given: Any) -> None:
+        rows = left.look()
+        with left.expecting_among([(len(rows), len(given))]):
+            left.among(given, rows)
+        left.known = rows[:0]  # each has been proved
 
-    def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search the points that are kept for checked queries."""
-        graph = place.self_join and queries is self.points
-        if graph:  # in which a row that is left out has the answer of its last first copy, before which k others come
-            queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
-        else:
-            own = self.first.places(place.own(len(queries), queries.device))
-        plan = dataclasses.replace(self.plan, m=len(queries))
-        found, report = search_on_device(queries, self.searched, plan, own=own, bar=bar, all_points=self.points)
-        if graph:
-            report.certify(COPIES, len(self.points) - len(queries))
-            report.rows = len(self.points)
-            found = Neighbors(*(part[self.alike] for part in found))
-        bar.add(report.rows * len(self.points) - len(queries) * len(self.first.kept))
-        return self.first.of_all(found), report
-
-
-def prepare_once(queries: Any, points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
-    """Prepare points for one search of the plan's k, without copies that it cannot find; waits for the device."""
-    copies = first_copies(points, plan.k + 1) if plan.copies_first else None
-    return prepare_points(points, plan, only=queries) if copies is None else PreparedOnce(points, copies, queries, plan)
+    def foresee(self, search: Search, rows: int) -> None:
+        if search.plan.subsets and rows >= LEAST_LEFT:
+            runs_of_copies(search.prepared.points)

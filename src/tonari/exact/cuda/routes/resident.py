@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
@@ -10,11 +11,55 @@ from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
 from tonari.exact.cuda.attempts.ladder import search_on_device
-from tonari.exact.cuda.attempts.without_copies import PreparedOnce, prepare_once
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.partition import search_whole
-from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
+from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
+
+COPIES = "copies"  # the level of reports at which rows are that are not searched
+
+
+class PreparedOnce:
+    """Prepared points on one GPU of which copies are left out; they serve searches of one k.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d)
+        All of them.
+    copies : FirstCopies
+        k + 1 of each row, which are searched.
+    queries : tensor, or array in host memory
+        What is searched for; the points, of a graph.
+    plan : CudaPlan
+    """
+
+    def __init__(self, points: Any, copies: FirstCopies, queries: Any, plan: CudaPlan) -> None:
+        self.points, self.first, self.alike = points, Subset(points, copies.kept), copies.alike
+        first = self.first
+        self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
+        only = first.rows if queries is points else queries
+        self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
+
+    def without_data(self) -> Searchable:
+        """Return what stands for the points that are searched in a rehearsal, on the device "meta"."""
+        return self.searched.without_data()
+
+    def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
+        """Search the points that are kept for checked queries."""
+        graph = place.self_join and queries is self.points
+        if graph:  # in which a row that is left out has the answer of its last first copy, before which k others come
+            queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
+        else:
+            own = self.first.places(place.own(len(queries), queries.device))
+        plan = dataclasses.replace(self.plan, m=len(queries))
+        found, report = search_on_device(queries, self.searched, plan, own=own, bar=bar, all_points=self.points)
+        if graph:
+            report.certify(COPIES, len(self.points) - len(queries))
+            report.rows = len(self.points)
+            found = Neighbors(*(part[self.alike] for part in found))
+        bar.add(report.rows * len(self.points) - len(queries) * len(self.first.kept))
+        return self.first.of_all(found), report
 
 
 def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable:
@@ -28,7 +73,9 @@ def prepare_resident_once(queries: Any, points: Any, plan: CudaPlan) -> Searchab
     The queries of a graph are the points themselves.
     """
     there = to_device(points, plan.devices[0])
-    return prepare_once(there if queries is points else queries, there, plan)
+    asked = there if queries is points else queries
+    copies = first_copies(there, plan.k + 1) if plan.copies_first else None
+    return prepare_points(there, plan, only=asked) if copies is None else PreparedOnce(there, copies, asked, plan)
 
 
 def search_resident(

@@ -1,0 +1,100 @@
+"""The levels of a search, each with more room or at a higher precision than the one before; at last exact values.
+
+A search lists its levels (:meth:`tonari.exact.cuda.attempts.first.Search.levels`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
+from tonari.exact.cuda.attempts.first import Again, Level, Search
+
+
+class Ahead(Attempt):
+    """The first level, for the few rows that are expected to be left, without waiting for the device.
+
+    Which they are is not known here: rows that are proved make up their number. To wait, and then to launch the level
+    for these few, takes several times as long as the level itself.
+    """
+
+    name = "ahead"
+    when = "on the first level, before the host knows which rows are left, if the first rows suggest that few are"
+
+    def worth(self, left: Unproved) -> int | None:
+        """Return how many rows are searched."""
+        return left.search.stragglers or None
+
+    def run(self, left: Unproved, given: int) -> None:
+        with levels_of(left.search):
+            left.again(left.proved.argsort(stable=True)[:given], lambda search: search.levels()[0].begin())
+
+
+class AtLevel(Attempt):
+    """All rows that are left, on one of the levels.
+
+    Parameters
+    ----------
+    number : int
+        Of the level.
+    level : str
+        Its name in reports.
+    """
+
+    when = "if the rows that are left are not so few that comparing them with all points is as fast"
+
+    def __init__(self, number: int, level: str) -> None:
+        self.number, self.level = number, level
+        self.name = f"level {number + 1}, {level}"
+
+    def worth(self, left: Unproved) -> Any:
+        """Return the rows that are left."""
+        if left.known is None:
+            left.known = left.look()
+        return None if left.search.are_few(len(left.known)) else left.known
+
+    def run(self, left: Unproved, given: Any) -> None:
+        left.again(given, self._begin)
+        left.known = given[left.proved[given] == 0]
+        left.report.certify(self.level, len(given) - len(left.known))
+        left.search.levels()[self.number].end()
+
+    def _begin(self, search: Search) -> Again:
+        return search.levels()[self.number].begin()
+
+
+class ByValues(Attempt):
+    """All rows that are left, by exact values of all points: the last resort, which proves them."""
+
+    name = "values"
+    when = "of all rows that are left at last"
+
+    def worth(self, left: Unproved) -> Any:
+        """Return the rows that are left."""
+        rows = left.look()
+        return rows if len(rows) else None
+
+    def run(self, left: Unproved, given: Any) -> None:
+        left.again(given, _compare)
+        left.report.certify(left.plan.precisions[-1], len(given))
+
+
+def _compare(search: Search) -> Again:
+    def compare(queries: Any, own: Any) -> tuple[Neighbors, int]:
+        return search.compare(queries, own), 1
+
+    return compare
+
+
+@contextlib.contextmanager
+def levels_of(search: Search) -> Iterator[list[Level]]:
+    """Yield the levels of a search, and drop their packed copies in the end."""
+    levels = search.levels()
+    try:
+        yield levels
+    finally:
+        for level in levels:
+            level.end()

@@ -1,0 +1,70 @@
+"""The levels of a search: what each packs is given back, also where they end early.
+
+Without a GPU the CPU plays the device, in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.gpu_checks import DEVICE, clusters_for_each_precision, plan_of, tensors
+
+pytestmark = [needs_torch]
+if HAS_TORCH:
+    from tonari.exact.cuda.attempts.contracted import prepare_points
+    from tonari.exact.cuda.attempts.first import DevicePoints, Search
+    from tonari.exact.cuda.attempts.ladder import search_on_device
+    from tonari.exact.cuda.attempts.levels import levels_of
+
+ALL = {"precisions": ("float16", "split", "values"), "devices": (DEVICE,), "group": 8, "width": 1}
+
+
+@pytest.mark.usefixtures("attempts")
+@pytest.mark.parametrize("last", ["float16", "split"])
+def test_copies_of_retries_are_given_back(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if no row is left, or few are, after the last of them."""
+    queries, points = clusters_for_each_precision()
+    few = Search.are_few
+    packed: list[str] = []
+
+    def are_few(search: Any, rows: int) -> bool:
+        return few(search, rows) or last in packed
+
+    def batch(search: Any, queries: Any, own: Any, precision: str, *given: Any) -> Any:
+        packed.append(precision)
+        return one(search, queries, own, precision, *given)
+
+    one = Search.batch
+    monkeypatch.setattr(Search, "are_few", are_few)
+    monkeypatch.setattr(Search, "batch", batch)
+    q, p = tensors(DEVICE, queries, points)
+    plan = plan_of(queries, points, 3, **ALL)
+    prepared = DevicePoints(p, plan.metric, plan.precisions[0])
+    search_on_device(q, prepared, plan)
+    assert packed[-1] == last
+    assert {precision for precision, _ in prepared._copies._made} == {"float16"}
+
+
+@pytest.mark.parametrize("begun", [0, 1, 2, 3, 4])
+def test_levels_of_contracted_rows_give_back_what_they_pack(begun: int) -> None:
+    """However many of them are tried."""
+    points = clusters_for_each_precision()[1]
+    q, p = tensors(DEVICE, points[::200], points)
+    plan = plan_of(q, p, 3, **ALL, form_dim=3)
+    prepared = prepare_points(p, plan)
+    search = prepared.begin(q, plan)
+    with levels_of(search) as levels:
+        assert [level.name for level in levels] == [
+            "float16 in 3 dimensions",
+            "split in 3 dimensions",
+            "split in 3 dimensions",
+            "float16",
+            "split",
+        ]
+        for level in levels[: begun + 1]:
+            level.begin()(q, None)
+    kept = prepared._copies._made, {} if search._rest is None else search._rest.prepared._copies._made
+    assert [{precision for precision, _ in copies} for copies in kept] == [{"float16"}, set()]
