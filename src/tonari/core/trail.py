@@ -3,6 +3,7 @@
     current          the record of the call that runs here; None where nobody asks
     recording()      the context of a call that is recorded
     part()           the context of a search within it, such as that of a sample, which has a record of its own
+    unrecorded()     the context of work that stands for other work, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
 Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
@@ -230,6 +231,35 @@ def part(title: str, rows: int) -> Iterator[None]:
         inner.seconds += time.perf_counter() - started
 
 
+class _Nowhere(Record):
+    """The record of work that is not recorded; it stays empty."""
+
+    def planned(self, method: str, reason: str, plan: Plan) -> None:
+        pass
+
+    def decided(self, what: str, why: str) -> None:
+        pass
+
+    def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
+        pass
+
+    def part(self, title: str, rows: int) -> Record:
+        return self
+
+
+_nowhere = _Nowhere("", 0)
+
+
+@contextlib.contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record and log no choice and no attempt, whoever asks."""
+    before = current.set(_nowhere)
+    try:
+        yield
+    finally:
+        current.reset(before)
+
+
 def decided(what: str, why: str) -> None:
     """Record and log a choice that is made while a call runs.
 
@@ -245,7 +275,8 @@ def decided(what: str, why: str) -> None:
     record = current.get()
     if record is not None:
         record.decided(what, why)
-    logger.info("%s: %s", what, why)
+    if record is not _nowhere:
+        logger.info("%s: %s", what, why)
 
 
 def duration(seconds: float) -> str:

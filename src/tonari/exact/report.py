@@ -35,6 +35,11 @@ class Report:
     seconds_by_precision: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
 
+    @property
+    def certified(self) -> int:
+        """Number of rows that were certified so far."""
+        return sum(self.rows_by_precision.values())
+
     def certify(self, precision: str, rows: int, seconds: float | None = None) -> None:
         """Count rows that were certified at `precision`, and the duration of that if it was measured."""
         if rows:

@@ -16,6 +16,7 @@ from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
 from tonari import inputs
+from tonari.core.trail import recording
 from tonari.metrics import BIT_METRICS
 
 if HAS_TORCH:
@@ -69,7 +70,9 @@ def test_several_devices_share_the_queries(where: str) -> None:
 
 def test_progress_counts_all_pairs() -> None:
     seen: list[tuple[int, int]] = []
-    check(noise(5, 2, 1), noise(30, 2), 3, "hamming", point_slab=16, progress=lambda *now: seen.append(now))
+    with recording("search", 5) as record:
+        check(noise(5, 2, 1), noise(30, 2), 3, "hamming", point_slab=16, progress=lambda *now: seen.append(now))
+    assert [(attempt.name, attempt.proved) for attempt in record.attempts] == [("all bits", 5)]
     assert seen == [(80, 150), (150, 150)]
 
 

@@ -174,7 +174,7 @@ def _record(of: Contents) -> str:
 
 
 def _steps(of: Record) -> str:
-    """Return tables of attempts and choices, those of searches within it last."""
+    """Return tables of attempts and choices, and then of searches within it."""
     rows = [_attempt(step) for step in of.steps if isinstance(step, Attempt)]
     names = ("attempt", "rows", "proved", "time", "")
     tables = [table(rows, names)] if rows else []
