@@ -19,7 +19,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.cuda.streams import Written, synchronize
-    from tonari.exact.cuda.rows import packed_copies as engine
+    from tonari.exact.cuda.rows import prepared as engine
     from tonari.kdtree.cuda import build as building
 
 pytestmark = needs_torch

@@ -9,8 +9,11 @@ from typing import Any
 from tonari.core.units import MIB
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
+from tonari.exact.overrides import ON_CUDA
+from tonari.inputs.overrides import check_overrides
 
 ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
+SHARDS = ("points", "queries")
 # Precisions by form, first to last; the last one resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
@@ -118,3 +121,49 @@ def _halves(count: int) -> list[int]:
     while sizes[-1] > POINT_TILE:
         sizes.append(-(-sizes[-1] // (2 * POINT_TILE)) * POINT_TILE)
     return sizes
+
+
+def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
+    """Raise ValueError for overrides that cannot work, however much memory there is."""
+    check_overrides(overrides, ON_CUDA)
+    route, shard = overrides.get("route"), overrides.get("shard")
+    if "route" in overrides and route not in ROUTES:
+        raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
+    if route == "host_refine" and not host_points:
+        raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
+    if "shard" in overrides:
+        known = SHARDS if devices > 1 else ("none",)
+        if shard not in known:
+            raise ValueError(f"shard={shard!r}: expected one of {', '.join(known)} on {devices} devices")
+        if shard == "queries" and route not in (None, "resident"):
+            raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
+    n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
+    form_dim = overrides.get("form_dim", "full")
+    whole = f"route={route!r}" if route in ("resident", "host_refine") else f"form_dim={form_dim!r}"
+    if (route in ("resident", "host_refine") or form_dim != "full") and n > MOST_POINTS:
+        raise ValueError(f"{whole}: a device takes at most {MOST_POINTS} points at once, not {n}")
+    if "precisions" in overrides:
+        _check_precisions(overrides["precisions"], form)
+    if "group" in overrides and overrides["group"] not in GROUP_SIZES:
+        raise ValueError(f"group={overrides['group']!r}: expected one of {', '.join(map(str, GROUP_SIZES))}")
+    holds_all = "shard='queries'" if shard == "queries" else f"route={route!r}" if route == "resident" else None
+    if "point_slab" in overrides:
+        points = overrides["point_slab"]
+        if points < n and points % POINT_TILE:
+            raise ValueError(f"point_slab must be a multiple of {POINT_TILE}, or all {n} points, got {points}")
+        if points < n and holds_all:
+            raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
+        if min(points, n) > MOST_POINTS:
+            raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
+    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine" or form_dim != "full"):
+        raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
+
+
+def _check_precisions(precisions: Any, form: str) -> None:
+    levels = tuple(precisions) if isinstance(precisions, list | tuple) else ()
+    rising = list(levels) == [level for level in PRECISIONS[form] if level in levels]
+    if len(levels) < 2 or not rising or levels[-1] != "values":
+        raise ValueError(
+            f"precisions={precisions!r}: expected a tuple in the order {', '.join(PRECISIONS[form])} that ends "
+            f"with 'values', such as {(PRECISIONS[form][0], 'values')}"
+        )

@@ -12,21 +12,18 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
 from tonari.cuda.memory import SPARE, available
-from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, share
+from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, refuse_overrides
 from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
-from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
+from tonari.exact.cuda.rows.groups import GROUP_SIZES
 from tonari.exact.cuda.screens.widths import usual_width
-from tonari.exact.overrides import ON_CUDA
-from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_metric
 
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
 # leaves many rows of few columns to a second one. Bytes are exact in float16.
 _SPLIT_FIRST = 16
-SHARDS = ("points", "queries")
 
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
 _CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
@@ -244,7 +241,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
     form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
     if form_dim and (overrides["form_dim"] == PILOT or not problem.host_points):
         overrides = {"route": "resident"} | overrides
-    _check_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
+    refuse_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
     whole = CudaNeeds(
         n=n,
         m=m,
@@ -319,49 +316,3 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
     if overrides.get("route") == "streamed":
         raise Unsupported(f"form_dim={given}: route='streamed' screens all dimensions; leave form_dim or route out")
     return asked
-
-
-def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
-    """Raise ValueError for overrides that cannot work, however much memory there is."""
-    check_overrides(overrides, ON_CUDA)
-    route, shard = overrides.get("route"), overrides.get("shard")
-    if "route" in overrides and route not in ROUTES:
-        raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
-    if route == "host_refine" and not host_points:
-        raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
-    if "shard" in overrides:
-        known = SHARDS if devices > 1 else ("none",)
-        if shard not in known:
-            raise ValueError(f"shard={shard!r}: expected one of {', '.join(known)} on {devices} devices")
-        if shard == "queries" and route not in (None, "resident"):
-            raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
-    n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
-    form_dim = overrides.get("form_dim", "full")
-    whole = f"route={route!r}" if route in ("resident", "host_refine") else f"form_dim={form_dim!r}"
-    if (route in ("resident", "host_refine") or form_dim != "full") and n > MOST_POINTS:
-        raise ValueError(f"{whole}: a device takes at most {MOST_POINTS} points at once, not {n}")
-    if "precisions" in overrides:
-        _check_precisions(overrides["precisions"], form)
-    if "group" in overrides and overrides["group"] not in GROUP_SIZES:
-        raise ValueError(f"group={overrides['group']!r}: expected one of {', '.join(map(str, GROUP_SIZES))}")
-    holds_all = "shard='queries'" if shard == "queries" else f"route={route!r}" if route == "resident" else None
-    if "point_slab" in overrides:
-        points = overrides["point_slab"]
-        if points < n and points % POINT_TILE:
-            raise ValueError(f"point_slab must be a multiple of {POINT_TILE}, or all {n} points, got {points}")
-        if points < n and holds_all:
-            raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
-        if min(points, n) > MOST_POINTS:
-            raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
-    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine" or form_dim != "full"):
-        raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
-
-
-def _check_precisions(precisions: Any, form: str) -> None:
-    levels = tuple(precisions) if isinstance(precisions, list | tuple) else ()
-    rising = list(levels) == [level for level in PRECISIONS[form] if level in levels]
-    if len(levels) < 2 or not rising or levels[-1] != "values":
-        raise ValueError(
-            f"precisions={precisions!r}: expected a tuple in the order {', '.join(PRECISIONS[form])} that ends "
-            f"with 'values', such as {(PRECISIONS[form][0], 'values')}"
-        )

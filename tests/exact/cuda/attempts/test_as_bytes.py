@@ -71,7 +71,7 @@ def packings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             packed.append(precision)
         return pack_points(rows, form, precision, *given, **named)
 
-    monkeypatch.setattr("tonari.exact.cuda.rows.packed_copies.pack_points", spy)
+    monkeypatch.setattr("tonari.exact.cuda.rows.prepared.pack_points", spy)
     return packed
 
 
@@ -416,7 +416,7 @@ def test_no_copy_is_kept_that_the_plan_does_not_count() -> None:
     p = tensor(rows_of_bytes(N))
     prepared = prepare_resident_once(p, p, plan(p, p))
     prepared.begin(p + 0.5, plan(p, p))
-    assert not prepared._copies._made
+    assert not prepared.copies._made
 
 
 @on_gpu

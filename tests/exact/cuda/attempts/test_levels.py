@@ -45,7 +45,7 @@ def test_copies_of_retries_are_given_back(last: str, monkeypatch: pytest.MonkeyP
     prepared = DevicePoints(p, plan.metric, plan.precisions[0])
     search_on_device(q, prepared, plan)
     assert packed[-1] == last
-    assert {precision for precision, _ in prepared._copies._made} == {"float16"}
+    assert {precision for precision, _ in prepared.copies._made} == {"float16"}
 
 
 @pytest.mark.parametrize("begun", [0, 1, 2, 3, 4])
@@ -66,5 +66,5 @@ def test_levels_of_contracted_rows_give_back_what_they_pack(begun: int) -> None:
         ]
         for level in levels[: begun + 1]:
             level.begin()(q, None)
-    kept = prepared._copies._made, {} if search._rest is None else search._rest.prepared._copies._made
+    kept = prepared.copies._made, {} if search._rest is None else search._rest.prepared.copies._made
     assert [{precision for precision, _ in copies} for copies in kept] == [{"float16"}, set()]

@@ -447,7 +447,7 @@ def test_the_plan_says_it_and_counts_every_byte() -> None:
     assert (plan.route, plan.form_dim, plan.precisions) == ("host_refine", 4, ("float16", "split", "values"))
     assert plan.subsets is plan.cuda_graph is False
     prepared = host_refine.prepare_host_refine(points, plan)
-    packed = prepared.packed("float16")
+    packed = prepared.copies.packed("float16")
     kept = [prepared.rows.values, prepared.rows.errors, packed.values, packed.low, packed.e1, packed.e2]
     assert plan.packed_bytes == sum(tensor.nbytes for tensor in kept)
     assert plan.copied_bytes == plan.output_bytes == 0

@@ -303,7 +303,7 @@ def test_buffers_are_within_what_is_planned(m: int, n: int, d: int, k: int) -> N
         prepared = DevicePoints(x, "cosine", plan.precisions[0])
         state = torch.empty(2 * FLAGS + m, dtype=torch.int64, device="meta")
         few = Few(q, prepared, plan, new_flags(x.device), state)
-    packed, form = prepared.packed("float16"), prepared.form
+    packed, form = prepared.copies.packed("float16"), prepared.form
     others = [q, x, prepared.flags, form.centre, form.scale, packed.values, packed.low, packed.e1, packed.e2]
     given = [*few.screen.arguments.values(), *few.finish.arguments.values()]
     held = {id(each): each for each in given if isinstance(each, torch.Tensor)}

@@ -50,7 +50,7 @@ class BytePoints(DevicePoints):
         """Whether every row is exact (docs/exactness.md, "Bytes"); waits for the device."""
         import torch
 
-        packed = self.packed("int8")
+        packed = self.copies.packed("int8")
         worst, lowest = torch.stack([packed.e1.amax(), packed.low.amin()]).tolist()
         return bool(worst == 0 and lowest > -1e29)
 
@@ -58,7 +58,7 @@ class BytePoints(DevicePoints):
         """Return the search of some queries: in int8 if these are such numbers, too, for which it may wait."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
-        self.forget("int8")  # the plan has no room for it beside the usual copies
+        self.copies.forget("int8")  # the plan has no room for it beside the usual copies
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
@@ -79,7 +79,7 @@ class ByteSearch(Search):
         """Return packed rows for graphs: their differences are those of the rows themselves, in fewer bytes."""
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
-        rows = self.prepared.packed("int8").values[: len(self.prepared.points), : self.plan.d]
+        rows = self.prepared.copies.packed("int8").values[: len(self.prepared.points), : self.plan.d]
         return rows[first : first + len(queries)], rows
 
 

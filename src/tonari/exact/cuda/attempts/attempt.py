@@ -88,7 +88,7 @@ class Unproved:
     known : int64 tensor, optional
         The numbers of the rows that are left, once these are known.
     tried : list of Attempt
-        Those that were run so far.
+        Attempts that were run so far.
     following : Attempt, optional
         The one after the present attempt.
     """

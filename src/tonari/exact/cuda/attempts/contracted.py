@@ -30,7 +30,7 @@ from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, cont
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.form_dim import choose_contraction, is_pilot_due
 from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, PackedQueries, new_flags
-from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.rows.prepared import PackedCopies
 from tonari.exact.cuda.screens.contracted import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import WIDER, Fitted
@@ -38,13 +38,12 @@ from tonari.exact.cuda.screens.widths import WIDER, Fitted
 LONG_AGAIN = 1000.0  # times as long as the least groups of a row take
 
 
-class ContractedPoints(Copied):
-    """Prepared points on one GPU, and their contracted rows with packed copies of these.
+class ContractedPoints:
+    """Points on one GPU, and their contracted rows; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
     Parameters
     ----------
     points : tensor of shape (n, d), checked
-        The original rows; refinement reads them, so they must not change.
     form : DeviceForm
     by : Contraction
     full : DevicePoints, optional
@@ -52,11 +51,6 @@ class ContractedPoints(Copied):
 
     Attributes
     ----------
-    flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.attempts.first.DevicePoints`.
-    rows : ContractedRows
-    farthest : float64 tensor of shape (1,)
-        The largest error of any row.
     fitted : dict of int to Fitted
         By k, what earlier searches found.
     """
@@ -68,9 +62,9 @@ class ContractedPoints(Copied):
         self.farthest = self.rows.errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
         self._full = full
-        self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
+        self.copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
         tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
-        self._written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
+        self.written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
 
     def is_usable(self) -> bool:
         """Whether every row has a contraction that can be packed; waits for the device."""
@@ -135,7 +129,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
         decided("columns", f"all {plan.d}: a row has no contraction")
         return None
     decided("columns", f"{made.by.p} of {plan.d}{', chosen by some rows' if plan.form_dim == PILOT else ''}")
-    made.packed(plan.precisions[0])
+    made.copies.packed(plan.precisions[0])
     return made
 
 
@@ -226,7 +220,7 @@ class ContractedSearch(Search):
             for precision, times in retries(self.plan, self.unproved)
         ]
         if last != first:
-            found[-1] = found[-1]._replace(end=functools.partial(self.prepared.forget, last))
+            found[-1] = found[-1]._replace(end=functools.partial(self.prepared.copies.forget, last))
         for precision in self.plan.precisions[:-1]:
             begin, end = functools.partial(self._begin_rest, precision), functools.partial(self._end_rest, precision)
             found.append(Level(precision, begin, end))
@@ -241,7 +235,7 @@ class ContractedSearch(Search):
 
     def _end_rest(self, precision: str) -> None:
         if self._rest is not None:
-            self._rest.prepared.forget(precision)
+            self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
         """Return the k best of some points of each row, -1 where there is none."""

@@ -35,10 +35,10 @@ from tonari.exact.cuda.refine.lowest import refine_lowest
 from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
-from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
+from tonari.exact.cuda.rows.prepared import PackedCopies, Prepared
 from tonari.exact.cuda.screens.few import search_few
 from tonari.exact.cuda.screens.sampling import FirstAttempt, Sample
-from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.screener import Chooser
 from tonari.exact.cuda.screens.widths import fitted_width, wider, widths_from
 from tonari.metrics import get_metric
 
@@ -56,10 +56,9 @@ OF_ATTEMPT, OF_PAIR = 1 << 30, 96
 class Searchable(Prepared, Protocol):
     """Prepared points on one GPU that search themselves."""
 
-    flags: Any
-
-    def forget(self, precision: str) -> None:
-        """Drop the packed copies of a precision."""
+    @property
+    def copies(self) -> PackedCopies:
+        """Packed copies, of which others are made when rows are retried."""
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
@@ -71,55 +70,20 @@ class Searchable(Prepared, Protocol):
         """Return the points with packed copies in all dimensions."""
 
 
-class DevicePoints(Copied):
-    """Prepared points on one GPU: their form, and packed copies by precision.
+class DevicePoints:
+    """Points on one GPU, in all dimensions; see :class:`tonari.exact.cuda.rows.prepared.Prepared`.
 
     Parameters
     ----------
     points : tensor of shape (n, d), checked
-        The original rows; refinement reads them, so they must not change.
     metric : str
     precision : str
         The precision of the first packed copy; others are made when rows are retried.
     form : DeviceForm, optional
         Default: made for the points.
-
-    Attributes
-    ----------
-    flags : int64 tensor of shape (3,)
-        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
-    """
-
-    def __init__(self, points: Any, metric: str, precision: str, form: DeviceForm | None = None) -> None:
-        self.points = points
-        self.metric, self.precision = metric, precision
-        self.form = make_form(points, metric) if form is None else form
-        self.flags = new_flags(points.device)
-        self._copies = PackedCopies(points, self.form, self.flags)
-        self.packed(precision)
-        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
-
-    def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
-        return Search(queries, self, plan)
-
-    def without_data(self) -> DevicePoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
-        return DevicePoints(without_data(self.points), self.metric, self.precision)
-
-    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions: these."""
-        return self
-
-
-class SomePoints(DevicePoints):
-    """Some of the points of a search, which is searched by the kernels of the first attempt at all of them.
-
-    Parameters
-    ----------
-    points, metric, precision, form : as for :class:`DevicePoints`
     like : FirstAttempt, optional
-        The first attempt. Default: their number alone decides.
+        The first attempt at all points, if these are some of them: they are searched by the same kernels. Default:
+        their number alone decides.
     """
 
     def __init__(
@@ -127,22 +91,32 @@ class SomePoints(DevicePoints):
         points: Any,
         metric: str,
         precision: str,
-        like: FirstAttempt | None,
         form: DeviceForm | None = None,
+        like: FirstAttempt | None = None,
     ) -> None:
-        super().__init__(points, metric, precision, form)
-        self._like, self._given = like, form
+        self.points = points
+        self.metric, self.precision = metric, precision
+        self.form = make_form(points, metric) if form is None else form
+        self.flags = new_flags(points.device)
+        self.copies = PackedCopies(points, self.form, self.flags)
+        self.copies.packed(precision)
+        self.written = Written(self.points, self.form.centre, self.form.scale, self.flags)
+        self._like, self._has_own_form = like, form is None
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
-        search = super().begin(queries, plan)
+        search = Search(queries, self, plan)
         search.chooser.like = self._like
         return search
 
-    def without_data(self) -> SomePoints:
+    def without_data(self) -> DevicePoints:
         """Return what stands for these points in a rehearsal, on the device "meta"."""
-        form = None if self._given is None else self._given.without_data()
-        return SomePoints(without_data(self.points), self.metric, self.precision, self._like, form)
+        form = None if self._has_own_form else self.form.without_data()
+        return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions: these."""
+        return self
 
 
 # Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
@@ -173,7 +147,7 @@ class Search:
     def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
         import torch
 
-        prepared.read()
+        prepared.written.read()
         self.queries, self.prepared, self.plan = queries, prepared, plan
         self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
         self.flags = new_flags(prepared.points.device)
@@ -195,11 +169,11 @@ class Search:
         """Return what searches among some of the points share with the first attempt; None if that has no sample."""
         return self.chooser.first_attempt(self.least_width)
 
-    def some_points(self, points: Any, like: FirstAttempt | None) -> SomePoints:
+    def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
         """Prepare some of the points as all of them are; `like` is the first attempt at all."""
         plan = self.plan
         form = self.prepared.form if plan.precisions[0] == "int8" else None  # whose shift is that of all
-        return SomePoints(points, plan.metric, plan.precisions[0], like, form)
+        return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
 
     @property
     def least_fitted(self) -> int:
@@ -317,7 +291,7 @@ class Search:
             Level(
                 self.level(precision),
                 functools.partial(self.again, precision, width),
-                nothing if precision == first else functools.partial(self.prepared.forget, precision),
+                nothing if precision == first else functools.partial(self.prepared.copies.forget, precision),
             )
             for precision in self.plan.precisions[:-1]
         ]

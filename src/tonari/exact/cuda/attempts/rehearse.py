@@ -90,7 +90,7 @@ def _prepared(points: Any, plan: CudaPlan) -> Searchable:
         return full
     directions = torch.empty((plan.d, int(plan.form_dim) - 1), dtype=torch.float64, device=points.device)
     made = ContractedPoints(points, form, Contraction(form, directions, origin, torch.empty_like(origin[:1])))
-    made.packed(plan.precisions[0])
+    made.copies.packed(plan.precisions[0])
     return made
 
 

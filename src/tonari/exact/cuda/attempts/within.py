@@ -85,7 +85,7 @@ class WithinSearch:
         first_point: int = 0,
         first_query: int = 0,
     ) -> None:
-        prepared.read()
+        prepared.written.read()
         self.queries, self.prepared, self.plan, self.limits = queries, prepared, plan, limits
         self.listed, self.own, self.bar = listed, own, bar
         self.first_point, self.first_query = first_point, first_query
@@ -132,7 +132,7 @@ class WithinSearch:
 
             in_batches(end - top, self.rows_at_once(), work, planned=self.plan.total_bytes)
         if self.plan.precisions[0] != self.plan.precisions[-2]:
-            self.prepared.forget(self.plan.precisions[-2])
+            self.prepared.copies.forget(self.plan.precisions[-2])
         inputs.check_flags(self.prepared.flags, self.prepared.points, "points", first=self.first_point)
         if self.own is None:
             inputs.check_flags(self.flags, self.queries, "queries", first=self.first_query)
@@ -171,7 +171,7 @@ class WithinSearch:
         precision = self.plan.precisions[0]
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
-        minima = screen_parts(packed, self.prepared.packed(precision), self.plan.metric)
+        minima = screen_parts(packed, self.prepared.copies.packed(precision), self.plan.metric)
         blocks = blocks_of_minima(minima, thresholds, parts_per_block(self.plan.metric))
         return [(None, self._refine(rows, blocks))]
 
@@ -227,7 +227,7 @@ class WithinSearch:
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
         everything = slice(0, len(thresholds))
-        return screen_below(packed, self.prepared.packed(precision), everything, thresholds, capacity)
+        return screen_below(packed, self.prepared.copies.packed(precision), everything, thresholds, capacity)
 
     def _refine(self, rows: Any, blocks: Blocks) -> Hits:
         """Return the hits of some queries, a slice or their numbers."""

@@ -36,8 +36,8 @@ from tonari.exact.cuda.routes.host_search import HostSearch, Sent, ascending
 from tonari.exact.cuda.rows.contraction import contract, contracted_room, contraction_of, sample_rows
 from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, new_flags
-from tonari.exact.cuda.rows.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.rows.prepared import PackedCopies
 from tonari.exact.cuda.screens.contracted import (
     FITTED_ROWS,
     HOPELESS,
@@ -52,20 +52,19 @@ from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
 
 
-class HostContractedPoints(Copied):
-    """Points in host memory, and their contracted rows with packed copies of these on a device.
+class HostContractedPoints:
+    """Points in host memory, contracted rows on a device; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
     Parameters
     ----------
     points : C-contiguous array of shape (n, d)
-        Refinement reads it, so it must not change.
     plan : CudaPlan
         Points are copied to the device and contracted ``point_slab`` rows at a time.
 
     Attributes
     ----------
-    form, by, flags, rows, farthest, fitted
-        As for :class:`tonari.exact.cuda.attempts.contracted.ContractedPoints`.
+    fitted : dict of int to Fitted
+        By k, what earlier searches found.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -89,10 +88,10 @@ class HostContractedPoints(Copied):
                 self._beyond = torch.minimum(self._beyond, first)
         self.farthest = self.rows.errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
-        self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(device))
-        self.packed(plan.precisions[0])
+        self.copies = PackedCopies(self.rows.values, self.by.screened, new_flags(device))
+        self.copies.packed(plan.precisions[0])
         tensors = (self.by.directions, self.by.origin, self.by.stretch, self.farthest, self.flags, self._beyond)
-        self._written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
+        self.written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
 
     def check_range(self, first: int) -> None:
         """Refuse points whose contracted row cannot be packed; `first` is the number of the first point in messages."""
@@ -102,10 +101,6 @@ class HostContractedPoints(Copied):
                 f"points: row {first + row} is too large, beside the others, to be screened in form_dim={self.by.p} "
                 "coordinates; drop such rows, or leave form_dim out"
             )
-
-    def forget_samples(self) -> None:
-        """Drop the packed copies of some of the rows."""
-        self._copies.forget_samples()
 
 
 def search_contracted(
@@ -182,7 +177,7 @@ class _Search(HostSearch):
                 for precision, times in retries(self.plan, unproved):
                     left = self._certified(left, precision, times * width)
         if worth and first != last:
-            self.prepared.forget(last)
+            self.prepared.copies.forget(last)
         if len(left):
             self.rest(left, seen=worth)
 

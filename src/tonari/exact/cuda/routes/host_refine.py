@@ -45,19 +45,13 @@ from tonari.exact.report import Report
 
 
 class ScreenedPoints:
-    """Points in host memory, and their packed copy on a device.
+    """Points in host memory, packed on a device; see :class:`tonari.exact.cuda.rows.prepared.Prepared`.
 
     Parameters
     ----------
     points : C-contiguous array of shape (n, d)
-        Refinement reads it, so it must not change.
     plan : CudaPlan
         Points are copied to the device and packed ``point_slab`` rows at a time.
-
-    Attributes
-    ----------
-    flags : int64 tensor of shape (3,)
-        As for :class:`tonari.exact.cuda.attempts.first.DevicePoints`.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -73,25 +67,28 @@ class ScreenedPoints:
             for here, rows in zip(bounds, arriving, strict=True):
                 room = whole.part(here.start, len(rows))
                 pack_points(rows, self.form, precision, self.flags, first=here.start, room=room)
-        self._packed = {1: (whole, whole.written())}
-        self._written = Written(self.form.centre, self.form.scale, self.flags)
+        self.copies = _OneCopy(whole)
+        self.written = Written(self.form.centre, self.form.scale, self.flags)
 
-    def read(self) -> None:
-        """Make the current stream wait until form and flags are written."""
-        self._written.read()
+
+class _OneCopy:
+    """The packed copy of all rows, at the only precision, and those of some rows, taken from there."""
+
+    def __init__(self, whole: PackedPoints) -> None:
+        self._made = {1: (whole, whole.written())}
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th point, for use on the current stream, at the only precision."""
-        if stride not in self._packed:
+        """Return the packed copy of every stride-th row, for use on the current stream."""
+        if stride not in self._made:
             part = self.packed(precision).every(stride)
-            self._packed[stride] = part, part.written()
-        packed, written = self._packed[stride]
+            self._made[stride] = part, part.written()
+        packed, written = self._made[stride]
         written.read()
         return packed
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of some of the points."""
-        self._packed = {1: self._packed[1]}
+        """Drop the copies of some of the rows."""
+        self._made = {1: self._made[1]}
 
 
 def prepare_host_refine(
@@ -117,7 +114,7 @@ def search_part(
     queries: Any, prepared: ScreenedPoints | HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.routes.partition`; results are NumPy arrays."""
-    prepared.read()
+    prepared.written.read()
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     if isinstance(prepared, HostContractedPoints):
         return search_contracted(queries, prepared, plan, place, bar)

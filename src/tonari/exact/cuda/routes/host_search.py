@@ -7,7 +7,7 @@ device, to which all points are copied once, slab by slab (routes/streamed.py).
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from tonari.exact.cuda.refine.groups import NO_MEMBER
 from tonari.exact.cuda.routes import streamed
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
+from tonari.exact.cuda.rows.prepared import Prepared
 from tonari.exact.plan import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
@@ -42,20 +43,6 @@ from tonari.metrics.problem import make_problem
 # not so few that a thread takes longer to start.
 MEMBERS, LEAST_MEMBERS = 1 << 13, 1 << 9
 LONG_SECONDS = 1.0  # of the CPU, from which on rows may be left to the device, whose kernels may have to be compiled
-
-
-class HostPoints(Protocol):
-    """Points in host memory of which something is on a device.
-
-    Attributes
-    ----------
-    points : C-contiguous array of shape (n, d)
-    """
-
-    points: npt.NDArray[Any]
-
-    def forget_samples(self) -> None:
-        """Drop the packed copies of some of the points."""
 
 
 class Sent:
@@ -84,7 +71,8 @@ class HostSearch:
     Parameters
     ----------
     queries : array or tensor of shape (m, d)
-    prepared : HostPoints
+    prepared : Prepared
+        Its points are an array.
     plan : CudaPlan
     place : Place
     bar : Counter
@@ -101,7 +89,7 @@ class HostSearch:
         The threads of :meth:`nearest`; a context manager, inside which batches share them.
     """
 
-    def __init__(self, queries: Any, prepared: HostPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
+    def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
         self.queries, self.points, self.plan, self.place, self.bar = queries, prepared.points, plan, place, bar
         self._prepared = prepared
         m, n = len(queries), len(prepared.points)
@@ -171,7 +159,7 @@ class HostSearch:
         own = self.own(numbers)
         if on_device is not None and max(on_device.seconds, LONG_SECONDS) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
-            self._prepared.forget_samples()
+            self._prepared.copies.forget_samples()
             # Their own numbers in the whole search, as they do not follow one another.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
             bar = _Uncounted(self.bar) if seen else self.bar

@@ -12,7 +12,7 @@ its limit was there: in what is left of the screen, and in the room for groups a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.plan import CudaPlan
@@ -20,10 +20,11 @@ from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.groups import SCRATCH_BYTES
 from tonari.exact.cuda.refine.limit_members import Near, near_members
 from tonari.exact.cuda.refine.lowest import refine_lowest
-from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction, contract
+from tonari.exact.cuda.rows.contraction import ContractedRows, contract
 from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
+from tonari.exact.cuda.rows.prepared import Contracted
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.exact.cuda.screens.screener import Chooser, Prepared
+from tonari.exact.cuda.screens.screener import Chooser
 from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDER
 from tonari.metrics import get_metric
 
@@ -33,22 +34,6 @@ HOPELESS = 0.5  # share of unproved rows at the largest width from which on all 
 NEAREST = 10  # or k, and k: the nearest points in p coordinates, which are refined for the first k-th value
 ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
-
-
-class Contracted(Prepared, Protocol):
-    """Prepared points whose packed copies are those of their contracted rows.
-
-    Attributes
-    ----------
-    by : Contraction
-    rows : ContractedRows
-    farthest : float64 tensor of shape (1,)
-        The largest error of any row.
-    """
-
-    by: Contraction
-    rows: ContractedRows
-    farthest: Any
 
 
 class Look(NamedTuple):

@@ -100,7 +100,7 @@ class Few:
         import torch
 
         m, d = queries.shape
-        device, packed = prepared.points.device, prepared.packed(plan.precisions[0])
+        device, packed = prepared.points.device, prepared.copies.packed(plan.precisions[0])
         double = torch.float64 in (queries.dtype, prepared.points.dtype)
         empty = functools.partial(torch.empty, device=device)
         tiles = len(packed.e1)

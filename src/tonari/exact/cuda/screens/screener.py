@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from tonari.core.trail import decided
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import AllMinima, Listed, Mirrored
-from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.groups import group_count
-from tonari.exact.cuda.rows.pack import PackedPoints, PackedQueries, packed_row_bytes
+from tonari.exact.cuda.rows.pack import PackedQueries, packed_row_bytes
+from tonari.exact.cuda.rows.prepared import Prepared
 from tonari.exact.cuda.rows.tiles import row_bytes
 from tonari.exact.cuda.screens.all_minima import screen, screen_below, slots_of
 from tonari.exact.cuda.screens.elementwise import screen_elementwise
@@ -27,19 +27,6 @@ from tonari.exact.cuda.screens.sampling import (
 )
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
-
-
-class Prepared(Protocol):
-    """The interface of prepared points: their form and packed copies."""
-
-    points: Any
-    form: DeviceForm
-
-    def read(self) -> None:
-        """Make the current stream wait until points, form and flags are written."""
-
-    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th point, for use on the current stream."""
 
 
 class Chooser:
@@ -91,7 +78,7 @@ class Chooser:
         """
         import torch
 
-        slots, points = self.plan.mirrored_slots, self.prepared.packed(precision)
+        slots, points = self.plan.mirrored_slots, self.prepared.copies.packed(precision)
         sample = None if self.sample(width) is None else sample_for(points.n, width, self.plan.group, NOTED_COST)
         if not slots or sample is None or not is_faster(row_bytes(points.values), points.low.device):
             return
@@ -129,7 +116,7 @@ class Chooser:
             minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
             return AllMinima(minima, self.plan.group)
         thresholds = self._thresholds(packed, precision, sample)
-        points, everything = self.prepared.packed(precision), slice(0, len(packed.values))
+        points, everything = self.prepared.copies.packed(precision), slice(0, len(packed.values))
         return Listed(
             screen_below(packed, points, everything, thresholds, sample.capacity, least_slots=sample.least_slots),
             thresholds,
@@ -138,7 +125,7 @@ class Chooser:
     def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
         import torch
 
-        points = self.prepared.packed(precision, stride)
+        points = self.prepared.copies.packed(precision, stride)
         minima = torch.empty((len(packed.values), groups), dtype=torch.float32, device=packed.values.device)
         everything = slice(0, len(packed.values))
         if self.elementwise:

@@ -1,0 +1,110 @@
+"""Prepared points: all that searches of them share, behind one interface, wherever the rows are.
+
+    DevicePoints            on one device, in all dimensions: all or some    attempts/first.py
+    BytePoints              the same, in int8                                attempts/as_bytes.py
+    ContractedPoints        on one device, in fewer dimensions               attempts/contracted.py
+    ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
+    HostContractedPoints    the same, in fewer dimensions                    routes/host_contracted.py
+
+Those in fewer dimensions are :class:`Contracted`, too, and those whose rows are on the device search themselves
+(``Searchable`` in attempts/first.py). Two classes hold such points, and have no interface of this kind: PreparedOnce
+(routes/resident.py), some without copies of rows, and SpreadPoints (routes/multi_gpu.py), those of several devices.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from tonari.cuda.streams import Written
+from tonari.exact.cuda.rows.contraction import ContractedRows, Contraction
+from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_points
+
+
+class Copies(Protocol):
+    """Packed copies of rows on one device."""
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th row, for use on the current stream."""
+
+    def forget_samples(self) -> None:
+        """Drop the copies of some of the rows."""
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """Points that can be screened.
+
+    Attributes
+    ----------
+    points : tensor or C-contiguous array of shape (n, d)
+        The original rows; refinement reads them, so they must not change.
+    form : DeviceForm
+    flags : int64 tensor of shape (3,)
+        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
+    copies : Copies
+        Of the rows that are screened.
+    written : Written
+        When all of this is, except the copies.
+    """
+
+    points: Any
+    form: DeviceForm
+    flags: Any
+    written: Written
+
+    @property
+    def copies(self) -> Copies:
+        """Packed copies of the rows that are screened."""
+
+
+@runtime_checkable
+class Contracted(Prepared, Protocol):
+    """Points of which contracted rows are screened.
+
+    Attributes
+    ----------
+    by : Contraction
+    rows : ContractedRows
+    farthest : float64 tensor of shape (1,)
+        The largest error of any row.
+    """
+
+    by: Contraction
+    rows: ContractedRows
+    farthest: Any
+
+
+class PackedCopies:
+    """Packed copies of rows on one GPU, each made when it is first asked for.
+
+    Parameters
+    ----------
+    rows : tensor of shape (n, d)
+    form : DeviceForm
+    flags : int64 tensor of shape (3,)
+        Output: as for ``pack_points``.
+    """
+
+    def __init__(self, rows: Any, form: DeviceForm, flags: Any) -> None:
+        self._rows, self._form, self._flags = rows, form, flags
+        self._made: dict[tuple[str, int], tuple[PackedPoints, Written]] = {}
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th row, for use on the current stream."""
+        key = precision, stride
+        if key not in self._made:
+            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # samples number rows differently
+            made = pack_points(self._rows[::stride], self._form, precision, flags)
+            self._made[key] = made, made.written()
+        packed, written = self._made[key]
+        written.read()
+        return packed
+
+    def forget(self, precision: str) -> None:
+        """Drop the copies of a precision."""
+        self._made = {key: made for key, made in self._made.items() if key[0] != precision}
+
+    def forget_samples(self) -> None:
+        """Drop the copies of some of the rows."""
+        self._made = {key: made for key, made in self._made.items() if key[1] == 1}
