@@ -17,6 +17,7 @@ from tonari.core import _native, trail
 from tonari.core.trail import Record, recording
 from tonari.exact import plan as planning
 from tonari.exact import tuning
+from tonari.exact.cpu import contraction
 from tonari.exact.cpu import search as searching
 
 Array = npt.NDArray[Any]
@@ -125,6 +126,13 @@ def test_the_columns_that_a_pilot_chooses(monkeypatch: pytest.MonkeyPatch) -> No
     assert why(even, "columns") == ["all 256: the first 31 directions of the rows hold too little of them"]
 
 
+def test_a_look_that_a_pilot_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "PILOT_FROM_SECONDS", 0.0)
+    monkeypatch.setattr(contraction, "_look_seconds", lambda *_: 0.0)
+    (text,) = why(ran(few_directions(700), threads=2), "columns")
+    assert text.startswith("all 256, after a look at 64: a pilot expects 0 s of one thread")
+
+
 def test_all_columns_for_rows_that_a_contraction_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PILOT_FROM_SECONDS", 0.0)
     monkeypatch.setattr(tuning, "CONTRACTED_SHARE", np.inf)
@@ -161,12 +169,23 @@ def test_copies_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not ran(checks.gaussian(600, 9), points[:40], query_block=8).choices
 
 
-def test_radii_and_counts_have_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = checks.gaussian(900, 24)
+@pytest.mark.parametrize(("method", "d"), [("exact", 24), ("kdtree", 3)])
+def test_radii_and_counts_have_records(method: str, d: int) -> None:
+    points = checks.gaussian(900, d)
     for verb in (tonari.radius_search, tonari.radius_count):
         with recording("radius", 900) as record:
-            verb(points, points, 3.0, method="exact")
+            verb(points, points, 0.5, method=method)
         assert record.proved == 900
+        assert (method == "kdtree") == ("leaves and" in record.attempts[0].note)
+
+
+def test_counts_that_choose_a_method_are_apart() -> None:
+    points = checks.gaussian(20_000, 6)
+    with recording("radius_count", 20_000) as record:
+        tonari.radius_count(points, points, 0.1, threads=2)
+    assert [part.title for part in record.parts] == ["counts of a few rows"]
+    assert record.parts[0].proved == record.parts[0].rows > 0
+    assert record.proved == 20_000
 
 
 @pytest.mark.parametrize("n", [1000, 20_000])

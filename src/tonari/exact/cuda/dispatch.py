@@ -83,7 +83,7 @@ def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None
         with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
             return contracted_points(prepared.points, plan, beside=prepared)
     except torch.cuda.OutOfMemoryError as error:
-        decided("columns", f"points stay in all {plan.d}: {error}")
+        decided("columns", f"points stay in all dimensions: {error}")
         return None
 
 
