@@ -1,4 +1,7 @@
-"""The cost of a search on a GPU: bytes, which must fit the budget, and seconds, by which choices are compared."""
+"""The cost of a search on a GPU: bytes, which must fit the budget, and seconds, by which choices are compared.
+
+Each part counts its own bytes, beside its code; here they are summed.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from dataclasses import dataclass
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
-from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES
-from tonari.exact.cuda.rows.contraction import contraction_bytes, sample_rows
+from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES, refined_bytes
+from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction_bytes, sample_rows
+from tonari.exact.cuda.rows.copies import subset_bytes
 from tonari.exact.cuda.rows.form_dim import pilot_bytes
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
-from tonari.exact.cuda.rows.pack import packed_row_bytes
-from tonari.exact.cuda.screens.mirrored import may_mirror, noted_bytes
+from tonari.exact.cuda.rows.pack import packed_bytes, packed_row_bytes, query_bytes
+from tonari.exact.cuda.screens.mirrored import may_mirror, noted_bytes, slots_within
 from tonari.exact.cuda.screens.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
 from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDEST, wider
 from tonari.select.cuda.order import MERGE_BYTES
@@ -24,7 +28,6 @@ AT_ONCE = 3  # so many batches are one where there is room: each takes the host 
 LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
-SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
 MIRRORED_LONGER = 2  # times as long are their batches: their screens become short, and launches stay as many
 MIRRORED_BATCHES = 4  # fewest batches of a graph in which rows and points are compared once for both
@@ -123,7 +126,7 @@ class CudaNeeds:
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
         """Return the bytes of a packed copy, and of the contracted rows that it is made of."""
         held = self.held(slabs)
-        return self._packed(held, precision, self.screened) + held * self._contracted_row()
+        return packed_bytes(held, self.screened, precision) + held * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
         """Return the bytes of original rows that are copied from host memory and stay as long as their slab."""
@@ -146,15 +149,15 @@ class CudaNeeds:
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the working memory: a batch of queries, slabs being copied, packed samples, copies for retries."""
         held = self.held(slabs)
-        retry = sum(self._packed(held, precision, self.screened) for precision in self.precisions[1:-1])
+        retry = sum(packed_bytes(held, self.screened, precision) for precision in self.precisions[1:-1])
         contracting = 0
         if self.form_dim and slabs.route == "host_refine":  # of a copy of some rows
             contracting = contraction_bytes(self.d, self.form_dim) + sample_rows(self.d) * self.d * self.itemsize
         elif self.form_dim:  # rows that are not proved are screened in all dimensions in the end
-            retry += sum(self._packed(held, precision, self.d) for precision in self.precisions[:-1])
+            retry += sum(packed_bytes(held, self.d, precision) for precision in self.precisions[:-1])
             contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
         sample = sample_for(held, self.width, self.group) if self.gemm else None
-        sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.precisions[0], self.screened)
+        sampled = 0 if sample is None else self._sample_bytes(held, sample.stride)
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
@@ -169,7 +172,7 @@ class CudaNeeds:
 
     def subset_bytes(self) -> int:
         """Return the bytes that it takes more to search among some of the points, at most all: these, and packed."""
-        return self.n * (SORTED_BYTES + self.d * self.itemsize) + self._packed(self.n, self.precisions[0], self.d)
+        return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
         """Return the slots of each row in lists of what earlier batches of a graph note for it (screens/mirrored.py).
@@ -183,9 +186,8 @@ class CudaNeeds:
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
         if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
-        least = self._packed(-(-self.n // LEAST_STRIDE), self.precisions[0], self.screened)  # of any sample
-        left = room - noted_bytes(self.n, 0, batch) - least
-        slots = min(usual.capacity, max(0, left) // (noted_bytes(self.n, 1, batch) - noted_bytes(self.n, 0, batch)))
+        room -= self._sample_bytes(self.n, LEAST_STRIDE)  # no sample takes more
+        slots = min(usual.capacity, slots_within(room, self.n, batch))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
@@ -194,8 +196,7 @@ class CudaNeeds:
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
             return 0
-        sampled = self._packed(-(-self.n // sample.stride), self.precisions[0], self.screened)
-        return noted_bytes(self.n, slots, batch) + sampled
+        return noted_bytes(self.n, slots, batch) + self._sample_bytes(self.n, sample.stride)
 
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit.
@@ -257,8 +258,7 @@ class CudaNeeds:
     def _batch_row_bytes(self, slabs: Slabs) -> int:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
-        norms = 16  # norm, rest, shift
-        packed = norms + max(packed_row_bytes(self.d, precision) for precision in self.precisions[:-1])
+        packed = query_bytes(self.d, self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
             near, each = KEPT * WIDEST * self.width, NEAR_BYTES
             if slabs.route == "host_refine":  # which are sorted, while the batch before has its contraction and theirs
@@ -273,13 +273,12 @@ class CudaNeeds:
         members = max(self.k, min(self.groups(slabs), wider(self.d) * self.width) * self.group)
         sorted_here = slabs.route == "host_refine" and not self.form_dim
         each = MEMBER_BYTES if sorted_here else CANDIDATE_BYTES * (self.value_itemsize // 4)
-        return each * members + 8 * (self.d + 15)
+        return refined_bytes(members, self.d, each)
 
-    def _packed(self, n: int, precision: str, columns: int) -> int:
-        """Return the bytes of n packed points: values, a term per point, two errors per tile."""
-        tiles = -(-n // POINT_TILE)
-        return tiles * (POINT_TILE * (packed_row_bytes(columns, precision) + 4) + 8)
+    def _sample_bytes(self, n: int, stride: int) -> int:
+        """Return the bytes of a packed copy of every stride-th of n points."""
+        return packed_bytes(-(-n // stride), self.screened, self.precisions[0])
 
     def _contracted_row(self) -> int:
-        """Return the bytes of a contracted row and its error."""
-        return 4 * self.form_dim + 8 if self.form_dim else 0
+        """Return the bytes of a contracted row, 0 without contraction."""
+        return contracted_row_bytes(self.form_dim) if self.form_dim else 0

@@ -22,7 +22,7 @@ if HAS_TORCH:
 
     from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
     from tonari.exact.cuda.attempts.first import DevicePoints
-    from tonari.exact.cuda.attempts.ladder import attempts_at, make_attempts, search_on_device
+    from tonari.exact.cuda.attempts.ladder import attempts_at, make_attempts, search_all
     from tonari.exact.report import Report
 
 M, N, D, K = 7, 140, 6, 3
@@ -36,9 +36,7 @@ def unproved(rows: list[int], **choices: Any) -> Any:
     found = Neighbors(torch.full((M, K), -7.0, device=DEVICE), torch.full((M, K), -7, dtype=torch.int32, device=DEVICE))
     proved = torch.ones(M, dtype=torch.uint8, device=DEVICE)
     proved[rows] = 0
-    return Unproved(
-        search, None, found, proved, Report(rows=M), lambda *given: search_on_device(*given[:3], own=given[3])
-    )
+    return Unproved(search, None, found, proved, Report(rows=M), search_all)
 
 
 def check(left: Any, rows: list[int]) -> None:

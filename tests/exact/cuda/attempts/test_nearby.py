@@ -347,17 +347,19 @@ def steps_of(queries: Array, points: Array, monkeypatch: pytest.MonkeyPatch, wid
     q, p = tensors(DEVICE, queries, points)
     plan = plan_of(q, p, K, devices=(DEVICE,), group=8, width=width, precisions=("float16", "values"))
     steps: list[str] = []
-    run, among = AtLevel.run, Unproved.among
+    worth, among = AtLevel.worth, Unproved.among
 
-    def at_level(self: Any, *given: Any) -> None:
-        steps.append("levels")
-        run(self, *given)
+    def at_level(self: Any, left: Any) -> Any:
+        rows = worth(self, left)
+        if self.number == 0 and len(left.known):
+            steps.append("levels")
+        return rows
 
     def of_among(self: Any, *given: Any) -> None:
         steps.append("near")
         among(self, *given)
 
-    monkeypatch.setattr(AtLevel, "run", at_level)
+    monkeypatch.setattr(AtLevel, "worth", at_level)
     monkeypatch.setattr(Unproved, "among", of_among)
     with dispatch.on(plan.devices[0]):
         plan = dataclasses.replace(plan, subsets=True)
@@ -405,6 +407,7 @@ from tests.helpers.launches import compiled_for
 from tonari.cuda.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts import attempt
 from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.ladder import search_all
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
 from tonari.exact.report import Report
 
@@ -418,7 +421,7 @@ def variants(stage):
 def around(rows, count):
     points, queries = (torch.empty((n, 128), device="meta") for n in (10**6, 10**4))
     begun = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
-    left = attempt.Unproved(begun, None, None, torch.empty(10**4, device="meta"), Report(rows=10**4), None)
+    left = attempt.Unproved(begun, None, None, torch.empty(10**4, device="meta"), Report(rows=10**4), search_all)
     stages = []
     attempt.expecting = stages.append
     left.expecting_among([(rows, count)])

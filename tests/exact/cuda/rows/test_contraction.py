@@ -21,7 +21,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda.rows import contraction
-    from tonari.exact.cuda.rows.contraction import contract, contraction_of
+    from tonari.exact.cuda.rows.contraction import contract, contracted_room, contracted_row_bytes, contraction_of
 
 pytestmark = needs_torch
 
@@ -148,3 +148,9 @@ def test_blocks_leave_no_trace(device: str, monkeypatch: pytest.MonkeyPatch) -> 
     parts, others, _ = contracted(device, rows, "cosine", 4)
     np.testing.assert_allclose(parts.astype(float), whole.astype(float), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(others, errors, rtol=1e-6)
+
+
+def test_bytes_are_those_of_the_tensors() -> None:
+    rows = contracted_room(7, 5, "cpu")
+    nbytes = sum(part.numel() * part.element_size() for part in (rows.values, rows.errors))
+    assert nbytes == 7 * contracted_row_bytes(5)

@@ -21,11 +21,21 @@ from tests.helpers.checks import ELEMENTWISE
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.gpu_checks import tensor_of
 from tonari.core import _native
+from tonari.cuda.rehearsal import Card, rehearsing
 from tonari.exact.cpu import prepared
 from tonari.exact.cuda.rows import form as forms
 from tonari.exact.cuda.rows.form import DeviceForm, make_form, shifted_form
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
-from tonari.exact.cuda.rows.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
+from tonari.exact.cuda.rows.pack import (
+    largest_element,
+    new_flags,
+    pack_points,
+    pack_queries,
+    packed_bytes,
+    packed_width,
+    query_bytes,
+    room_for,
+)
 from tonari.exact.cuda.rows.tiles import RESIDENT_BYTES
 from tonari.exact.cuda.screens.all_minima import screen
 from tonari.metrics import METRICS, definitions
@@ -708,3 +718,18 @@ def test_products_lose_no_more_than_is_assumed(device: str, d: int, one_sign: bo
         np.maximum.at(room, group, magnitude[chosen])
         judged = np.isfinite(smallest)
         assert (np.abs(minima[judged] - smallest[judged]) <= worst / (1 - worst) * room[judged]).all()
+
+
+@pytest.mark.parametrize("precision", ["int8", "float16", "split", "float32"])
+def test_bytes_are_those_of_the_tensors(precision: str) -> None:
+    def nbytes(rows: Any) -> int:
+        parts = (part for part in vars(rows).values() if isinstance(part, torch.Tensor))
+        return sum(part.numel() * part.element_size() for part in parts)
+
+    for n, d in ((1, 1), (128, 40), (300, 130)):
+        assert nbytes(room_for(n, d, precision, "cpu")) == packed_bytes(n, d, precision)
+        queries = torch.empty((n, d), device="meta")
+        form = shifted_form("l1" if precision == "float32" else "euclidean", d, 0, "meta")
+        with rehearsing(Card((9, 0), 132)):
+            packed = pack_queries(queries, form, precision, new_flags("meta"))
+        assert nbytes(packed) == n * query_bytes(d, (precision,))

@@ -19,7 +19,7 @@ import numpy as np
 
 from tonari.cuda.devices import over
 from tonari.cuda.rehearsal import without_data
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved, search_first
+from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Search
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.bytes import shifts_of
@@ -144,7 +144,7 @@ class AsBytes(Attempt):
         plan = left.part(len(left.points), len(rows))
 
         def rehearse(search: Search, own: Any) -> None:
-            search_first(shifted_points(search.prepared.points, plan, shift), plan, search.queries, own, len(rows))
+            left.rehearse(shifted_points(search.prepared.points, plan, shift), plan, search.queries, own, len(rows))
 
         with left.expecting(rehearse, len(rows)):
             made = shifted_points(left.points, plan, shift, queries)

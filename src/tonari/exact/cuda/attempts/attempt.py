@@ -86,7 +86,8 @@ class Unproved:
     Attributes
     ----------
     known : int64 tensor, optional
-        The numbers of the rows that are left, once these are known.
+        The numbers of the rows that the last level has left; None before the first. An attempt that answers all of them
+        empties it; after one that answers some, :meth:`look` is needed.
     tried : list of Attempt
         Attempts that were run so far.
     following : Attempt, optional
@@ -154,7 +155,7 @@ class Unproved:
             points = search.prepared.points
             for rows, count in sizes:
                 fewer = search.some_points(points.new_empty((count, points.shape[1])), self._first_attempt)
-                search_first(fewer, self.part(count, rows), search.queries, own, rows)
+                self.rehearse(fewer, self.part(count, rows), search.queries, own, rows)
 
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
@@ -162,6 +163,11 @@ class Unproved:
         """Search some rows, whose queries are given, among all points, which have been prepared in another way."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
+
+    def rehearse(self, prepared: Searchable, plan: CudaPlan, queries: Any, own: Any, rows: int) -> None:
+        """Search so many rows of `queries`; all are without data."""
+        some = queries.new_empty((rows, queries.shape[1]))
+        self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
         """Return the plan of a search of so many rows and points, which does not look for bytes again."""
@@ -198,9 +204,3 @@ class Unproved:
     @functools.cached_property
     def _first_attempt(self) -> FirstAttempt | None:
         return self.search.first_attempt()
-
-
-def search_first(prepared: Searchable, plan: CudaPlan, queries: Any, own: Any, rows: int) -> None:
-    """Search so many rows for the first time; all are on the device "meta"."""
-    begun = prepared.begin(queries.new_empty((rows, queries.shape[1])), plan)
-    begun.first_batch(begun.queries, None if own is None else own.new_empty(rows))

@@ -68,6 +68,8 @@ class ContractedPoints:
 
     def is_usable(self) -> bool:
         """Whether every row has a contraction that can be packed; waits for the device."""
+        if self.points.device.type == "meta":
+            return True
         least, greatest = self.rows.values.aminmax()
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 

@@ -24,6 +24,8 @@ from tonari import inputs
 from tonari.core import trail
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.core.slices import cut
+from tonari.cuda.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
@@ -50,6 +52,8 @@ def search_on_device(
     all_points: Any = None,
 ) -> tuple[Neighbors, Report]:
     """Search prepared points on their device for checked queries.
+
+    Rows on the device "meta" rehearse the first attempt at all batches; others are rehearsed once they are due.
 
     Parameters
     ----------
@@ -100,9 +104,13 @@ def search_on_device(
         if len(pending) > IN_FLIGHT:
             _wait(pending, bar)
 
+    if device.type == "meta":
+        for rows in to_visit(cut(m, batch), device):
+            work(rows)
+        return answer.found, report
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
-    left = Unproved(search, own, found, proved, report, _search_all)
+    left = Unproved(search, own, found, proved, report, search_all)
     make_attempts(left, BEFORE_WAITING)
     *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
     while pending:
@@ -120,7 +128,8 @@ def search_on_device(
     return found, report
 
 
-def _search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
+def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
+    """Search as :func:`search_on_device` does, for the rows that another search has left."""
     with trail.part("searches of rows that were left", len(queries)):
         return search_on_device(queries, prepared, plan, own=own)
 
@@ -155,7 +164,7 @@ def finish(
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
     if certified < len(queries):
-        _finish(Unproved(prepared.begin(queries, plan), own, found, proved, report, _search_all))
+        _finish(Unproved(prepared.begin(queries, plan), own, found, proved, report, search_all))
     return report
 
 

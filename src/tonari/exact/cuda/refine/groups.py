@@ -157,6 +157,11 @@ def refine_all(
     return distances, indices
 
 
+def refined_bytes(members: int, d: int, each: int = CANDIDATE_BYTES) -> int:
+    """Return the bytes that refining so many members of a row takes, and of the row in float64."""
+    return each * members + 8 * (d + STEP - 1)
+
+
 @dataclass(frozen=True)
 class Widened:
     """Rows of float64 (or float32), padded with zeros, and for angular metrics their norms."""

@@ -93,6 +93,11 @@ def sample_rows(d: int) -> int:
     return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
 
 
+def contracted_row_bytes(p: int) -> int:
+    """Return the bytes of a row in p coordinates, and of its error."""
+    return 4 * p + 8
+
+
 def contraction_bytes(d: int, p: int) -> int:
     """Return the most bytes that choosing a contraction, or contracting a block of rows, takes beyond its output.
 
@@ -247,6 +252,8 @@ def principal(covariance: Any, count: int) -> Any:
     import torch
 
     d = len(covariance)
+    if covariance.device.type == "meta":  # a rehearsal: no kernel of ours is launched here
+        return covariance.new_empty((d, count))
     random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
     # With a largest element of 1, powers of the matrix neither overflow nor vanish.
@@ -262,6 +269,8 @@ def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contracti
     import torch
 
     d, count = directions.shape
+    if directions.device.type == "meta":
+        return Contraction(form, directions.contiguous(), origin, origin.new_empty(1))
     identity = torch.eye(count, dtype=torch.float64, device=directions.device)
     apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
     # Each of count^2 inner products has an error of at most (d + 2) w of the product of two lengths.

@@ -25,6 +25,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
 
 ROWS, COLUMNS, WARPS = 16, 64, 4
+SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
 
 
 class Subset:
@@ -100,6 +101,11 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
     alike = torch.empty_like(at)
     alike[order] = places[order[torch.minimum(at, begins + most - 1)]]
     return FirstCopies(kept, alike)
+
+
+def subset_bytes(n: int, row_bytes: int) -> int:
+    """Return the bytes that some of n points take at most: these, and what finds out which they are."""
+    return n * (SORTED_BYTES + row_bytes)
 
 
 def numbers_of_first_copies(points: Any, most: int) -> Any:

@@ -135,6 +135,16 @@ def packed_row_bytes(d: int, precision: str) -> int:
     return packed_width(d, precision) * ELEMENT_BYTES[precision]
 
 
+def packed_bytes(n: int, d: int, precision: str) -> int:
+    """Return the bytes of n packed points: values, a term for each point, two errors for each tile."""
+    return -(-n // POINT_TILE) * (POINT_TILE * (packed_row_bytes(d, precision) + 4) + 8)
+
+
+def query_bytes(d: int, precisions: tuple[str, ...]) -> int:
+    """Return the most bytes of a packed query: its values, and three bounds."""
+    return 16 + max(packed_row_bytes(d, precision) for precision in precisions)
+
+
 def room_for(n: int, d: int, precision: str, device: Any) -> PackedPoints:
     """Allocate uninitialised packed points: n points of d values."""
     import torch

@@ -6,9 +6,9 @@
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
     HostContractedPoints    the same, in fewer dimensions                    routes/host_contracted.py
 
-Those in fewer dimensions are :class:`Contracted`, too, and those whose rows are on the device search themselves
+Those in fewer dimensions are :class:`Contracted`, too, and points whose rows are on the device search themselves
 (``Searchable`` in attempts/first.py). Two classes hold such points, and have no interface of this kind: PreparedOnce
-(routes/resident.py), some without copies of rows, and SpreadPoints (routes/multi_gpu.py), those of several devices.
+(routes/resident.py), without copies of rows, and SpreadPoints (routes/multi_gpu.py), one part for each device.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Contracted(Prepared, Protocol):
-    """Points of which contracted rows are screened.
+    """Points whose contracted rows are screened.
 
     Attributes
     ----------

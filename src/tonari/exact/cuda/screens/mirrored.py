@@ -65,6 +65,12 @@ def noted_bytes(n: int, slots: int, batch: int) -> int:
     return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)
 
 
+def slots_within(room: int, n: int, batch: int) -> int:
+    """Return the slots of each row for which there is room."""
+    least = noted_bytes(n, 0, batch)
+    return max(0, room - least) // (noted_bytes(n, 1, batch) - least)
+
+
 class Mirror:
     """The screens of all batches of a graph.
 
