@@ -18,6 +18,7 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
@@ -75,6 +76,7 @@ class ContractedPoints:
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
         if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
+            decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
         return ContractedSearch(queries, self, plan)
 
@@ -98,6 +100,9 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
     `only` are the queries, a tensor or an array in host memory, if it is for a single search.
     """
     whole = byte_points(only, points, plan) if only is not None and plan.bytes_first else None
+    if only is not None and plan.bytes_first:
+        kind = "int8: all elements are" if whole is not None else f"{plan.precisions[0]}: not all elements are"
+        decided("bytes", f"the screen begins in {kind} integers of one byte")
     made = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
     return made or whole or DevicePoints(points, plan.metric, plan.precisions[0])
 
@@ -115,11 +120,17 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     form = make_form(points, plan.metric)
     if plan.form_dim == PILOT:
         by = choose_contraction(points, form, plan.k, plan.m, columns)
+        if by is None:
+            decided("columns", f"all {plan.d}: by some rows, no contraction takes clearly less time")
     else:
         by = contraction_of(points, form, int(plan.form_dim))
     made = None if by is None else ContractedPoints(points, form, by, beside)
-    if made is None or not made.is_usable():
+    if made is None:
         return None
+    if not made.is_usable():
+        decided("columns", f"all {plan.d}: a row has no contraction")
+        return None
+    decided("columns", f"{made.by.p} of {plan.d}{', chosen by some rows' if plan.form_dim == PILOT else ''}")
     made.copies.packed(plan.precisions[0])
     return made
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
 from tonari.cuda.ahead import expecting
@@ -198,6 +199,7 @@ class Search:
                 twin.pilot(without_data(own))
 
         self.width, self.unproved = fitted_width(self.least_width, unproved, self.again_cost)
+        decided("width", f"{self.width} groups of a row are refined: {self.unproved:.2%} of the first rows need more")
         return self
 
     @property

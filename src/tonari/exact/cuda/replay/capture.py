@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import decided
 from tonari.cuda.devices import on
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import attempt
@@ -42,8 +42,6 @@ from tonari.exact.cuda.screens.all_minima import slots_of
 from tonari.exact.cuda.screens.few import few_row_bytes
 from tonari.exact.cuda.screens.screener import first_sample
 from tonari.inputs.values import NO_ROW
-
-logger = logging.getLogger("tonari")
 
 # Of the largest graph. To launch 10,000 queries among a million prepared points of 128 columns, which hold 0.27 GB,
 # takes 1.2 ms of their 6.5 ms step by step on an H200; for searches that take long it is negligible.
@@ -92,7 +90,7 @@ def capture_if_due(
             else:
                 kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
-            logger.info("searches like this one are launched step by step: %s", error)
+            decided("replay", f"searches like this one are launched step by step: {error}")
             return None
         GRAPHS.put(key, kept)
     return kept.answer(given, progress)
