@@ -24,7 +24,6 @@ LONG = {
     "exact/cuda/rows/pack.py:_launch": 9,
     "kdtree/cpu/radius.py:_search": 9,
     "metrics/problem.py:make_problem": 13,
-    "select/reference.py:select_k_reference": 10,  # those of select_k
 }
 
 

@@ -869,6 +869,22 @@ _PYTHON = (
         ("tests/exact/cuda/attempts/test_order.py::test_attempts",),
     ),
     Fault(
+        "exact-devices-counted-as-attempts",
+        "src/tonari/exact/cuda/routes/multi_gpu.py",
+        "contextlib.nullcontext() if by_queries else",
+        "contextlib.nullcontext() if count else",
+        "rows that several devices search among their points are counted once for each of them in the record",
+        ("tests/exact/cuda/routes/test_multi_gpu.py",),
+    ),
+    Fault(
+        "methods-repeated-graph-of-no-call",
+        "src/tonari/methods/repeated.py",
+        'with recording("knn_graph", len(rows)) as record:',
+        'if record := Record("knn_graph", len(rows)):',
+        "the record of a graph that is built like an earlier one is empty",
+        ("tests/methods/test_repeated.py::test_records_are_those_of_a_first_search",),
+    ),
+    Fault(
         "streams-not-synced",
         "src/tonari/streams/output.py",
         "            self._file.sync()\n",
