@@ -1,4 +1,4 @@
-"""Many points for each query: the nearest without rules, more than are wanted, less those that are not allowed.
+"""Many points for each query: the nearest without rules, more than are wanted, less the forbidden ones.
 
 A search for K points has found the k nearest allowed ones if k of the K are allowed, or if K is all there is, or if K
 is k more than there are forbidden points. The first K is what k allowed points would take if the forbidden ones lay

@@ -169,7 +169,7 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Whether to search all points and to drop those that are not allowed: where all are prepared, and few are not."""
+    """Whether to search all points and to drop the forbidden ones: where all are prepared, and few are not."""
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:

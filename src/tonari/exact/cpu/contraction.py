@@ -160,7 +160,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of tiles and groups that a look at so many columns marks."""
+        """Return the share of tiles and groups that a look at `columns` columns marks."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
@@ -217,7 +217,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Return the form, contracted to so many columns, and what a search of all columns has: both at a time."""
+    """Return the form contracted to `columns` columns, and the facts of a search of all columns, made side by side."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))
@@ -287,7 +287,7 @@ def _refining(plan: ExactPlan, candidates: float) -> float:
 
 
 def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> float:
-    """Return the seconds of one thread for so many queries with all columns."""
+    """Return the seconds of one thread for `asked` queries with all columns."""
     usual = BRUTE[plan.isa, "gemm"].answering(plan.n, asked, plan.d, plan.k)
     if seen is None:
         return usual
@@ -297,7 +297,7 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
 
 
 def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
-    """Return the seconds of one thread for a pair in a screen or a look of so many columns."""
+    """Return the seconds of one thread for a pair in a screen or a look of `columns` columns."""
     return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
 
 

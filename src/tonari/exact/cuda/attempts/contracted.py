@@ -81,7 +81,7 @@ class ContractedPoints:
         return ContractedSearch(queries, self, plan)
 
     def without_data(self) -> ContractedPoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
         form = self.form.without_data()
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
@@ -215,7 +215,7 @@ class ContractedSearch(Search):
         return self.contracted.level(precision)
 
     def levels(self) -> list[Level]:
-        """Return the levels of contracted rows, and then those of all dimensions."""
+        """Return the levels of contracted rows, and then the levels of all dimensions."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         found = [
             Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)

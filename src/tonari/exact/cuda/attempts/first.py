@@ -64,7 +64,7 @@ class Searchable(Prepared, Protocol):
         """Return the search of some queries."""
 
     def without_data(self) -> Searchable:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
@@ -110,7 +110,7 @@ class DevicePoints:
         return search
 
     def without_data(self) -> DevicePoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
         form = None if self._has_own_form else self.form.without_data()
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 

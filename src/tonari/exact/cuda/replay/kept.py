@@ -53,7 +53,7 @@ class KeptSearch:
         self._held = None if prepared is None else weakref.ref(prepared)
 
     def points(self, given: tuple[Any, ...]) -> Any:
-        """Return the prepared points, or pack those that are given."""
+        """Return the prepared points, or pack the given ones."""
         return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
 
     def concluded(

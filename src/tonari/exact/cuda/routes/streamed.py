@@ -74,7 +74,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
                     report.include(_visit(part, prepared, plan, at, here.start, best, bar))
             if whole is not None:
                 whole.distances[rows], whole.indices[rows] = best
-                del part, best  # free them before those of the next slab are allocated
+                del part, best  # free them before the next slab's are allocated
     record = trail.current.get()
     if record is not None:
         name = f"lists of {len(bounds)} slab{'s' if len(bounds) > 1 else ''} of points, merged"
