@@ -158,6 +158,8 @@ BAD: dict[str, tuple[Any, ...]] = {
     "indices": (None, GRAPH.indices.tolist(), MASKED, np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0])),
     "distances": (None, GRAPH.distances.tolist(), np.ma.masked_equal(GRAPH.distances, GRAPH.distances[0, 0])),
     "report": ("fine", {}),
+    "record": ("fine", {}),
+    "run": ("yes", 1, None),
     "sample": (*WHOLE, None, 0, -1),
     "order": (None, "row"),
     "symmetric": ("max", True, 1),

@@ -68,6 +68,9 @@ def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
     np.testing.assert_array_equal(graph.distances, truth.distances)
     assert graph.metric == metric
     assert facts.pop("seconds") > 0
+    record = facts.pop("record")
+    assert (record["title"], record["rows"], record["plan"]["k"]) == ("knn_graph", N, K)
+    assert sum(step.get("proved", 0) for step in record["steps"]) == N
     assert facts.pop("read") == [{"path": "points.fbin", "rows": N, "columns": D, "names": None}]
     assert facts == {
         "output": "g.npz",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import tonari
 from tests.helpers import checks, consumers
 from tests.helpers.html_checks import check_page
+from tonari.core.trail import duration
 from tonari.graph import tuning
 from tonari.graph.page import charts
 from tonari.graph.page.contents import contents
@@ -37,6 +39,23 @@ def test_the_page_says_what_the_graph_is() -> None:
         assert f"{at + 1} {step.phi:.5g} {step.changed:,}" in said
     hubs = np.argsort(-graph.occurrence(), kind="stable")[:10]
     assert " ".join(f"{hub} {graph.occurrence()[hub]}" for hub in hubs) in said
+
+
+def test_the_page_says_what_ran() -> None:
+    graph = _approximate()[1]
+    record = graph.record
+    assert record is not None
+    said = check_page(graph.to_html())
+    assert "The run" in said
+    for attempt in record.attempts:
+        assert f"{attempt.name} 400 - {duration(attempt.seconds or 0)} {attempt.note}" in said
+    (rounds,) = record.choices
+    assert f"rounds {rounds.why}" in said
+    assert f"For it, true neighbours of a sample: 400 rows in {duration(record.parts[0].seconds)}" in said
+    assert f"{record.parts[0].attempts[0].name} 400 400" in said
+    assert f"Built in {duration(record.seconds)} by nn-descent." in said
+    assert f"list_size {record.plan.list_size}" in said
+    assert "The run" not in check_page(graph.trim(3).to_html())
 
 
 def test_an_exact_graph_says_that_nothing_is_missing() -> None:
@@ -84,7 +103,7 @@ def test_every_kind_of_metric_has_a_page(metric: str) -> None:
 
 def test_tensors_have_the_page_of_arrays() -> None:
     torch = pytest.importorskip("torch", reason="what has tensors")
-    graph = tonari.knn_graph(checks.gaussian(60, 5), 5)
+    graph = dataclasses.replace(tonari.knn_graph(checks.gaussian(60, 5), 5), record=None)  # which has durations
     tensors = tonari.KNNGraph(torch.tensor(graph.indices), torch.tensor(graph.distances), graph.metric, graph.method)
     assert tensors.to_html() == graph.to_html()
     assert check_page(tensors._repr_html_()) == check_page(graph._repr_html_())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.devices import on_gpu
+from tonari.exact import plan as exact_plan
 from tonari.methods.registry import NAMES
+from tonari.nn_descent import driver, planner
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +132,90 @@ def test_what_is_for_others_is_refused() -> None:
         tonari.explain(rows, rows, 2, recall=0.9)
     with pytest.raises(ValueError, match="recall=1"):
         tonari.explain(None, rows, 2, recall=1)
+    with pytest.raises(ValueError, match="run=True searches, but shapes were given: pass the arrays"):
+        tonari.explain((10, 3), (20, 3), 2, run=True)
+
+
+def test_it_runs_what_it_explains() -> None:
+    points = checks.gaussian(3000, 40)
+    made = tonari.explain(points[:90], points, 10, run=True)
+    record = made.record
+    assert record is not None
+    assert (record.method, record.reason) == (made.method, made.reason)
+    assert record.plan.m == record.rows == record.proved == 90
+    assert record.timed
+    assert str(made).endswith(f"\n\n{record}")
+    assert json.loads(json.dumps(made.as_dict()))["record"]["steps"][0]["proved"] == 90
+    assert tonari.explain(points[:90], points, 10).record is None
+
+
+@pytest.mark.parametrize(
+    ("method", "metric", "d"), [("kdtree", "euclidean", 2), ("bits", "hamming", 8), ("exact", "cosine", 40)]
+)
+@pytest.mark.parametrize("graph", [False, True])
+def test_every_method_proves_each_row_once(method: str, metric: str, d: int, graph: bool) -> None:
+    points = checks.gaussian(6000, d)
+    points = (points > 0).astype(np.uint8) * np.uint8(255) if metric == "hamming" else points
+    record = tonari.explain(None if graph else points[:2000], points, 5, metric=metric, run=True).record
+    assert record is not None
+    assert record.method == method
+    assert record.proved == record.rows == (6000 if graph else 2000)
+    if method == "kdtree":
+        assert "leaves and" in record.attempts[0].note
+
+
+def test_rounds_that_lead_nowhere_are_recorded_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = checks.gaussian(3000, 40)  # nothing is near anything
+    monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, **__: 1e3)
+    monkeypatch.setattr(planner, "descent_seconds", lambda _: 1.0)
+    record = tonari.knn_graph(points, 8, recall=0.999, start="random").record
+    assert record is not None
+    assert (record.method, record.plan.recall) == ("nn-descent", 0.999)
+    assert "1e+03 s expected by 'exact'" in record.reason
+    rounds = [attempt for attempt in record.attempts if attempt.name.startswith("round ")]
+    assert [(one.rows, one.proved) for one in rounds] == [(3000, None)] * len(rounds)
+    assert all("recall 0." in one.note for one in rounds)
+    ends = {choice.what: choice.why for choice in record.choices}
+    assert ends["rounds"].startswith(f"{len(rounds)}: given up, as the recall nears 0.")
+    assert ends["method"].startswith("auto gives nn-descent up: recall 0.")
+    assert record.proved == record.rows == 3000
+    assert [part.title for part in record.parts] == [
+        "neighbours of a few rows, for how hard they are for NN-Descent",
+        "true neighbours of a sample",
+    ]
+    assert all(part.proved == part.rows > 0 for part in record.parts)
+    monkeypatch.setattr(driver, "expected_work", lambda _: 1e-3)
+    again = tonari.knn_graph(points, 8, recall=0.999, start="random").record
+    assert "comparisons of each point, of at most" in str(again)
+
+
+@pytest.mark.parametrize(
+    ("recall", "rounds", "why"),
+    [(0.5, 20, "a recall of 0.5 is reached"), (0.9999, 2, "as many as"), (0.9999, 99, "the last ones changed fewer")],
+)
+@pytest.mark.filterwarnings("ignore:recall")
+def test_why_rounds_end(recall: float, rounds: int, why: str) -> None:
+    points = checks.gaussian(2000, 24)
+    how: dict[str, Any] = {"recall": recall, "seed": 0, "start": "random", "rounds": rounds, "n_hubs": 2}
+    plan = tonari.plan(2000, 2000, 24, 8, method="nn-descent", self_join=True, **how)
+    record = tonari.knn_graph(points, 8, plan=plan, start="random").record
+    assert record is not None
+    (choice,) = record.choices
+    assert why in choice.why
+    assert choice.why.startswith(f"{len(record.attempts)}: ")
+
+
+def test_explanations_at_once_have_a_record_each() -> None:
+    points = {d: checks.gaussian(4000, d) for d in (3, 40)}
+
+    def of(d: int) -> Any:
+        return tonari.explain(None, points[d], 10, run=True, threads=2).record
+
+    with ThreadPoolExecutor(2) as pool:
+        tree, exact = pool.map(of, (3, 40))
+    assert [attempt.name.split()[0] for attempt in tree.attempts] == ["k-d"]
+    assert "k-d" not in str([attempt.name for attempt in exact.attempts])
+    assert tree.proved == exact.proved == 4000
 
 
 @on_gpu

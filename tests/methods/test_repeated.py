@@ -11,6 +11,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
+from tonari.core.trail import recording
 from tonari.methods import points as searched
 from tonari.methods import repeated, tuning
 from tonari.methods.call import Call
@@ -318,3 +319,22 @@ def test_graphs_with_other_options_are_other_graphs() -> None:
         grouped = tonari.knn_graph(points, 3, batch=np.arange(40) % 2).indices
         assert (grouped % 2 == np.arange(40)[:, None] % 2).all()
         assert tonari.knn_graph(points, 3, method="nn-descent", seed=1).method == "nn-descent"
+
+
+@pytest.mark.parametrize("n", [N, 3000])
+def test_records_are_those_of_a_first_search(n: int, decided: list[Any]) -> None:
+    queries, points = pair(n=n, d=40)
+    searches, graphs = [], []
+    for _ in range(2):
+        with recording("search", len(queries)) as record:
+            tonari.search(queries, points, 5, method="exact")
+        searches.append(record)
+        graphs.append(tonari.knn_graph(points, 5, method="exact").record)
+    assert len(decided) == 2  # no search is decided twice
+    for first, second in (searches, graphs):
+        assert second is not None
+        assert first is not second
+        assert second.method == "exact"
+        assert second.plan == first.plan
+        assert [attempt.name for attempt in second.attempts] == [attempt.name for attempt in first.attempts]
+        assert second.proved == second.rows == first.rows

@@ -472,8 +472,8 @@ _EXPORTS = (
     Fault(
         "exports-self-of-similarities",
         "src/tonari/graph/exports/common.py",
-        '    if lists.record.descending:\n        raise ValueError(\n            f"include_self=True',
-        '    if lists.record.angular:\n        raise ValueError(\n            f"include_self=True',
+        '    if lists.measure.descending:\n        raise ValueError(\n            f"include_self=True',
+        '    if lists.measure.angular:\n        raise ValueError(\n            f"include_self=True',
         "the similarity of a point to itself is said to be 0",
         ("tests/graph/test_knn_graph.py",),
     ),

@@ -14,10 +14,12 @@ import pytest
 from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import recording
 from tonari.metrics import reference
 from tonari.metrics.recall import neighbors_recall
 from tonari.nn_descent import driver
 from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cpu.backend import CpuBackend
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.method import beside_rows
@@ -248,6 +250,17 @@ def test_progress_ends_at_its_total() -> None:
     assert calls[0] == (600, total)
     assert calls[len(report.rounds)] == (600 * (1 + len(report.rounds)), total)
     assert calls[-1] == (total, total)
+
+
+def test_rows_that_lack_neighbours_are_recorded_apart() -> None:
+    points = checks.gaussian(50, 4)
+    steps = CpuBackend(points, planned(points, 3))
+    found = steps.exact(np.arange(50), 3)
+    found.indices[7, 1:] = -1
+    with recording("knn_graph", 50) as record:
+        assert driver._fill(found, steps, 3) == 1
+    assert [(part.title, part.rows, part.proved) for part in record.parts] == [("rows that lack neighbours", 1, 1)]
+    assert not record.attempts
 
 
 def test_each_round_is_logged(caplog: pytest.LogCaptureFixture) -> None:

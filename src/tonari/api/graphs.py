@@ -139,7 +139,8 @@ def knn_graph(
     options = GraphOptions(recall=recall, seed=seed, start=begin, update=update, plan=plan, include_self=include_self)
     given = Given(where=where, batch=batch)
     lists = build_allowed(points, k, call, given, options) if given else build_lists(points, k, call, options, key)
-    return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
+    found = carry(lists.found)
+    return KNNGraph.of_lists(lists if found is lists.found else replace(lists, found=found))
 
 
 @in_default_floats

@@ -140,5 +140,7 @@ def emit_graph(made: KNNGraph, output: Path, seconds: float, read: Inputs, *, as
     if made.report is not None:
         facts["report"] = made.report.as_dict()
         lines.append(str(made.report))
+    if made.record is not None:
+        facts["record"] = made.record.as_dict()
     lines.append(f"wrote {click.format_filename(output)}, {size:,} bytes")
     _common.emit(facts, "\n".join(lines), as_json=as_json, inputs=read)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tonari.core import tuning
 from tonari.core.caches import cached
 from tonari.core.leaving import Helper, hold, start
+from tonari.core.trail import carried, current
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -147,6 +148,9 @@ class Workers:
 
         The caller's thread only waits: Ctrl-C would end its task anywhere, with a lock that others wait for, say.
         """
+        record = current.get()
+        if record is not None:
+            work = carried(work, record)
         keep = self._keeper == threading.get_ident()
         threads = self._kept if keep else []
         ended: SimpleQueue[None] = SimpleQueue()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import unrecorded
 from tonari.core.workers import default_threads
 from tonari.cuda.compile import compile_together, is_compiled
 from tonari.cuda.rehearsal import Call, Card, rehearsing
@@ -102,7 +103,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
     Kernels that fail are logged as a warning.
     """
-    with rehearsing(card) as rehearsal:
+    with unrecorded(), rehearsing(card) as rehearsal:
         stage()
     calls = [call for call in rehearsal.calls.values() if not is_compiled(call)]
     if calls:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tonari.core.trail import duration
+
 
 @dataclass
 class Report:
@@ -20,6 +22,8 @@ class Report:
         Rows that were searched again without a sample because their sampled threshold was too low.
     refined : int
         Survivors whose exact value was computed, over all rows; not counted on GPUs.
+    seconds_by_precision : dict of str to float
+        Duration of the passes at each precision, as far as it is measured: on CUDA only if the device was waited for.
     seconds : float
         Duration of the search.
     """
@@ -28,22 +32,34 @@ class Report:
     rows_by_precision: dict[str, int] = field(default_factory=dict)
     resampled: int = 0
     refined: int = 0
+    seconds_by_precision: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def certify(self, precision: str, rows: int) -> None:
-        """Count rows that were certified at `precision`."""
+    @property
+    def certified(self) -> int:
+        """Number of rows that were certified so far."""
+        return sum(self.rows_by_precision.values())
+
+    def certify(self, precision: str, rows: int, seconds: float | None = None) -> None:
+        """Count rows that were certified at `precision`, and the duration of that if it was measured."""
         if rows:
             self.rows_by_precision[precision] = self.rows_by_precision.get(precision, 0) + rows
+        if seconds is not None:
+            self.seconds_by_precision[precision] = self.seconds_by_precision.get(precision, 0.0) + seconds
 
     def include(self, part: Report) -> None:
         """Add the counts of a part of the search; a row counts once for every part that contains it."""
         for precision, rows in part.rows_by_precision.items():
             self.certify(precision, rows)
+        for precision, seconds in part.seconds_by_precision.items():
+            self.certify(precision, 0, seconds)
         self.resampled += part.resampled
         self.refined += part.refined
 
     def __str__(self) -> str:
-        levels = ", ".join(f"{count} at {precision}" for precision, count in self.rows_by_precision.items())
+        took = {precision: f" ({duration(seconds)})" for precision, seconds in self.seconds_by_precision.items()}
+        counts = self.rows_by_precision.items()
+        levels = ", ".join(f"{count} at {precision}{took.get(precision, '')}" for precision, count in counts)
         parts = [f"{self.rows} rows in {self.seconds:.3g} s: {levels}"]
         if self.refined:
             parts.append(f"{self.refined / self.rows:.1f} survivors refined per row")

@@ -1,4 +1,4 @@
-"""Many points for each query: the nearest without rules, more than are wanted, less those that are not allowed.
+"""Many points for each query: the nearest without rules, more than are wanted, less the forbidden ones.
 
 A search for K points has found the k nearest allowed ones if k of the K are allowed, or if K is all there is, or if K
 is k more than there are forbidden points. The first K is what k allowed points would take if the forbidden ones lay
@@ -8,6 +8,7 @@ values of all allowed points take less time.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
+from tonari.core.trail import current, decided, part
 from tonari.filters import tuning
 from tonari.filters.listed import PAIR, by_table, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
@@ -43,13 +45,18 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
             size = _length(scope, len(some), int(wanted[some].max()))
             step = _at_once(scope, size)
             for begin in range(0, len(some), step):
-                rows = some[begin : begin + step]
+                rows, started = some[begin : begin + step], time.perf_counter()
                 try:
                     done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
                 except BudgetExceeded:  # memory holds tables, which take longer
+                    decided("rules", f"exact values of allowed points: memory holds no search for the nearest {size}")
                     by_table(scope, queries, k, rules, found, bar, rows)
                     continue
                 bar.add(int(done.sum()))
+                record = current.get()
+                if record is not None:
+                    name = f"the nearest {size}, less forbidden ones"
+                    record.tried(name, len(rows), int(done.sum()), time.perf_counter() - started)
                 again.append(rows[~done])
                 wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)
         todo = np.sort(np.concatenate([np.empty(0, np.int64), *again]))
@@ -106,7 +113,8 @@ def _at_once(scope: Scope, size: int) -> int:
 def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
     """Search for `size` points, write the first k allowed ones, and return which rows have k."""
     whole = len(rows) == len(queries)
-    near = on_host(scope.nearest(queries if whole else inputs.rows_at(queries, rows), size, False))
+    with part(f"nearest {size} without rules", len(rows)):
+        near = on_host(scope.nearest(queries if whole else inputs.rows_at(queries, rows), size, False))
     kept = rules.allowed(rows[:, None], near.indices)
     first = np.argsort(~kept, axis=1, kind="stable")[:, :k]
     kept = np.take_along_axis(kept, first, axis=1)

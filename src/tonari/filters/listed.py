@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from tonari import inputs
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress
+from tonari.core.trail import current
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
@@ -57,9 +59,11 @@ def by_lists(
         Query ``rows[i]`` is compared with the points of list i, as far as rules allow.
     """
     own, checked = rules.own_places(), rules.by_pairs or rules.shared is not None
+    started = time.perf_counter()
     if not checked and len(rows) == len(queries) and bool((rows == np.arange(len(rows))).all()):
         scope.listed(queries, k, dataclasses.replace(listed, self_ids=own), found)
         bar.add(len(rows))
+        _record("exact values of the points of each group", len(rows), started)
         return
     lengths = listed.lengths
     for block in in_room(PAIR * lengths * checked + ENTRY * k + row_bytes(queries), scope.room):
@@ -69,12 +73,13 @@ def by_lists(
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
+    _record("exact values of the points of each group", len(rows), started)
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
     """Find the k nearest of all points that some queries may find, and write it to their rows of `found`."""
     least, _ = rules.forbidden_bounds(scope.room)
-    each = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries)
+    each, started = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries), time.perf_counter()
     for block in in_room(each, scope.room):
         some = rows[block]
         ids, bounds = rules.lists(some, allowed=True)
@@ -82,6 +87,14 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))
+    _record("exact values of all allowed points", len(rows), started)
+
+
+def _record(name: str, rows: int, started: float) -> None:
+    """Record rows that lists of points answered, in host memory: the device has been waited for."""
+    record = current.get()
+    if record is not None:
+        record.tried(name, rows, rows, time.perf_counter() - started)
 
 
 def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:

@@ -11,6 +11,7 @@ from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
+from tonari.core.trail import current, decided
 from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess
 from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
 from tonari.filters.rules import Ids, Rules, distinct
@@ -42,6 +43,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
         ids = rules.open_places() if host else rules.shared.places
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
+            decided("rules", f"a copy of the {len(ids):,} allowed points is searched, of {scope.n:,}")
             places = inputs.ids_for(scope.rows, ids)
             near = scope.among(places, k, len(queries)).nearest(queries, min(k, len(ids)), progress)
             return _renumbered(near, places, k, scope)
@@ -58,16 +60,18 @@ def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar
     if not len(queries):
         return
     if not scope.n:
-        bar.add(len(queries))
+        _nothing_allowed(len(queries), bar)
     elif rules.shared is not None:
         ids = rules.open_places()
         if not _keeps_all(scope, len(queries), k, rules, len(ids)):
+            decided("rules", f"a copy of the {len(ids):,} points that the mask allows is searched, of {scope.n:,}")
             _among(scope, queries, k, rules.without("shared"), found, bar, None, ids)
         else:
             by_dropping(scope, queries, k, rules, found, bar)
     elif rules.grouped:
         _by_group(scope, queries, k, rules, found, bar)
     elif rules.query_groups is not None and _is_complement_faster(scope, len(queries), k, rules):
+        decided("rules", "the points of other groups are copied and searched for each group of queries")
         _by_complement(scope, queries, k, rules, found, bar)
     elif rules.by_pairs or rules.own:
         by_dropping(scope, queries, k, rules, found, bar)
@@ -84,7 +88,7 @@ def _among(
     """Search a copy of some points for some queries, and write what is found with the numbers of the points."""
     asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
-        bar.add(len(asked))
+        _nothing_allowed(len(asked), bar)
         return
     inner = scope.among(ids, k, len(asked))
     part = found if rows is None else nothing(len(asked), k, inner, queries, scope.n)
@@ -94,6 +98,14 @@ def _among(
         found_here[...] = np.where(found_here >= 0, ids[np.maximum(found_here, 0)], -1)
     if rows is not None:
         found.distances[rows], found.indices[rows] = part
+
+
+def _nothing_allowed(rows: int, bar: Progress) -> None:
+    """Count rows that may find no point; nothing is searched."""
+    bar.add(rows)
+    record = current.get()
+    if record is not None:
+        record.tried("no point is allowed", rows, rows)
 
 
 def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
@@ -113,6 +125,8 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
             rows = np.flatnonzero((which == group) & (sizes > 0))
             large[rows] = True
             _among(scope, queries, k, inside, found, bar, rows, order[keys[group] : keys[group] + size])
+    if large.any():
+        decided("rules", "large groups are copied, each searched by itself; small ones by exact values")
     rows = np.flatnonzero(~large)
     if len(rows):
         listed = Listed(order, begins[rows], ends[rows])
@@ -155,7 +169,7 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Whether to search all points and to drop those that are not allowed: where all are prepared, and few are not."""
+    """Whether to search all points and to drop the forbidden ones: where all are prepared, and few are not."""
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:

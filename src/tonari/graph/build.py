@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import time
 from typing import Any
 
@@ -12,19 +11,17 @@ from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import recording
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.graph.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
 from tonari.methods import repeated
-from tonari.methods.answer import check_plan, checked, on_side_of
+from tonari.methods.answer import build_graph, check_plan, on_side_of
 from tonari.methods.call import Call
-from tonari.methods.decision import Decision
 from tonari.methods.points import Points
 from tonari.methods.registry import by_force, is_search, method_for
-
-logger = logging.getLogger("tonari")
 
 _NO_OPTIONS = GraphOptions()
 
@@ -34,8 +31,8 @@ def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike
     known = repeated.graph(key, points, progress)
     if known is None:
         return None
-    found, kept = known
-    return Lists(found, kept.call.metric.name, kept.decision.method.name)
+    found, kept, record = known
+    return Lists(found, kept.call.metric.name, kept.decision.method.name, record=record)
 
 
 def build_lists(
@@ -54,25 +51,28 @@ def build_lists(
     those, others = Points(rows, call), k - include_self
     made_by = plan.method if plan is not None else _exact_method(call)
     lists: GraphLists | None = None
-    if others == 0:
-        _refuse_what_a_search_would(those, made_by)
-        lists = GraphLists(call.place.no_others(rows, call.metric))
-    elif plan is None and not approximate:
-        again = those.replayed(rows, others, call.progress, self_join=True)
-        lists = None if again is None else GraphLists(again)
-    if lists is None:
-        if approximate and plan is None:
-            problem = those.problem(rows, others, self_join=True)
-            decision = choose_or_plan(problem, rows, call.method, options, call.progress)
-        else:
-            decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
-            if rows is points and not call.place.devices:
-                repeated.keep(key, call, decision)
-        lists, made_by = _build(those, decision, entries_of_start(call.place, options.start, len(rows)), call.progress)
+    with recording("knn_graph", len(rows)) as record:
+        if others == 0:
+            _refuse_what_a_search_would(those, made_by)
+            lists = GraphLists(call.place.no_others(rows, call.metric))
+            record.tried("no neighbours but the points themselves", len(rows), len(rows))
+        elif plan is None and not approximate:
+            again = those.replayed(rows, others, call.progress, self_join=True)
+            lists = None if again is None else GraphLists(again)
+        if lists is None:
+            if approximate and plan is None:
+                problem = those.problem(rows, others, self_join=True)
+                decision = choose_or_plan(problem, rows, call.method, options, call.progress)
+            else:
+                decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
+                if rows is points and not call.place.devices:
+                    repeated.keep(key, call, decision)
+            start = entries_of_start(call.place, options.start, len(rows))
+            lists, made_by = build_graph(rows, decision, call.metric, call.progress, start=start)
     found = _with_self(lists.found, rows, call, include_self)
     report = None if lists.report is None else lists.report.taken(started)
     found = on_side_of(points, found, "points")
-    return Lists(found, call.metric.name, made_by, include_self, lists.seed, report)
+    return Lists(found, call.metric.name, made_by, include_self, lists.seed, report, record=record)
 
 
 def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
@@ -91,14 +91,17 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
     assert rules is not None
     if rules.mask is not None:
         raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {rules.mask.shape}")
-    if others == 0:
-        found = call.place.no_others(rows, call.metric)
-    else:
-        found = nearest_allowed(Scope(points=those), rows, others, rules, call.progress)
-        if call.place.devices:
-            found = Neighbors(*(call.place.there(part) for part in found))
+    with recording("knn_graph", n) as record:
+        if others == 0:
+            found = call.place.no_others(rows, call.metric)
+            record.tried("no neighbours but the points themselves", n, n)
+        else:
+            found = nearest_allowed(Scope(points=those), rows, others, rules, call.progress)
+            if call.place.devices:
+                found = Neighbors(*(call.place.there(part) for part in found))
     found = on_side_of(points, _with_self(found, rows, call, include_self), "points")
-    return Lists(found, call.metric.name, "exact" if call.method == "auto" else call.method, include_self)
+    made_by = "exact" if call.method == "auto" else call.method
+    return Lists(found, call.metric.name, made_by, include_self, record=record)
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
@@ -119,15 +122,3 @@ def _exact_method(call: Call) -> str:
 
 def _with_self(found: Neighbors, rows: Any, call: Call, include_self: bool) -> Neighbors:
     return call.place.with_self(found, rows, call.metric) if include_self else found
-
-
-def _build(those: Points, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
-    """Build the lists as decided, or by the fallback if the recall is not reached; also return the method's name."""
-    rows = those.rows
-    lists = decision.build_graph(rows, start, progress)
-    checked(lists.found, rows, rows, those.call.metric)
-    if decision.instead is None or lists.report.reached:
-        return lists, decision.method.name
-    logger.info("auto gives %s up: %s", decision.method.name, lists.report)
-    del lists  # free them before the fallback builds its own
-    return _build(those, decision.instead, None, progress)

@@ -20,6 +20,7 @@ from tonari import inputs
 from tonari.core.hints import Hinted
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record
 from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
 from tonari.graph.exports.to_clusterings import ToClusterings
@@ -65,6 +66,10 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         For an approximate graph: its recall, measured on a sample, and its rounds.
     weights : tuple of float, optional
         The weights of the columns of the points, if the graph was built with any.
+    record : tonari.core.trail.Record, optional
+        The run of :func:`tonari.knn_graph`: its plan, its later choices with their reasons, and its attempts, each with
+        the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
+        ``print(graph.record)`` shows it. Files do not hold it.
 
     Raises
     ------
@@ -92,6 +97,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     seed: int | None = None
     report: DescentReport | None = None
     weights: tuple[float, ...] | None = None
+    record: Record | None = None
 
     def __post_init__(self) -> None:
         metric = get_metric(self.metric)
@@ -101,6 +107,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
             raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
         if self.report is not None and not isinstance(self.report, DescentReport):
             raise TypeError(f"report: expected a DescentReport or None, got {type(self.report).__name__}")
+        if self.record is not None and not isinstance(self.record, Record):
+            raise TypeError(f"record: expected a Record or None, got {type(self.record).__name__}")
         inputs.check_flag(self.include_self, "include_self")
         if self.seed is not None:
             inputs.check_count(self.seed, "seed", least=0)
@@ -147,7 +155,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     @property
     def lists(self) -> Lists:
         """The contents as a plain record that shares the graph's arrays."""
-        facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights
+        facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights, self.record
         return Lists(Neighbors(self.distances, self.indices), *facts)
 
     @property

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
+from tonari.core.trail import Record
 from tonari.graph import tuning
 from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import Metric, get_metric
@@ -34,6 +35,8 @@ class Lists:
     report : DescentReport, optional
     weights : tuple of float, optional
         Those of the columns, if the metric was weighted.
+    record : Record, optional
+        The run that built it.
     """
 
     found: Neighbors
@@ -43,6 +46,7 @@ class Lists:
     seed: int | None = None
     report: DescentReport | None = None
     weights: tuple[float, ...] | None = None
+    record: Record | None = None
 
     @property
     def n(self) -> int:
@@ -55,7 +59,7 @@ class Lists:
         return int(self.found.indices.shape[1])
 
     @property
-    def record(self) -> Metric:
+    def measure(self) -> Metric:
         """The record of the metric."""
         return get_metric(self.metric)
 
@@ -79,7 +83,7 @@ class Lists:
             np.arange(self.n),
             n=self.n,
             include_self=self.include_self,
-            descending=self.record.descending,
+            descending=self.measure.descending,
         )
         return found
 

@@ -98,7 +98,7 @@ class Plots:
         return ax
 
     def _what(self) -> str:
-        similarity = self._lists.record.descending
+        similarity = self._lists.measure.descending
         return f"{self._lists.metric} {'similarity' if similarity else 'distance'}"
 
 

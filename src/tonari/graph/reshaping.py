@@ -24,7 +24,7 @@ def trim(lists: Lists, k: int) -> Lists:
     k = inputs.check_count(k, "k")
     if k > lists.k:
         raise ValueError(f"k={reprlib.repr(k)}: the graph has {lists.k} columns")
-    return dataclasses.replace(lists, found=Neighbors(*(part[:, :k] for part in lists.found)), report=None)
+    return dataclasses.replace(lists, found=Neighbors(*(part[:, :k] for part in lists.found)), report=None, record=None)
 
 
 def subset(lists: Lists, rows: Any) -> Lists:
@@ -66,7 +66,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     number = np.full(lists.n + 1, -1, np.int64)  # the last one is of missing neighbours, -1
     number[kept] = np.arange(len(kept))
     ids = number[indices]
-    descending = lists.record.descending
+    descending = lists.measure.descending
     keys = -distances if descending else distances.copy()
     keys[ids < 0] = np.inf
     if lists.include_self:
@@ -78,4 +78,4 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     missing = ids == lists.n
     values[missing], ids[missing] = -np.inf if descending else np.inf, -1
     found = Neighbors(values, ids.astype(index_dtype(len(kept))))
-    return dataclasses.replace(lists, found=found, report=None)
+    return dataclasses.replace(lists, found=found, report=None, record=None)

@@ -143,7 +143,7 @@ class Sides:
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
-    numbers, metric = np.sort(drawn), lists.record
+    numbers, metric = np.sort(drawn), lists.measure
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
     try:  # the lists of a graph on CUDA have not been checked
         check_lists(

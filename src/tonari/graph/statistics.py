@@ -100,7 +100,7 @@ def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
 
 def zero_distances(lists: Lists) -> int | None:
     """Count the entries, self aside, whose distance is 0; None for a similarity, where 0 does not mean equal."""
-    if lists.record.descending:
+    if lists.measure.descending:
         return None
     return sum(int(((found.distances == 0) & (found.indices >= 0)).sum()) for _, found in in_blocks(lists))
 
@@ -137,7 +137,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     >>> local_dimension(Lists(found, "euclidean", "exact")).each.round(3)  # 1 / log(2)
     array([1.443, 1.443])
     """
-    record = lists.record
+    record = lists.measure
     if record.products:
         return None
     pairs: list[tuple[Any, Any]] = []

@@ -10,11 +10,13 @@ import numpy as np
 from tonari import inputs
 from tonari.core._native import environment
 from tonari.core.caches import emptied_by
+from tonari.core.method import GraphLists
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import decided
 from tonari.core.workers import default_threads
 from tonari.methods import tuning
 from tonari.methods.auto import choose
@@ -114,6 +116,22 @@ def answer(
     found = decision.search(queries, points, progress, self_join=self_join)
     check_range(found.distances, found.indices, None, queries, points, metric)
     return found
+
+
+def build_graph(
+    rows: Any, decision: Decision, metric: Metric, progress: ProgressLike, *, start: Any = None
+) -> tuple[GraphLists, str]:
+    """Build a graph as decided, or by the fallback if the recall is not reached; also return the name of the method.
+
+    `start` is the entries to begin with, if the method refines some.
+    """
+    lists = decision.build_graph(rows, start, progress)
+    checked(lists.found, rows, rows, metric)
+    if decision.instead is None or lists.report.reached:
+        return lists, decision.method.name
+    decided("method", f"auto gives {decision.method.name} up: {lists.report}")
+    del lists  # free them before the fallback builds its own
+    return build_graph(rows, decision.instead, metric, progress)
 
 
 def checked(found: Found, queries: Any, points: Any, metric: Metric, *, names: Sequence[int] | None = None) -> Found:

@@ -34,6 +34,7 @@ from tonari.core.method import TreeMethod
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import part
 from tonari.costs.formulas import MeanVisits
 from tonari.costs.model import (
     all_visits,
@@ -296,7 +297,8 @@ def _hardness(problem: Problem, points: Any) -> float:
     some, k = _some(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
-    distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # without themselves
+    with part("neighbours of a few rows, for how hard they are for NN-Descent", len(some)):
+        distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # without themselves
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
 
 

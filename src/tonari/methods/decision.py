@@ -1,4 +1,7 @@
-"""The record of a decision (its method, its plan, its reason), which runs what was decided."""
+"""The record of a decision (its method, its plan, its reason), which runs what was decided.
+
+A method takes further decisions while it runs, such as the columns of a screen: ``tonari.core.trail`` records them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import current
 from tonari.methods import tuning
 
 
@@ -51,6 +55,9 @@ class Decision(NamedTuple):
 
     def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
         """Search the prepared points if there are some, else prepare the points for this search alone."""
+        record = current.get()
+        if record is not None:
+            record.planned(self.method.name, self.reason, self.plan)
         if self.prepared is None:
             run, held = self.method.search_once, points
         else:
@@ -60,11 +67,17 @@ class Decision(NamedTuple):
 
     def search_unchecked(self, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
         """Search rows whose values are not checked; see :meth:`tonari.core.method.SearchMethod.search_unchecked`."""
+        record = current.get()
+        if record is not None:
+            record.planned(self.method.name, self.reason, self.plan)
         found: Neighbors | None = self.method.search_unchecked(queries, points, self.plan, progress=progress)
         return found
 
     def build_graph(self, points: Any, start: Any, progress: ProgressLike) -> GraphLists:
         """Build the graph of points, from entries to start with if there are some."""
+        record = current.get()
+        if record is not None:
+            record.planned(self.method.name, self.reason, self.plan)
         lists: GraphLists = self.method.build_graph(
             points, self.plan, prepared=self.prepared, start=start, progress=progress, patience=self.patience
         )

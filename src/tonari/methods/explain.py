@@ -13,10 +13,13 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
+from tonari.core.trail import Record, recording
 from tonari.core.units import MIB
+from tonari.methods.answer import answer, build_graph
 from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster, without_looking
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
+from tonari.methods.points import Points
 from tonari.methods.registry import NAMES, is_exact, method_for
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
@@ -56,16 +59,21 @@ class Explanation(NamedTuple):
     reason : str
     candidates : tuple of Candidate
         Exact methods before approximate ones.
+    record : Record, optional
+        With ``run=True``: the run. Its `choices` were made after the plan, each has its reason; its `attempts` have the
+        rows that they proved and their seconds.
     """
 
     method: str | None
     reason: str
     candidates: tuple[Candidate, ...]
+    record: Record | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, for JSON, without the plans."""
+        """Return the fields as plain values, for JSON, without the plans of candidates."""
         rows = [{name: value for name, value in made._asdict().items() if name != "plan"} for made in self.candidates]
-        return {"method": self.method, "reason": self.reason, "candidates": rows}
+        facts = {"method": self.method, "reason": self.reason, "candidates": rows}
+        return facts if self.record is None else facts | {"record": self.record.as_dict()}
 
     def __str__(self) -> str:
         lines = [f"{'auto':>12}  {self.method or '?'}: {self.reason}"]
@@ -74,7 +82,7 @@ class Explanation(NamedTuple):
             if made.seconds is not None and made.nbytes is not None:
                 text = f"{made.seconds:.3g} s, {made.nbytes / MIB:,.1f} MiB"
             lines.append(f"{made.method:>12}  {text}")
-        return "\n".join(lines)
+        return "\n".join(lines if self.record is None else [*lines, "", *self.record.lines()])
 
 
 @in_default_floats
@@ -89,8 +97,11 @@ def explain(
     memory: int | str | None = None,
     recall: float | None = None,
     dtype: npt.DTypeLike | None = None,
+    run: bool = False,
 ) -> Explanation:
     """Estimate what each method would take for a search or graph, and say which one method="auto" chooses.
+
+    With ``run=True`` the choice is also run, and the answer shows the choices on the way, and all attempts.
 
     Parameters
     ----------
@@ -107,6 +118,9 @@ def explain(
         `auto` considers only exact methods.
     dtype : dtype or its name, optional
         dtype of the arrays, if shapes are given. Default: float32, and uint8 for bits.
+    run : bool
+        Search as well, without returning the neighbours, and record the choices and attempts of the search. On CUDA
+        each attempt then waits for the device, so that it has a duration.
 
     Returns
     -------
@@ -117,7 +131,8 @@ def explain(
     Raises
     ------
     TypeError, ValueError
-        For arguments that :func:`tonari.search` refuses, for one array and one shape, or for a dtype given with arrays.
+        For arguments that :func:`tonari.search` refuses, for one array and one shape, for a dtype given with arrays,
+        or for ``run=True`` with shapes.
 
     Notes
     -----
@@ -126,10 +141,14 @@ def explain(
 
     Examples
     --------
-    >>> import tonari
+    >>> import numpy as np, tonari
     >>> explanation = tonari.explain((100_000, 64), (1_000_000, 64), 5, threads=1)
     >>> explanation.method, explanation.reason
     ('exact', 'beyond 30 dimensions the boxes of a tree exclude nothing')
+    >>> line = np.arange(20, dtype=np.float32)[:, None]
+    >>> ran = tonari.explain(line[:5], line, 3, run=True).record
+    >>> [(attempt.name, attempt.rows, attempt.proved) for attempt in ran.attempts]
+    [('exact values', 5, 5)]
     """
     graph = queries is None
     shapes = _is_shape(points)
@@ -139,11 +158,14 @@ def explain(
         raise ValueError("dtype is for shapes, but arrays were given, which have their own: leave dtype out")
     if recall is not None and not graph:
         raise ValueError("recall is for graphs, but queries were given: pass queries=None, or leave recall out")
+    if inputs.check_flag(run, "run") and shapes:
+        raise ValueError("run=True searches, but shapes were given: pass the arrays")
     name = get_metric(metric).name
     given: dict[str, Any] = {"self_join": graph, "threads": threads, "memory": memory}
     if shapes:
         problem = _problem_of_shapes(queries, points, k, name, device, dtype, given)
         look: Callable[[], Decision | None] = functools.partial(_from_sizes, problem, recall)
+        search: Callable[[Decision], object] | None = None
     else:
         arrays = {"points": points} if graph else {"queries": queries, "points": points}
         call = Call.of(arrays, metric=metric, device=device, threads=threads, memory=memory)
@@ -153,14 +175,32 @@ def explain(
         if recall is not None:
             asked: dict[str, Any] = {"recall": recall, "seed": None, "start": "clusters", "progress": False}
             look = functools.partial(choose_graph, problem, base, **asked)
+        search = functools.partial(_search, Points(base, call), rows, k, graph, recall is None)
     candidates = tuple(candidate(name, problem, recall) for name in NAMES)
     try:
+        if run and search is not None:
+            with recording("knn_graph" if graph else "search", problem.m, timed=True) as record:
+                decision = look()
+                assert decision is not None  # the arrays were looked at
+                search(decision)
+            return Explanation(decision.plan.method, decision.reason, candidates, record)
         decision = look()
     except BudgetExceeded as error:
         return Explanation(None, str(error), candidates)
     if decision is None:
         return Explanation(None, _UNDECIDED, candidates)
     return Explanation(decision.plan.method, decision.reason, candidates)
+
+
+def _search(points: Points, rows: Any, k: int, graph: bool, exact: bool, decision: Decision) -> None:
+    """Search as the verbs do: replay a search on CUDA that was captured, or run the decision."""
+    if exact and points.replayed(rows, k, False, self_join=graph) is not None:
+        return
+    metric = points.call.metric
+    if graph:
+        build_graph(points.rows, decision, metric, False)
+    else:
+        answer(rows, points.rows, decision, metric, False)
 
 
 def _problem_of_shapes(

@@ -17,6 +17,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.trail import part
 from tonari.methods import tuning
 from tonari.methods.answer import keep_decision, kept_decision
 from tonari.methods.auto import by_sizes, choose, rows_apart
@@ -82,5 +83,6 @@ def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, n=len(among), m=len(some), memory=None))
     prepared = method.prepare(among, plan, False)
-    counts = method.count_within(some, prepared, plan, np.ascontiguousarray(limits[::step]), progress=False)
+    with part("counts of a few rows", len(some)):
+        counts = method.count_within(some, prepared, plan, np.ascontiguousarray(limits[::step]), progress=False)
     return min(problem.n, max(1, round(float(counts.sum()) / len(some) * every)))

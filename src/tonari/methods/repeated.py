@@ -19,6 +19,7 @@ from tonari.core._native import environment
 from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record, recording
 from tonari.core.workers import default_threads
 from tonari.inputs import check_progress
 from tonari.methods import tuning
@@ -93,14 +94,16 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
     return answer(*call.both(queries, points), decision, call.metric, progress)
 
 
-def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept] | None:
-    """Build the lists of a graph like an earlier one, and return them with its decision; None if there was none."""
+def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept, Record] | None:
+    """Build the lists of a graph like an earlier one, with its decision and a record of its own; None if none was."""
     kept = _valid(key)
     if kept is None:
         return None
     progress = None if progress is None else check_progress(progress)
     rows = kept.call.rows(points, "points")
-    return answer(rows, rows, kept.decision, kept.call.metric, progress, self_join=True), kept
+    with recording("knn_graph", len(rows)) as record:
+        found = answer(rows, rows, kept.decision, kept.call.metric, progress, self_join=True)
+    return found, kept, record
 
 
 def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any, *words: Any) -> Key | None:

@@ -17,6 +17,7 @@ from tonari.core.callers import callers_level
 from tonari.core.draws import Purpose, generator
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.trail import current, part
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
 from tonari.nn_descent.report import DescentReport, RoundReport
@@ -95,7 +96,7 @@ def build(
         else:
             entries = begin()
         while True:
-            light = _is_light(plan, recalls, lowest)
+            light, begun = _is_light(plan, recalls, lowest), time.perf_counter()
             made = steps.round(entries, boundary, light=light)
             work += round_work(plan.light if light else plan)
             estimate = measure(made.found)
@@ -103,13 +104,17 @@ def build(
             shown.add(plan.n)
             recalls.append(estimate.by_distance)
             lowest = estimate.low
-            _log(made, estimate, len(done))
-            if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
-                break
-            if patience is not None and (work >= most or _limit(recalls) < plan.recall):
+            _report(plan, made, estimate, len(done), time.perf_counter() - begun)
+            why = _why_end(plan, estimate, done, least)
+            if not why and patience is not None:
+                why = _why_give_up(plan, recalls, work, most)
+            if why:
                 break
             entries = made.entries
             del made  # free its lists before the next round
+        record = current.get()
+        if record is not None:
+            record.decided("rounds", why)
         given_up = patience is not None and estimate.low < plan.recall
         if not given_up and _fill(made.found, steps, plan.k):
             estimate = measure(made.found)
@@ -132,7 +137,8 @@ class Measure:
         self._steps, self._plan = steps, plan
         self._sides = measured_rows(plan, boundary)
         self.rows = np.concatenate([rows for _, rows in self._sides]).astype(np.int64)
-        self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
+        with part("true neighbours of a sample", len(self.rows)):
+            self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
         _check_complete(self._truth, self.rows)
 
     def __call__(self, found: Neighbors) -> Recall:
@@ -185,6 +191,25 @@ def _stands_still(done: list[RoundReport], least: float) -> bool:
     return len(last) == tuning.STILL_ROUNDS and all(made.changed < least for made in last)
 
 
+def _why_end(plan: DescentPlan, estimate: Recall, done: list[RoundReport], least: float) -> str:
+    """Return why no round follows; "" if another may improve the graph."""
+    if estimate.low >= plan.recall:
+        return f"{len(done)}: a recall of {plan.recall:g} is reached"
+    if _stands_still(done, least):
+        return f"{len(done)}: the last ones changed fewer than {least:.0f} neighbours each"
+    return f"{len(done)}: as many as the plan allows" if len(done) >= plan.rounds else ""
+
+
+def _why_give_up(plan: DescentPlan, recalls: list[float], work: float, most: float) -> str:
+    """Return why the run is left to the fallback; "" if it goes on."""
+    if work >= most:
+        return f"{len(recalls)}: given up after {work:,.0f} comparisons of each point, of at most {most:,.0f}"
+    limit = _limit(recalls)
+    if limit < plan.recall:
+        return f"{len(recalls)}: given up, as the recall nears {limit:.5g}, below {plan.recall:g}"
+    return ""
+
+
 def _limit(recalls: list[float]) -> float:
     """Extrapolate the recall, assuming that its gain per round shrinks by a constant factor; 1 if it does not shrink.
 
@@ -202,7 +227,8 @@ def _fill(found: Neighbors, steps: Backend, k: int) -> int:
     if not short.any():
         return 0
     rows = np.flatnonzero(short if isinstance(short, np.ndarray) else short.cpu().numpy())
-    true = steps.exact(rows, k)
+    with part("rows that lack neighbours", len(rows)):
+        true = steps.exact(rows, k)
     found.distances[rows], found.indices[rows] = true.distances, true.indices
     _check_complete(true, rows)
     return len(rows)
@@ -216,7 +242,12 @@ def _check_complete(true: Neighbors, rows: Any) -> None:
         raise ValueError(f"row {row}: distances to all but a few points are NaN; the metric must give numbers")
 
 
-def _log(made: Round, estimate: Recall, number: int) -> None:
+def _report(plan: DescentPlan, made: Round, estimate: Recall, number: int, seconds: float) -> None:
+    """Record and log a round."""
+    record = current.get()
+    if record is not None:
+        recall = f"recall {estimate.by_distance:.5g} ({estimate.low:.5g} to {estimate.high:.5g})"
+        record.tried(f"round {number}", plan.n, None, seconds, f"{made.changed:,} neighbours changed, {recall}")
     logger.info(
         "round %d: %d neighbours changed, phi %.8g, recall %.5g (%.5g to %.5g)",
         *(number, made.changed, made.phi, estimate.by_distance, estimate.low, estimate.high),

@@ -12,6 +12,7 @@ from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.kernels import ways
 from tests.helpers.radius_checks import all_values, assert_same_within, check_within, hard_limits, later_than
 from tonari.core import _native
+from tonari.core.trail import recording
 from tonari.core.workers import Stopped
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.metrics import METRICS
@@ -119,7 +120,10 @@ def test_a_contraction_that_leaves_too_much_gives_way(monkeypatch: pytest.Monkey
     prepared = METHOD.prepare(points, plan, False)
     assert prepared.falls_back
     limits = np.full(700, np.float32(8.5))
-    found = METHOD.find_within(points, prepared, plan, limits, self_join=True)
+    with recording("radius", 700) as record:
+        found = METHOD.find_within(points, prepared, plan, limits, self_join=True)
+    assert record.choices[0].why.startswith("all 48: 3 left ")
+    assert record.proved == 700
     assert_same_within(found, brute_within(points, points, limits, self_ids=np.arange(700)))
     assert prepared._whole is not None
 
@@ -139,6 +143,7 @@ def test_the_rest_is_screened_more_finely_where_that_is_faster(caplog: pytest.Lo
             counts = METHOD.count_within(points, METHOD.prepare(points, plan, False), plan, limits, self_join=True)
         assert counts.sum() == 0
         assert f"3744 at {precisions[1]}" in caplog.text
+        assert f"precision: {precisions[1]}: coarser ones took" in caplog.text
         caplog.clear()
 
 

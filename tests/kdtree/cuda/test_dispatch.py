@@ -9,6 +9,7 @@ from tests.helpers import checks
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import GB
 from tests.helpers.tree_search import DEVICE, check, plan_for
+from tonari.core.trail import recording
 from tonari.kdtree.traversal import TRAVERSALS
 
 if HAS_TORCH:
@@ -83,7 +84,14 @@ def test_graphs_leave_rows_to_brute_force(monkeypatch: pytest.MonkeyPatch) -> No
     if not HAS_CUDA:
         monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
     rows = checks.duplicates(N // 2, 3)
-    check(rows, rows, 4, self_join=True, most_visits=2)
+    with recording("knn_graph", len(rows), timed=True) as record:
+        check(rows, rows, 4, self_join=True, most_visits=2)
+    (attempt,), (part,), (choice,) = record.attempts, record.parts, record.choices
+    assert attempt.name.startswith("k-d trees on ")
+    assert attempt.rows == attempt.proved == len(rows)
+    assert attempt.seconds is not None
+    assert part.title == choice.why.partition(":")[0] == "brute force for queries that trees leave"
+    assert part.proved == part.rows > 0
     check(rows, rows, 4, "l1", self_join=True, most_visits=1, query_block=50)
 
 

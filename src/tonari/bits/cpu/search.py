@@ -6,6 +6,7 @@ its task ends; where there are few queries, the lists of a block's parts are mer
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
+from tonari.core.trail import current
 from tonari.core.workers import Workers
 
 
@@ -79,7 +81,7 @@ class Scan:
 
     def run(self, take: Any, progress: ProgressLike) -> None:
         """Hand every block to ``take(number, rows, block)``, on any thread, when it has met all points."""
-        plan, groups = self.plan, len(self.prepared.words)
+        plan, groups, started = self.plan, len(self.prepared.words), time.perf_counter()
         parts = cut(groups, -(-groups // plan.parts))
         found: dict[tuple[int, int], _native.BitBlock] = {}
         total = len(self.queries) * self.prepared.n
@@ -104,6 +106,9 @@ class Scan:
 
             if len(parts) > 1:
                 self.workers.map(merge, range(len(self.rows)))
+        record = current.get()
+        if record is not None:
+            record.tried("all bits", len(self.queries), len(self.queries), time.perf_counter() - started)
 
     def _scanned(self, rows: slice, groups: slice, bar: Progress) -> _native.BitBlock:
         """Compare a block of queries with a part of the points."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from tonari.bits.cuda.prepared import PreparedBits
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
+from tonari.core.trail import current
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on
+from tonari.cuda.streams import synchronize
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.merge import empty_lists, merge_into, no_lists
 
@@ -30,7 +33,7 @@ def search_bits(
     found = _new_results(queries, plan)
     bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
     workers = a_thread_each(plan.devices)
-    total = len(queries) * plan.n
+    total, started, record = len(queries) * plan.n, time.perf_counter(), current.get()
     with (
         on(plan.devices[0]),
         Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar,
@@ -42,6 +45,11 @@ def search_bits(
                 _write(found, rows, _nearest(pairs, rows, plan))
 
         side_by_side(workers, plan.devices, len(bounds), answer)
+    if record is not None:
+        if record.timed:
+            synchronize(plan.devices)
+        seconds = time.perf_counter() - started if record.timed or isinstance(queries, np.ndarray) else None
+        record.tried("all bits", len(queries), len(queries), seconds)
     return found
 
 

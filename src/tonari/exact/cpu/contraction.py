@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.trail import decided
 from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact import tuning
@@ -87,7 +88,11 @@ def arrange_points(
         return Arrangement(form, d)
     step = -(-n // tuning.EVEN_ROWS)
     few = _rows(form.contracted(some, step, tuning.EVEN_COLUMNS), some[step // 2 :], step, tuning.EVEN_COLUMNS)
-    if not np.mean(few[:, -1] ** 2) < tuning.EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
+    rest, norms = np.mean(few[:, -1] ** 2), np.mean(np.einsum("ij,ij->i", few, few))
+    if not rest < tuning.EVEN * norms:
+        decided(
+            "columns", f"all {d}: the first {tuning.EVEN_COLUMNS - 1} directions of the rows hold too little of them"
+        )
         return Arrangement(form, d)
     widths = contracted_widths(d)
     made, whole = _contracted_and_whole(some, form, widths[-1], plan)
@@ -95,11 +100,16 @@ def arrange_points(
     choices = [(columns, look) for columns in widths for look in (0, LOOKED_FIRST)]
     alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
     columns, look = min(alone, key=alone.__getitem__)
-    first = _look_seconds(plan, asked, seen)
-    if min(alone[columns, look], first) >= tuning.CONTRACTED_SHARE * _whole_seconds(plan, asked, seen):
+    first, usual = _look_seconds(plan, asked, seen), _whole_seconds(plan, asked, seen)
+    best = min(alone[columns, look], first)
+    costs = f"a pilot expects {best:.3g} s of one thread, {usual:.3g} s with all {d} columns alone"
+    if best >= tuning.CONTRACTED_SHARE * usual:
+        decided("columns", f"all {d}: of fewer, {costs}")
         return Arrangement(form, d)
     if first < alone[columns, look]:
+        decided("columns", f"all {d}, after a look at {LOOKED}: {costs}")
         return Arrangement(form, d, made.narrowed(LOOKED), _clusters(points, made, plan, kept))
+    decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {costs}")
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
     clusters = _clusters(points, made, plan, kept) if look or plan.active_rows else None
     return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
@@ -150,7 +160,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of tiles and groups that a look at so many columns marks."""
+        """Return the share of tiles and groups that a look at `columns` columns marks."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
@@ -207,7 +217,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Return the form, contracted to so many columns, and what a search of all columns has: both at a time."""
+    """Return the form contracted to `columns` columns, and the facts of a search of all columns, made side by side."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))
@@ -277,7 +287,7 @@ def _refining(plan: ExactPlan, candidates: float) -> float:
 
 
 def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> float:
-    """Return the seconds of one thread for so many queries with all columns."""
+    """Return the seconds of one thread for `asked` queries with all columns."""
     usual = BRUTE[plan.isa, "gemm"].answering(plan.n, asked, plan.d, plan.k)
     if seen is None:
         return usual
@@ -287,7 +297,7 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
 
 
 def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
-    """Return the seconds of one thread for a pair in a screen or a look of so many columns."""
+    """Return the seconds of one thread for a pair in a screen or a look of `columns` columns."""
     return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
 
 

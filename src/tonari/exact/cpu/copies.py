@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.plan import Plan
 from tonari.core.slices import cut
+from tonari.core.trail import decided
 from tonari.core.workers import Workers
 from tonari.exact import tuning
 
@@ -64,7 +65,10 @@ def first_copies(
         is_first[begins[run] + most : begins[run + 1]] = False
     kept: Numbers = np.sort(order[is_first])
     fits = len(kept) * copied <= (n - len(kept)) * (memory / n) + spare
-    return kept if fits else None
+    if not fits:
+        return None
+    decided("copies", f"{len(kept):,} of {n:,} points are searched: no answer holds a later copy of a row")
+    return kept
 
 
 def _share(points: npt.NDArray[Any]) -> float:

@@ -18,6 +18,7 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike, counting
 from tonari.core.slices import cut
+from tonari.core.trail import current
 from tonari.core.workers import Workers, worth_sharing
 from tonari.exact import tuning
 from tonari.exact.plan import ExactPlan
@@ -92,7 +93,10 @@ def _search(
         else:
             found = call(slice(0, m), slice(0, n))
     if found is not None:
-        logger.info("%d rows in %.3g s by exact values alone", m, time.perf_counter() - started)
+        seconds, record = time.perf_counter() - started, current.get()
+        if record is not None:
+            record.tried("exact values", m, m, seconds)
+        logger.info("%d rows in %.3g s by exact values alone", m, seconds)
     return found
 
 

@@ -21,6 +21,7 @@ from tonari.core import _native
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import current, decided
 from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.join import Bounds
@@ -152,11 +153,15 @@ def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: 
             vain = _rows(request, search, (0, pilot), level) / pilot
             whole = replace(whole_plan, may_contract=False)
             if prepared.falls_back and plan.prefers(whole, level, vain):
+                decided("columns", f"all {whole.d}: {plan.form_dim} left {vain:.0f} exact values a row too many")
                 prepared, plan, level = prepared.whole(), whole, 0
                 search = Search(prepared, plan, search.workers, bar, report)
                 search.hold(level, plan.resident_points)
             elif plan.adaptive and plan.prefers_finer(level, vain):
                 level += 1
+                decided(
+                    "precision", f"{plan.precisions[level]}: coarser ones took {vain:.0f} exact values a row too many"
+                )
                 search.hold(level, n)
         if pilot < m:
             _rows(request, search, (pilot, m), level)
@@ -166,7 +171,7 @@ def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: 
 
 def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
     """Find the parts of some rows, and return how many exact values a finer screen might have spared."""
-    plan, n = search.plan, len(search.prepared.points)
+    plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
     while todo:
@@ -179,7 +184,10 @@ def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
             parts = int(tuning.SPARE_PARTS * n / max(1, met)) + 1
             todo += cut_blocks(begin, end, max(1, (end - begin) // max(2, parts)))
             search.bar.extend((end - begin) * n)
-    search.report.certify(precision, rows[1] - rows[0])
+    count, seconds, record = rows[1] - rows[0], time.perf_counter() - started, current.get()
+    search.report.certify(precision, count, seconds)
+    if record is not None:
+        record.tried(precision, count, count, seconds)
     return vain
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.trail import current, decided
 from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Near, Sketch
@@ -141,6 +142,8 @@ def _search(
         status = search.rows(queries(slice(0, pilot)), ids, head, level=level, sampled=sampled, near=near)
         if plan.prefers_finer(level, report.refined / pilot):
             level += 1
+            each = f"{report.refined / pilot:.0f} exact values a row among the first {pilot:,} rows"
+            decided("precision", f"{plan.precisions[level]} after {plan.precisions[level - 1]} took {each}")
             search.hold(level, n)
             todo += search.unfinished(slice(0, pilot), status, level - 1)
         else:
@@ -158,6 +161,7 @@ def _search(
         stays = False
         few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT
         if at == len(plan.precisions) and not few:  # all levels of a contraction have left too many candidates
+            decided("columns", f"all {whole_plan.d} for rows that have too many candidates in {plan.form_dim}")
             again = replace(whole_plan, may_contract=False, active_rows=0)
             part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)
             found.distances[rows], found.indices[rows] = part
@@ -169,6 +173,7 @@ def _search(
             stays = few and at > 0 and (beyond or (search.holds(at - 1) and not search.holds(at)))
         if stays:
             at -= 1
+            decided("precision", f"{plan.precisions[at]} again for a few rows, by exact values of all candidates")
         asked = np.ascontiguousarray(queries(rows))
         near = None if search.near is None else search.near.of(rows)
         status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays, near=near)
@@ -240,8 +245,8 @@ class Search:
 
         Rows that may not be retried are resolved by exact values. `near`: where the queries are.
         """
-        plan, precision = self.plan, self.plan.precisions[level]
-        kernel = plan.kernels[precision]
+        plan, started = self.plan, time.perf_counter()
+        kernel = plan.kernels[plan.precisions[level]]
         status = np.empty(len(queries), np.uint8)
 
         def new_block() -> _native.RowBlock:
@@ -268,7 +273,7 @@ class Search:
 
         blocks = cut_blocks(0, len(queries), plan.query_block)
         refined = self.through(blocks, kernel, new_block, close_block, sampled, near)
-        return self._count(status, precision, refined)
+        return self._count(status, level, refined, started, sampled=sampled, final=not may_retry)
 
     def through(
         self,
@@ -294,29 +299,46 @@ class Search:
 
         return sum(self.workers.map(work, blocks))
 
-    def _count(self, status: npt.NDArray[np.uint8], precision: str, refined: int) -> npt.NDArray[np.uint8]:
-        left = np.count_nonzero(status)  # usually 0
+    def _count(
+        self,
+        status: npt.NDArray[np.uint8],
+        level: int,
+        refined: int,
+        started: float,
+        *,
+        sampled: bool = False,
+        final: bool = False,
+    ) -> npt.NDArray[np.uint8]:
+        left = int(np.count_nonzero(status))  # usually 0
+        precision, proved, seconds = self.plan.precisions[level], len(status) - left, time.perf_counter() - started
         self.report.refined += refined
         self.report.resampled += int(np.count_nonzero(status == _RESAMPLE)) if left else 0
-        self.report.certify(precision, len(status) - int(left))
+        self.report.certify(precision, proved, seconds)
+        record = current.get()
+        if record is not None:
+            name = precision if self.plan.form_dim == self.plan.d else f"{precision} in {self.plan.form_dim} columns"
+            name += " without a sample" if self.plan.sample_rank and not sampled else ""
+            name += ", then exact values" if final else ""
+            record.tried(name, len(status), proved, seconds)
         return status
 
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
         """Search the points for each other, from row `first` on."""
+        started = time.perf_counter()
         status = np.empty(len(self.prepared.points) - first, np.uint8)
         refined = self._join(level, self_ids, found).all_points(found, status, first)
-        return self._count(status, self.plan.precisions[level], refined)
+        return self._count(status, level, refined, started)
 
     def across(
         self, found: Neighbors, *, level: int, boundary: int, known: npt.NDArray[np.float64] | None
     ) -> npt.NDArray[np.uint8]:
         """Search the points on each side of a boundary for those on the other; see :meth:`Join.across`."""
-        n = len(self.prepared.points)
+        n, started = len(self.prepared.points), time.perf_counter()
         status = np.empty(n, np.uint8)
         refined = self._join(level, np.arange(n), found).across(found, status, boundary, known)
-        return self._count(status, self.plan.precisions[level], refined)
+        return self._count(status, level, refined, started)
 
     def _join(self, level: int, self_ids: npt.NDArray[np.int64], found: Neighbors) -> Join:
         kernel = self.plan.kernels[self.plan.precisions[level]]
@@ -356,6 +378,9 @@ class Search:
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
+            if not self.looks:
+                share = f"{looked[2] / looked[0]:.0%} of tiles and groups"
+                decided("look", f"left out from here on: {look.columns} columns leave {share} to be screened")
 
     def _stream(
         self,

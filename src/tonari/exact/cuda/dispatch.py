@@ -30,6 +30,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import decided
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
@@ -83,7 +84,7 @@ def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None
         with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
             return contracted_points(prepared.points, plan, beside=prepared)
     except torch.cuda.OutOfMemoryError as error:
-        logger.info("points stay in all dimensions: %s", error)
+        decided("columns", f"points stay in all dimensions: {error}")
         return None
 
 

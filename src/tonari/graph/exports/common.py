@@ -15,7 +15,7 @@ def with_self(lists: Lists, wanted: bool) -> Neighbors:
         return Neighbors(distances, indices)
     if not wanted:
         return Neighbors(distances[:, 1:], indices[:, 1:])
-    if lists.record.descending:
+    if lists.measure.descending:
         raise ValueError(
             f"include_self=True: a {lists.metric} graph without self does not store the similarity of a point to "
             "itself; build it with include_self=True"
@@ -27,7 +27,7 @@ def with_self(lists: Lists, wanted: bool) -> Neighbors:
 
 def refuse_similarities(lists: Lists, reader: str) -> None:
     """Refuse a graph whose values are larger where points are nearer."""
-    if lists.record.descending:
+    if lists.measure.descending:
         raise ValueError(
             f"{reader} reads distances, and this graph has similarities ({lists.metric}), larger where points are "
             "nearer; build it with metric='cosine' or another distance"
@@ -36,7 +36,7 @@ def refuse_similarities(lists: Lists, reader: str) -> None:
 
 def refuse_squares(lists: Lists, reader: str) -> None:
     """Refuse squared distances where distances are expected."""
-    record = lists.record
+    record = lists.measure
     if record.squares and not record.root:
         raise ValueError(f"{reader} reads distances that are not squared; build the graph with metric='euclidean'")
 

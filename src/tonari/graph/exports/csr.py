@@ -39,7 +39,7 @@ def to_csr(
         matrix.sort_indices()
     if symmetric is None:
         return matrix
-    descending = lists.record.descending
+    descending = lists.measure.descending
     both = _both_ways(matrix, mutual=symmetric == "mutual", descending=descending)
     return both if order == "index" else _nearest_first(both, descending=descending)
 

@@ -34,7 +34,8 @@ class ToPictures:
 
         It shows the distances to the nearest and the k-th neighbours, duplicates, the local intrinsic dimension (Levina
         and Bickel's estimate), hubs (the k-occurrence and its skewness), connected components, the recall, and a map of
-        the largest component, of at most 2,000 points. ``tonari report`` writes it to a file. Needs SciPy.
+        the largest component, of at most 2,000 points. Of a graph that :func:`tonari.knn_graph` has just built it also
+        shows its `record`: the choices and attempts of that call. ``tonari report`` writes it to a file. Needs SciPy.
 
         Parameters
         ----------

@@ -50,7 +50,7 @@ def _gaussian(lists: Lists) -> scipy.sparse.csr_matrix:
     apart = matrix.data > 0
     with np.errstate(divide="ignore", over="ignore"):
         ratios = matrix.data[apart] / (scales[rows] * scales[matrix.indices])[apart]
-        matrix.data[apart] = np.exp(-(ratios ** (2 / lists.record.power)))
+        matrix.data[apart] = np.exp(-(ratios ** (2 / lists.measure.power)))
     matrix.data[~apart] = 1.0
     return matrix
 

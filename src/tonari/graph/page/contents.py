@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record
 from tonari.graph.lists import Lists
 from tonari.graph.recall import graph_recall
 from tonari.graph.spectral import Map, spectral_map
@@ -77,6 +78,8 @@ class Contents:
         Distance of the last neighbour of each point of the map; infinite where it is missing.
     plan : dict
         The plan that a directory holds; else empty.
+    record : Record, optional
+        The run that built the graph.
     """
 
     n: int
@@ -104,6 +107,7 @@ class Contents:
     map: Map | None
     map_values: npt.NDArray[np.float64]
     plan: dict[str, Any]
+    record: Record | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers without histograms and map, for JSON."""
@@ -130,7 +134,7 @@ def contents(
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
     if points is not None:  # first: it refuses other points
         recall = graph_recall(lists, points, sample=sample, seed=seed, threads=threads, progress=progress)
-    descending = lists.record.descending
+    descending = lists.measure.descending
     first, last = distances_at(lists, 0), distances_at(lists, -1)
     dimension, counts, labels = local_dimension(lists), occurrence(lists), connected_components(lists)
     drawn = spectral_map(lists, seed=seed, labels=labels)
@@ -160,4 +164,5 @@ def contents(
         map=drawn,
         map_values=np.empty(0) if drawn is None else lists.found.distances[drawn.points, -1].astype(np.float64),
         plan=plan or {},
+        record=lists.record,
     )

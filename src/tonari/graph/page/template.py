@@ -6,6 +6,7 @@ from html import escape
 
 from tonari.core.html import table
 from tonari.core.plan import shown
+from tonari.core.trail import Attempt, Choice, Record, duration
 from tonari.core.version import __version__
 from tonari.graph.page import charts
 from tonari.graph.page.charts import bars, dots, short
@@ -17,7 +18,7 @@ from tonari.graph.statistics import Histogram
 def render(of: Contents, title: str) -> str:
     """Return the page, as one HTML document."""
     heading = escape(title)
-    cards = [_distances(of), _dimension(of), _map(of), _hubs(of), _components(of), _recall(of), _plan(of)]
+    cards = [_distances(of), _dimension(of), _map(of), _hubs(of), _components(of), _recall(of), _record(of), _plan(of)]
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -156,6 +157,39 @@ def _recall(of: Contents) -> str:
         steps = [(str(at + 1), f"{one.phi:.5g}", f"{one.changed:,}") for at, one in enumerate(made.rounds)]
         inside += table(steps, ("round", "sum of distances", "new neighbours")) if steps else ""
     return _card("Recall", inside)
+
+
+def _record(of: Contents) -> str:
+    record = of.record
+    if record is None:
+        return ""
+    why = f": {record.reason}" if record.reason else ""
+    inside = _steps(record) + _note(
+        f"Built in {duration(record.seconds)}{f' by {record.method}' if record.method else ''}{why}."
+    )
+    plan = [
+        (name, shown(name, value)) for name, value in ({} if record.plan is None else record.plan.as_dict()).items()
+    ]
+    return _card("The run", inside) + (_card("Its plan", table(plan)) if plan else "")
+
+
+def _steps(of: Record) -> str:
+    """Return tables of attempts and choices, and then of searches within it."""
+    rows = [_attempt(step) for step in of.steps if isinstance(step, Attempt)]
+    names = ("attempt", "rows", "proved", "time", "")
+    tables = [table(rows, names)] if rows else []
+    choices = [(step.what, step.why) for step in of.steps if isinstance(step, Choice)]
+    tables += [table(choices, ("decided while it ran", ""))] if choices else []
+    for inner in of.parts:
+        tables.append(
+            _note(f"For it, {inner.title}: {inner.rows:,} rows in {duration(inner.seconds)}.") + _steps(inner)
+        )
+    return "".join(tables)
+
+
+def _attempt(of: Attempt) -> tuple[str, ...]:
+    proved = "-" if of.proved is None else f"{of.proved:,}"
+    return of.name, f"{of.rows:,}", proved, "-" if of.seconds is None else duration(of.seconds), of.note
 
 
 def _plan(of: Contents) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike, counting
+from tonari.core.trail import current
 from tonari.core.workers import Workers
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
@@ -70,10 +71,14 @@ class PreparedTree:
             found, visits = search_tree(
                 queries, self.points, self.tree, plan, self_ids=self_ids, bar=bar, rounds=rounds
             )
-        m = len(queries)
+        m, seconds, record = len(queries), time.perf_counter() - started, current.get()
+        leaves, nodes = visits.leaves / m, visits.nodes / m
+        if record is not None:
+            note = f"{leaves:.1f} leaves and {nodes:.1f} nodes visited per row"
+            record.tried(f"k-d tree of height {self.tree.height}", m, m, seconds, note)
         logger.info(
             "%d rows in %.3g s by a k-d tree of height %d: %.1f leaves and %.1f nodes visited per row",
-            *(m, time.perf_counter() - started, self.tree.height, visits.leaves / m, visits.nodes / m),
+            *(m, seconds, self.tree.height, leaves, nodes),
         )
         return found
 

@@ -17,6 +17,7 @@ from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
+from tonari.core.trail import current
 from tonari.core.workers import Workers
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
@@ -132,8 +133,13 @@ def _run(
         total = Visits()
         for seen in workers.map(walk, list(enumerate(cut(m, plan.query_block)))):
             total.add(seen.leaves, seen.nodes, seen.points)
+    taken, record = time.perf_counter() - started, current.get()
+    leaves, nodes = total.leaves / m, total.nodes / m
+    if record is not None:
+        note = f"{leaves:.1f} leaves and {nodes:.1f} nodes visited per row"
+        record.tried(f"k-d tree of height {prepared.tree.height}", m, m, taken, note)
     logger.info(
         "%d rows in %.3g s by a k-d tree of height %d: %.1f leaves and %.1f nodes visited per row",
-        *(m, time.perf_counter() - started, prepared.tree.height, total.leaves / m, total.nodes / m),
+        *(m, taken, prepared.tree.height, leaves, nodes),
     )
     return blocks

@@ -22,6 +22,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
+from tonari.core.trail import current, decided, part
 from tonari.costs.formulas import MeanVisits
 from tonari.cuda.ahead import expecting
 from tonari.cuda.device_threads import a_thread_each, side_by_side
@@ -88,9 +89,15 @@ def _search(
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     with Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar:
         found = _answer(queries, prepared, plan, slabs, self_join, bar, rounds)
-    if logger.isEnabledFor(logging.INFO):
+    record, logs = current.get(), logger.isEnabledFor(logging.INFO)
+    waits = logs or (record is not None and record.timed)
+    if waits:
         synchronize(plan.devices)
-        logger.info("%d rows in %.3g s by k-d trees on %s", m, time.perf_counter() - started, ", ".join(plan.devices))
+    seconds = time.perf_counter() - started
+    if record is not None:
+        record.tried(f"k-d trees on {', '.join(plan.devices)}", m, m, seconds if waits else None)
+    if logs:
+        logger.info("%d rows in %.3g s by k-d trees on %s", m, seconds, ", ".join(plan.devices))
     return found
 
 
@@ -192,7 +199,9 @@ def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Pr
         host_queries=isinstance(queries, np.ndarray),
     )
     made = plan_on_cuda(problem)
-    found = brute.search_once(queries, points, made, progress=False)
+    decided("method", "brute force for queries that trees leave: points without a tree, or too many visits")
+    with part("brute force for queries that trees leave", len(queries)):
+        found = brute.search_once(queries, points, made, progress=False)
     if bar is not None:
         bar.add(len(queries))
     return found if own is None else without_own(found, own, plan.k)

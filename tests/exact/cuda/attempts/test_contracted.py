@@ -19,6 +19,7 @@ from tests.helpers.gpu_checks import DEVICE, check, on_host, plan_of, rows_of, s
 from tonari import exact, inputs
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import recording
 from tonari.metrics.reference import brute
 
 # Where NumPy plays the device it warns of what a device computes without a word.
@@ -173,8 +174,12 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(points[:2], points, 2, group=8, width=2, form_dim=4, **HERE)
     queries, rows = tensors(DEVICE, points[:2], points)
     prepared = contracted_search.prepare_points(rows, plan)
-    for _ in range(2):
-        found, _ = engine.search_on_device(queries, prepared, plan)
+    with recording("search", 4) as record:
+        for _ in range(2):
+            found, _ = engine.search_on_device(queries, prepared, plan)
+    (choice,) = record.choices
+    assert choice.what == "width"
+    assert choice.why.startswith(f"{prepared.fitted[2].width} groups of a row are refined")
     assert fitted == [prepared.fitted[2].width]
     assert fitted[0] > 2
     assert found.indices[:, 0].tolist() == [0, 1]
@@ -229,7 +234,9 @@ def test_rows_that_are_not_proved_are_searched_ahead(
         make_attempts(left, attempts)
 
     monkeypatch.setattr(engine, "make_attempts", noted)
-    found, report = search()
+    with recording("search", 12) as record:
+        found, report = search()
+    assert ("ahead" in [choice.what for choice in record.choices], record.proved) == (True, 12)
     rest = max(0, left - stragglers)
     assert later == ([rest] if rest else [])
     assert_same_neighbors(on_host(found), brute(queries, points, K))
@@ -276,7 +283,10 @@ def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypat
     plan = plan_of(points[:3], points, 2, group=8, width=2, form_dim=2, **HERE)
     queries, rows = tensors(DEVICE, points[:3] + np.float32(0.3), points)
     prepared = contracted_search.prepare_points(rows, plan)
-    _, report = engine.search_on_device(queries, prepared, plan)
+    with recording("search", 3) as record:
+        _, report = engine.search_on_device(queries, prepared, plan)
+    assert "columns: all 30: few of the first rows were proved in 2" in map(str, record.choices)
+    assert record.proved == 3
     assert prepared.fitted == {2: (2, 1.0)}
     assert not isinstance(prepared.begin(queries, plan), contracted_search.ContractedSearch)
     assert set(report.rows_by_precision) == {"float16"}
@@ -333,7 +343,9 @@ def test_bad_values_have_the_host_s_words() -> None:
 def test_points_beyond_range_are_screened_in_all_dimensions() -> None:
     points = near_a_plane(N, 6).astype(np.float64)
     points[7] *= 1e-150
-    report = check(points[[3, 7]], points, K, "cosine", form_dim=3, **HERE)
+    with recording("search", 2) as record:
+        report = check(points[[3, 7]], points, K, "cosine", form_dim=3, **HERE)
+    assert [str(choice) for choice in record.choices] == ["columns: all 6: a row has no contraction"]
     assert not any("dimensions" in level for level in report.rows_by_precision)
 
 

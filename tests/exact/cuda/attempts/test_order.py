@@ -27,7 +27,9 @@ pytestmark = [
 ]
 if HAS_TORCH:
     from tests.helpers.steps import in_short, steps
+    from tonari.core.trail import Record, recording
     from tonari.exact.cuda import dispatch
+    from tonari.exact.report import Report
 
 EXPECTED = Path(__file__).with_name("order.json")
 ONE = {"group": 8, "width": 1}
@@ -178,8 +180,37 @@ THIN = {
 }
 
 
-def run(case: Case, *, every: bool = False) -> dict[str, Any]:
-    """Search; the levels of the report and the steps. Results are checked."""
+# The choices of some searches while they run, and their attempts: rows, and how many of them each proves.
+RECORDS: dict[str, tuple[list[str], dict[str, tuple[int, int]]]] = {
+    "gaussian": ([], {"float16": (3, 3)}),
+    "every level": (
+        [],
+        {"float16": (3, 0), "level 1, float16": (3, 1), "level 2, split": (2, 1), "values": (1, 1)},
+    ),
+    "copies": ([], {"float16": (6, 0), "level 1, float16": (6, 3), "without copies": (3, 3)}),
+    "copies first": (
+        ["copies"],
+        {"split": (34, 34), "copies, which have the answers of first ones": (146, 146)},
+    ),
+    "bytes": (["bytes"], {"int8": (9, 9)}),
+    "bytes, of points alone": (["bytes"], {"float16": (9, 9)}),
+    "nearby after levels": (
+        [],
+        {"float16": (4, 0), "level 1, float16": (4, 0), "nearby": (4, 0), "values": (4, 4)},
+    ),
+    "contracted": (["columns"], {"float16 in 4 dimensions": (3, 3)}),
+    "streamed": ([], {"lists of 2 slabs of points, merged": (3, 3)}),
+    "host_refine": (
+        ["rows left"],
+        {"float16, refined on the CPU": (3, 0), "float16 again, refined on the CPU": (3, 1), "float32": (2, 2)},
+    ),
+    "host_refine, contracted": ([], {"float16 in 4 dimensions, refined on the CPU": (3, 3)}),
+    "two devices": ([], {"lists of 2 devices, merged": (3, 3)}),
+}
+
+
+def run(case: Case, *, every: bool = False) -> tuple[dict[str, Any], Record]:
+    """Search; the levels of the report and the steps, and the record. Results are checked."""
     with pytest.MonkeyPatch.context() as patched:
         for name, value in case.constants.items():
             homes = [module for key, module in sys.modules.items() if key.startswith("tonari.exact.cuda")]
@@ -192,24 +223,31 @@ def run(case: Case, *, every: bool = False) -> dict[str, Any]:
         overrides = {"devices": (DEVICE,), **case.overrides}
         plan = plan_of(queries, points, case.k, case.metric, self_join=graph, **overrides)
         plan = dataclasses.replace(plan, **case.changes)
-        reports = []
+        reports: list[Report] = []
         patched.setattr(dispatch, "synchronize", lambda devices: None)
         patched.setattr(dispatch.logger, "isEnabledFor", lambda level: True)
-        patched.setattr(dispatch.logger, "info", lambda text, report: reports.append(report))
-        with steps(every=every) as taken:
+        patched.setattr(
+            dispatch.logger, "info", lambda _, *given: reports.extend(one for one in given if isinstance(one, Report))
+        )
+        with steps(every=every) as taken, recording("search", len(rows)) as record:
             found = dispatch.search_once(queries, points, plan, self_join=graph, progress=False)
+    assert record.proved == record.rows, record
     own = np.arange(len(case.points)) if graph else None
     assert_same_neighbors(
         on_host(found), brute(rows, case.points, case.k, case.metric, self_ids=own), metric=case.metric
     )
-    return {"levels": reports[-1].rows_by_precision, "steps": taken if every else in_short(taken)}
+    levels = reports[-1].rows_by_precision
+    return {"levels": levels, "steps": taken if every else in_short(taken)}, record
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in THIN else pytest.mark.full) for name in CASES])
 def test_attempts(name: str) -> None:
-    found, expected = run(CASES[name]), json.loads(EXPECTED.read_text())[name]
+    (found, record), expected = run(CASES[name]), json.loads(EXPECTED.read_text())[name]
     assert list(found["levels"].items()) == list(expected["levels"].items())
     assert found["steps"] == expected["steps"]
+    if name in RECORDS:
+        attempts = {attempt.name: (attempt.rows, attempt.proved) for attempt in record.attempts}
+        assert ([choice.what for choice in record.choices], attempts) == RECORDS[name]
 
 
 def test_every_case_is_expected() -> None:
@@ -219,4 +257,4 @@ def test_every_case_is_expected() -> None:
 if __name__ == "__main__":
     import tests.conftest  # noqa: F401 - hastens the interpreter
 
-    EXPECTED.write_text(json.dumps({name: run(case) for name, case in CASES.items()}, indent=1) + "\n")
+    EXPECTED.write_text(json.dumps({name: run(case)[0] for name, case in CASES.items()}, indent=1) + "\n")

@@ -22,6 +22,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, rows_of, tensor_of
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.replay import cache as graphs
 from tonari.exact.cuda.replay.cache import Graphs, key_of, key_on
@@ -462,6 +463,9 @@ def test_without_memory_for_the_next_answer_graphs_are_given_up(
     def no_memory(self: Any) -> Any:
         raise torch.cuda.OutOfMemoryError("no memory")
 
+    with recording("search", len(queries)) as record:
+        index.search(there(queries), K)
+    assert [attempt.name for attempt in record.attempts] == ["float16, two launches with kept buffers"]
     monkeypatch.setattr(few_kept.FewKept, "_empty", no_memory)
     assert_same_neighbors(on_host(index.search(there(queries), K)), brute(queries, points, K))
     assert kept.nbytes == 0
@@ -539,7 +543,10 @@ def test_without_memory_to_search_rows_again_searches_do_without_graphs(
     for seed in range(2):
         check(*data(seed, 200))
     monkeypatch.setattr(kept_search, "finish", fail)
-    check(*partly_equal(200))
+    with recording("search", M) as record:
+        check(*partly_equal(200))
+    assert record.proved == M
+    assert record.choices[0].why.startswith("launched step by step instead")
     assert (counts.stepwise, counts.replayed, counts.refused) == (2, 1, 1), counts
     assert kept.nbytes == 0
 
@@ -654,9 +661,13 @@ def test_what_takes_long_is_not_captured(counts: Counts, monkeypatch: pytest.Mon
 
 def test_progress_and_the_report_are_as_ever(caplog: pytest.LogCaptureFixture) -> None:
     told: list[tuple[int, int]] = []
-    with caplog.at_level(logging.INFO, logger="tonari"):
+    with caplog.at_level(logging.INFO, logger="tonari"), recording("search", 3 * M) as record:
         for seed in range(3):
             check(*data(seed), progress=lambda done, total: told.append((done, total)))
+    assert {attempt.name: attempt.proved for attempt in record.attempts} == {
+        "float16": M,
+        "float16, replayed as a CUDA graph": 2 * M,
+    }
     assert told == [(M * N, M * N)] * 3
     assert len(caplog.messages) == 3
     assert all(f"{M} rows in" in message and f"{M} at float16" in message for message in caplog.messages)

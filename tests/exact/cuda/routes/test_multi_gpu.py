@@ -10,6 +10,7 @@ import pytest
 from tests.helpers.checks import assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, search, tensors
+from tonari.core.trail import Record, recording
 from tonari.metrics.reference import brute
 
 pytestmark = needs_torch
@@ -33,22 +34,34 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+def assert_each_row_is_proved_once(record: Record, parts: int) -> None:
+    """Check a record in which devices share the points, if there are parts of points, or else the queries."""
+    assert record.proved == record.rows == M
+    merged = [f"lists of {parts} devices, merged"] if parts else []
+    assert [attempt.name for attempt in record.attempts if "devices" in attempt.name] == merged
+    assert [(part.rows, part.proved) for part in record.parts] == ([(parts * M, parts * M)] if parts else [])
+
+
 @pytest.mark.parametrize("shard", ["points", "queries"])
 def test_all_parts_are_launched_before_one_is_waited_for(
     shard: str, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(multi_gpu, "share", lambda count, devices: -(-count // devices))
     queries, points = gaussian(M, D, 1), gaussian(N, D)
-    found, _ = search(*tensors(DEVICE, queries, points), K, shard=shard, devices=(DEVICE,) * 3)
+    with recording("search", M) as record:
+        found, _ = search(*tensors(DEVICE, queries, points), K, shard=shard, devices=(DEVICE,) * 3)
     assert_same_neighbors(found, brute(queries, points, K))
     assert steps == ["begun"] * 3 + ["ended"] * 3
+    assert_each_row_is_proved_once(record, 3 if shard == "points" else 0)
 
 
 def test_parts_of_several_batches_wait_by_themselves(steps: list[str]) -> None:
     queries, points = gaussian(M, D, 1), gaussian(N, D)
     given = tensors(DEVICE, queries, points)
-    found, _ = search(*given, K, shard="points", devices=(DEVICE,) * 2, query_batch=2)
+    with recording("search", M) as record:
+        found, _ = search(*given, K, shard="points", devices=(DEVICE,) * 2, query_batch=2)
     assert_same_neighbors(found, brute(queries, points, K))
+    assert_each_row_is_proved_once(record, 2)
     assert steps == ["begun", "ended"] * 2  # by one thread, as both devices are the same
 
 

@@ -20,6 +20,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_device, o
 from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
 from tests.helpers.plans import exact_cuda
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import Record, recording
 from tonari.exact.cuda.rows import tiles
 from tonari.exact.cuda.rows.groups import POINT_TILE, members
 from tonari.exact.cuda.screens import mirrored, wide_rows
@@ -263,6 +264,10 @@ def check_graph(points: Array, k: int, metric: str = "euclidean", **given: Any) 
     return report
 
 
+def why(record: Record) -> list[str]:
+    return [choice.why for choice in record.choices if choice.what == "mirror"]
+
+
 SHORT = BATCH + 9 if not HAS_CUDA else N  # rows of graphs, which Triton's interpreter searches one at a time
 FIRSTS = list(range(0, SHORT, BATCH))
 
@@ -305,7 +310,9 @@ def test_graphs_of_hostile_data(name: str, seen: list[int]) -> None:
 def test_contracted_graphs(metric: str, seen: list[int]) -> None:
     basis = gaussian(8, 280, 3)
     points = gaussian(SHORT, 8) @ basis + np.float32(0.05) * gaussian(SHORT, 280, 2)
-    report = check_graph(points, K, metric, width=16, form_dim=140)
+    with recording("knn_graph", SHORT) as record:
+        report = check_graph(points, K, metric, width=16, form_dim=140)
+    assert why(record) == ["each product of a row and a point is used for both"]
     assert seen == FIRSTS
     assert report.rows_by_precision["float16 in 140 dimensions"] > 0.9 * SHORT
 
@@ -341,7 +348,10 @@ def test_a_batch_that_runs_out_of_memory_is_not_noted_twice(
         return refine(queries, *arguments, **options)
 
     monkeypatch.setattr(first, "refine_lowest", short_of_memory)
-    check_graph(checks.duplicates(SHORT, D), K, width=12)
+    with recording("knn_graph", SHORT) as record:
+        check_graph(checks.duplicates(SHORT, D), K, width=12)
+    assert why(record)[-1] == "rows and points are compared twice from here on, as a batch is out of turn"
+    assert record.proved == SHORT
     assert seen == FIRSTS[: failing + 1]
     assert calls[failing + 1] == calls[failing] // 2
 
@@ -353,8 +363,10 @@ def test_without_memory_for_what_is_noted_rows_and_points_are_compared_twice(
         raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(screener, "Mirror", no_memory)
-    check_graph(gaussian(40, D), K, width=8)
+    with recording("knn_graph", 40) as record:
+        check_graph(gaussian(40, D), K, width=8)
     assert seen == []
+    assert why(record) == ["rows and points are compared twice: CUDA out of memory."]
 
 
 @pytest.mark.process

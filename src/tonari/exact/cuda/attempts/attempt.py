@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
@@ -36,10 +36,16 @@ class Attempt(abc.ABC):
     name : str
     when : str
         When it is worth it, in a few words.
+    counts : bool
+        Whether the host knows how many rows it proved.
+    waits : bool
+        Whether it ends when the device is done.
     """
 
     name: str
     when: str
+    counts: ClassVar[bool] = True
+    waits: ClassVar[bool] = True
 
     @abc.abstractmethod
     def worth(self, left: Unproved) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
@@ -75,11 +76,12 @@ class ContractedPoints:
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
         if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
+            decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
         return ContractedSearch(queries, self, plan)
 
     def without_data(self) -> ContractedPoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
         form = self.form.without_data()
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
@@ -98,6 +100,9 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
     `only` are the queries, a tensor or an array in host memory, if it is for a single search.
     """
     whole = byte_points(only, points, plan) if only is not None and plan.bytes_first else None
+    if only is not None and plan.bytes_first:
+        kind = "int8: all elements are" if whole is not None else f"{plan.precisions[0]}: not all elements are"
+        decided("bytes", f"the screen begins in {kind} integers of one byte")
     made = None if plan.form_dim == "full" else contracted_points(points, plan, beside=whole)
     return made or whole or DevicePoints(points, plan.metric, plan.precisions[0])
 
@@ -115,11 +120,17 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     form = make_form(points, plan.metric)
     if plan.form_dim == PILOT:
         by = choose_contraction(points, form, plan.k, plan.m, columns)
+        if by is None:
+            decided("columns", f"all {plan.d}: by some rows, no contraction takes clearly less time")
     else:
         by = contraction_of(points, form, int(plan.form_dim))
     made = None if by is None else ContractedPoints(points, form, by, beside)
-    if made is None or not made.is_usable():
+    if made is None:
         return None
+    if not made.is_usable():
+        decided("columns", f"all {plan.d}: a row has no contraction")
+        return None
+    decided("columns", f"{made.by.p} of {plan.d}{', chosen by some rows' if plan.form_dim == PILOT else ''}")
     made.copies.packed(plan.precisions[0])
     return made
 
@@ -204,7 +215,7 @@ class ContractedSearch(Search):
         return self.contracted.level(precision)
 
     def levels(self) -> list[Level]:
-        """Return the levels of contracted rows, and then those of all dimensions."""
+        """Return the levels of contracted rows, and then the levels of all dimensions."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         found = [
             Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
 from tonari.cuda.ahead import expecting
@@ -63,7 +64,7 @@ class Searchable(Prepared, Protocol):
         """Return the search of some queries."""
 
     def without_data(self) -> Searchable:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
@@ -109,7 +110,7 @@ class DevicePoints:
         return search
 
     def without_data(self) -> DevicePoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
         form = None if self._has_own_form else self.form.without_data()
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 
@@ -198,6 +199,7 @@ class Search:
                 twin.pilot(without_data(own))
 
         self.width, self.unproved = fitted_width(self.least_width, unproved, self.again_cost)
+        decided("width", f"{self.width} groups of a row are refined: {self.unproved:.2%} of the first rows need more")
         return self
 
     @property

@@ -15,15 +15,18 @@ As soon as so few rows are left that this takes no longer than another attempt, 
 from __future__ import annotations
 
 import itertools
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tonari import inputs
+from tonari.core import trail
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import to_visit
+from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Searchable
@@ -100,13 +103,13 @@ def begin_on_device(
     first_query: int = 0,
     all_points: Any = None,
 ) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at all batches, and return the function that waits for it and searches what is left.
+    """Launch the first attempt at all batches, and return the function that waits for it and searches the rest.
 
     A search of one batch does not wait for the device before. See :func:`search_on_device`.
     """
     import torch
 
-    m, n = len(queries), len(prepared.points)
+    m, n, started = len(queries), len(prepared.points), time.perf_counter()
     device = prepared.points.device
     answer = _Answer(m)
     report = Report(rows=m)
@@ -149,7 +152,11 @@ def begin_on_device(
         inputs.check_flags(flags[:3], numbered, "points", first=first_point)
         if own is None:
             inputs.check_flags(flags[3:], queries, "queries", first=first_query)
-        report.certify(search.level(search.plan.precisions[0]), certified)
+        level, seconds = search.level(search.plan.precisions[0]), time.perf_counter() - started
+        report.certify(level, certified, seconds)
+        record = trail.current.get()
+        if record is not None:
+            record.tried(level, m, certified, seconds)
         if certified < m:
             _finish(left)
         return found, report
@@ -159,7 +166,8 @@ def begin_on_device(
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
     """Search as :func:`search_on_device` does, for the rows that another search has left."""
-    return search_on_device(queries, prepared, plan, own=own)
+    with trail.part("searches of rows that were left", len(queries)):
+        return search_on_device(queries, prepared, plan, own=own)
 
 
 def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any, Any]:
@@ -226,8 +234,23 @@ def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
         given = attempt.worth(left)
         if given is not None:
             left.following = following
-            attempt.run(left, given)
+            _run(attempt, left, given)
             left.tried.append(attempt)
+
+
+def _run(attempt: Attempt, left: Unproved, given: Any) -> None:
+    """Run an attempt, and record how many rows it proved."""
+    record = trail.current.get()
+    if record is None:
+        attempt.run(left, given)
+        return
+    before, started = left.report.certified, time.perf_counter()
+    attempt.run(left, given)
+    if not attempt.waits and record.timed:
+        synchronize([left.proved.device])
+    seconds = time.perf_counter() - started if attempt.waits or record.timed else None
+    if attempt.counts:
+        record.tried(attempt.name, left.report.rows - before, left.report.certified - before, seconds)
 
 
 def _finish(left: Unproved) -> None:

@@ -6,10 +6,12 @@ A search lists its levels (:meth:`tonari.exact.cuda.attempts.first.Search.levels
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import decided
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import Again, Level, Search
 
@@ -22,6 +24,7 @@ class Ahead(Attempt):
     """
 
     name = "ahead"
+    counts = False
     when = "on the first level, before the host knows which rows are left, if the first rows suggest that few are"
 
     def worth(self, left: Unproved) -> int | None:
@@ -29,6 +32,7 @@ class Ahead(Attempt):
         return left.search.stragglers or None
 
     def run(self, left: Unproved, given: int) -> None:
+        decided("ahead", f"{given} rows are searched again before the host knows which are left")
         with levels_of(left.search):
             rows = left.proved.argsort(stable=True)[:given]
             left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
@@ -57,9 +61,10 @@ class AtLevel(Attempt):
         return None if left.search.are_few(len(rows)) else rows
 
     def run(self, left: Unproved, given: Any) -> None:
+        started = time.perf_counter()
         left.again(given, self._begin)
-        left.known = given[left.proved[given] == 0]
-        left.report.certify(self.level, len(given) - len(left.known))
+        left.known = given[left.proved[given] == 0]  # waits for the device
+        left.report.certify(self.level, len(given) - len(left.known), time.perf_counter() - started)
         left.search.levels()[self.number].end()
 
     def _begin(self, search: Search) -> Again:
@@ -70,6 +75,7 @@ class ByValues(Attempt):
     """All rows that are left, by exact values of all points: the last resort, which proves them."""
 
     name = "values"
+    waits = False
     when = "of all rows that are left at last"
 
     def worth(self, left: Unproved) -> Any:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import decided
 from tonari.cuda.devices import on
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.first import DevicePoints
@@ -43,8 +43,6 @@ from tonari.exact.cuda.screens.all_minima import slots_of
 from tonari.exact.cuda.screens.few import few_row_bytes
 from tonari.exact.cuda.screens.screener import first_sample
 from tonari.inputs.values import NO_ROW
-
-logger = logging.getLogger("tonari")
 
 POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
 
@@ -90,7 +88,7 @@ def capture_if_due(
             else:
                 kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
-            logger.info("searches like this one are launched step by step: %s", error)
+            decided("replay", f"searches like this one are launched step by step: {error}")
             return None
         GRAPHS.put(key, kept)
     return kept.answer(given, progress)

@@ -47,6 +47,8 @@ class FewKept(KeptSearch):
         There is not enough memory.
     """
 
+    how = "two launches with kept buffers"
+
     def __init__(self, queries: Any, plan: CudaPlan, prepared: DevicePoints, *, nbytes: int) -> None:
         super().__init__(plan, prepared, queries.device, nbytes)
         on_card = self._device.type == "cuda"

@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.trail import current, decided
 from tonari.cuda.devices import on
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import finish
@@ -38,9 +39,12 @@ class KeptSearch:
     ----------
     own : int64 tensor of shape (m,), optional
         For each query, the point that it is itself, which is left out.
+    how : str
+        How it is launched again, in records.
     """
 
     own: Any = None
+    how: ClassVar[str] = "replayed as a CUDA graph"
 
     def __init__(self, plan: CudaPlan, prepared: DevicePoints | None, device: Any, nbytes: int) -> None:
         self.plan, self.nbytes = plan, nbytes
@@ -49,7 +53,7 @@ class KeptSearch:
         self._held = None if prepared is None else weakref.ref(prepared)
 
     def points(self, given: tuple[Any, ...]) -> Any:
-        """Return the prepared points, or pack those that are given."""
+        """Return the prepared points, or pack the given ones."""
         return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
 
     def concluded(
@@ -77,15 +81,21 @@ class KeptSearch:
             When the call began, by ``time.perf_counter``.
         progress : None, bool or callable(done, total)
         """
-        plan, logs = self.plan, logger.isEnabledFor(logging.INFO)
+        plan, logs, record = self.plan, logger.isEnabledFor(logging.INFO), current.get()
         report = None
+        before = [] if record is None else list(record.steps)
+        if record is not None:
+            record.tried(f"{plan.precisions[0]}, {self.how}", plan.m, certified, time.perf_counter() - started)
         if proved is not None:
             rows = tuple(theirs.detach().contiguous() for theirs in given)
             try:
                 with on(plan.devices[0]):
                     report = finish(rows[0], self.points(rows), plan, found, proved, certified, own=self.own)
-            except torch.cuda.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError as error:
                 GRAPHS.forget()
+                if record is not None:
+                    record.steps[:] = before
+                decided("replay", f"launched step by step instead: {error}")
                 return None
         elif logs:
             report = Report(rows=plan.m)

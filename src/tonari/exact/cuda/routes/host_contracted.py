@@ -13,6 +13,7 @@ groups, not all minima.
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,9 +201,11 @@ class _Search(HostSearch):
         """Search some queries, report how many are proved, and return the numbers of the others."""
         if not len(numbers):
             return numbers
+        started = time.perf_counter()
         sample, bar = (self.contracted.chooser.sample(width), self.bar) if first_pass else (None, None)
         proved = self._pass(numbers, precision, width, sample, bar)
-        self.report.certify(self.contracted.level(precision), int(np.count_nonzero(proved)))
+        count, level = int(np.count_nonzero(proved)), self.contracted.level(precision)
+        self.certify(level, len(numbers), count, started, again=not first_pass)
         left: npt.NDArray[np.int64] = numbers[~proved]
         return left
 

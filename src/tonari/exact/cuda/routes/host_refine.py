@@ -12,6 +12,7 @@ the CPU, or one pass of all points through the device, answers the rest (host_se
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +164,7 @@ class _Search(HostSearch):
     def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
         """Search some queries, write the results, and return the numbers of the queries that are not proved."""
         verdicts: list[Any] = []
+        started = time.perf_counter()
         ahead: list[_Batch] = []
 
         def work(some: slice) -> None:
@@ -176,7 +178,7 @@ class _Search(HostSearch):
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
         proved = torch.cat(verdicts).cpu().numpy() > 0
-        self.report.certify(self.plan.precisions[0], int(np.count_nonzero(proved)))
+        self.certify(self.plan.precisions[0], len(numbers), int(np.count_nonzero(proved)), started, again=not sampled)
         left: npt.NDArray[np.int64] = numbers[~proved]
         return left
 

@@ -6,6 +6,7 @@ device, to which all points are copied once, slab by slab (routes/streamed.py).
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tonari.core.isa import chosen_isa
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
+from tonari.core.trail import current, decided
 from tonari.core.workers import Workers, default_threads
 from tonari.costs.rates import CARD
 from tonari.cuda.devices import over
@@ -131,6 +133,13 @@ class HostSearch:
         self.report.refined += total
         return best
 
+    def certify(self, level: str, rows: int, proved: int, started: float, *, again: bool) -> None:
+        """Report how many rows a pass since `started` proved, refined on the CPU; `again` after the first pass."""
+        seconds, record = time.perf_counter() - started, current.get()
+        self.report.certify(level, proved, seconds)
+        if record is not None:
+            record.tried(f"{level}{' again' if again else ''}, refined on the CPU", rows, proved, seconds)
+
     def write(self, numbers: npt.NDArray[np.int64], best: Neighbors) -> None:
         """Write the results of some queries."""
         self.found.distances[numbers], self.found.indices[numbers] = best
@@ -149,6 +158,7 @@ class HostSearch:
         on_cpu, on_device = plan_on_cpu(problem, resident=False), self._streamed_plan(len(rows), sizes)
         own = self.own(numbers)
         if on_device is not None and max(on_device.seconds, LONG_SECONDS) < on_cpu.seconds:
+            decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
             # Their own numbers in the whole search, as they do not follow one another.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
@@ -157,6 +167,7 @@ class HostSearch:
             self.report.include(report)
             best = Neighbors(*(torch.as_tensor(array).cpu().numpy() for array in part))
         else:
+            decided("rows left", "searched on the CPU in all columns")
             # It packs points slice by slice and keeps none.
             prepared = PreparedPoints(points, on_cpu, False)
             best, done = search_prepared(rows, prepared, on_cpu, self_ids=own, progress=False)

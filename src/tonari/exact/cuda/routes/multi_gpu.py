@@ -8,12 +8,15 @@ Each part is searched by the plan's route like a search of its own (routes/parti
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from tonari.core import trail
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.slices import cut
@@ -97,12 +100,17 @@ def search_on_several(
         def search(at: int) -> tuple[Neighbors, Report]:
             return _ROUTES[plan.route].search_part(*part_of(at))
 
-        if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
-            # One batch each: two threads that launch at the same time take turns, and take longer than one.
-            launched = [_launched(*part_of(at)) for at in range(len(tops))]
-            answers = side_by_side(workers, plan.devices, len(tops), lambda at: launched[at]())
-        else:
-            answers = side_by_side(workers, plan.devices, len(tops), search)
+        started, count = time.perf_counter(), len(tops)
+        with contextlib.nullcontext() if by_queries else trail.part("the points of each device", count * m):
+            if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
+                # One batch each: two threads that launch at the same time take turns, and take longer than one.
+                launched = [_launched(*part_of(at)) for at in range(count)]
+                answers = side_by_side(workers, plan.devices, count, lambda at: launched[at]())
+            else:
+                answers = side_by_side(workers, plan.devices, count, search)
+        record = trail.current.get()
+        if record is not None and not by_queries:
+            record.tried(f"lists of {count} devices, merged", m, m, time.perf_counter() - started)
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)

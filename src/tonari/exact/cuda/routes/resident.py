@@ -8,6 +8,7 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
+from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
@@ -38,6 +39,7 @@ class PreparedOnce:
     def __init__(self, points: Any, copies: FirstCopies, queries: Any, plan: CudaPlan) -> None:
         self.points, self.first, self.alike = points, Subset(points, copies.kept), copies.alike
         first = self.first
+        decided("copies", f"{len(first.kept):,} of {len(points):,} points are searched: no answer holds a later copy")
         self.plan = plan_for_part(plan, len(first.kept), plan.m, plan.devices[0])
         only = first.rows if queries is points else queries
         self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
@@ -56,7 +58,10 @@ class PreparedOnce:
         plan = dataclasses.replace(self.plan, m=len(queries))
         found, report = search_on_device(queries, self.searched, plan, own=own, bar=bar, all_points=self.points)
         if graph:
-            report.certify(COPIES, len(self.points) - len(queries))
+            left_out, record = len(self.points) - len(queries), current.get()
+            report.certify(COPIES, left_out)
+            if record is not None:
+                record.tried("copies, which have the answers of first ones", left_out, left_out)
             report.rows = len(self.points)
             found = Neighbors(*(part[self.alike] for part in found))
         bar.add(report.rows * len(self.points) - len(queries) * len(self.first.kept))

@@ -11,12 +11,14 @@ Points are in host memory, in a mapped file, or on the device if only their pack
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any
 
 import numpy as np
 import torch
 
 from tonari import inputs
+from tonari.core import trail
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.core.slices import cut
@@ -56,7 +58,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
     def lists(rows: int, device: Any) -> Neighbors:
         return no_lists(rows, plan.k, len(points), plan.metric, double=double, device=device)
 
-    report = Report(rows=len(queries))
+    report, started = Report(rows=len(queries)), time.perf_counter()
     whole = None if len(tops) == 1 else lists(len(queries), "cpu" if isinstance(queries, np.ndarray) else device)
     with contextlib.closing(slabs(points, loads, device)) as arriving:
         prepared, held = None, None
@@ -67,10 +69,16 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
                 if here != held:
                     prepared = None  # free its packed copies before the next slab is packed
                     prepared, held = DevicePoints(next(arriving), plan.metric, plan.precisions[0]), here
-                report.include(_visit(part, prepared, plan, place.at(here.start, rows.start), here.start, best, bar))
+                at = place.at(here.start, rows.start)
+                with trail.part("each slab of points", len(part)):
+                    report.include(_visit(part, prepared, plan, at, here.start, best, bar))
             if whole is not None:
                 whole.distances[rows], whole.indices[rows] = best
-                del part, best  # free them before those of the next slab are allocated
+                del part, best  # free them before the next slab's are allocated
+    record = trail.current.get()
+    if record is not None:
+        name = f"lists of {len(bounds)} slab{'s' if len(bounds) > 1 else ''} of points, merged"
+        record.tried(name, len(queries), len(queries), time.perf_counter() - started)
     return best if whole is None else whole, report
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
+from tonari.core.trail import decided
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import AllMinima, Listed, Mirrored
@@ -27,8 +27,6 @@ from tonari.exact.cuda.screens.sampling import (
 )
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
-
-logger = logging.getLogger("tonari")
 
 
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
@@ -104,7 +102,9 @@ class Chooser:
                 lambda packed: self._thresholds(packed, precision, sample),
             )
         except torch.cuda.OutOfMemoryError as error:  # another program may have taken free memory
-            logger.info("rows and points are compared twice: %s", error)
+            decided("mirror", f"rows and points are compared twice: {error}")
+            return
+        decided("mirror", "each product of a row and a point is used for both")
 
     def screened_in_turn(
         self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
@@ -113,6 +113,7 @@ class Chooser:
         if self.mirror is not None and first is not None:
             if self.mirror.takes(first, len(packed.values)):
                 return self.mirror.screened(packed, first)
+            decided("mirror", "rows and points are compared twice from here on, as a batch is out of turn")
             self.mirror = None
         return self.screened(packed, precision, sample)
 

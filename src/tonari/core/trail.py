@@ -1,0 +1,301 @@
+"""The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
+
+    current          the record of the call that runs here; None where nobody asks
+    recording()      the context of a call that is recorded
+    part()           the context of a search within it, such as that of a sample, which has a record of its own
+    unrecorded()     the context of work that stands for other work, such as a rehearsal
+    decided()        a choice that is made while the call runs, with the reason; also logged at INFO
+
+Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
+for a call has the record of the call (:func:`carried`), and calls that run at the same time have one each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from tonari.core.plan import Plan
+
+logger = logging.getLogger("tonari")
+
+_writing = threading.Lock()  # while a step is added: threads of one call share its record
+
+
+class Choice(NamedTuple):
+    """A choice that was made while a call ran, and the reason.
+
+    Attributes
+    ----------
+    what : str
+        The subject, such as "columns".
+    why : str
+        The choice and the reason.
+    """
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+class Attempt(NamedTuple):
+    """One way to search rows; passes of the same name are one attempt.
+
+    Attributes
+    ----------
+    name : str
+        Such as "int8", or "int8 in 64 columns".
+    rows : int
+        Number of rows that were searched.
+    proved : int or None
+        Number of rows whose answer was final after it; None for a way that proves no answer, such as a round of
+        NN-Descent.
+    seconds : float or None
+        Duration; None on CUDA unless the record is timed.
+    note : str
+        Other facts; "" for none.
+    """
+
+    name: str
+    rows: int
+    proved: int | None
+    seconds: float | None = None
+    note: str = ""
+
+    def __str__(self) -> str:
+        counts = f"{self.rows:,} rows" if self.proved is None else f"{self.proved:,} of {self.rows:,} rows proved"
+        parts = [counts, *([] if self.seconds is None else [duration(self.seconds)]), *filter(None, [self.note])]
+        return f"{self.name}: {', '.join(parts)}"
+
+
+Step: TypeAlias = "Choice | Attempt | Record"
+
+
+@dataclass(eq=False)
+class Record:
+    """The plan of a call, its later choices, and its attempts.
+
+    Attributes
+    ----------
+    title : str
+        The name of the call.
+    rows : int
+        Number of rows to find neighbours for. Of an exact search, attempts prove each of them once.
+    timed : bool
+        Whether attempts on CUDA wait for the device, so that they have a duration.
+    method : str
+        The method that was chosen first; "" if an earlier search was replayed, or if a few searches make the answer.
+    reason : str
+        Why that method; "" if the caller asked for it.
+    plan : Plan, optional
+        Its plan; None if `method` is "".
+    steps : list of Choice, Attempt and Record
+        By when they began. A Record is that of a search for something else than the answer, such as the
+        true neighbours of a sample.
+    seconds : float
+        Duration of the call.
+    """
+
+    title: str
+    rows: int
+    timed: bool = False
+    method: str = ""
+    reason: str = ""
+    plan: Plan | None = None
+    steps: list[Step] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The choices that were made while the call ran."""
+        return [step for step in self.steps if isinstance(step, Choice)]
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """The attempts at the rows of the call."""
+        return [step for step in self.steps if isinstance(step, Attempt)]
+
+    @property
+    def parts(self) -> list[Record]:
+        """The searches for something else than the answer."""
+        return [step for step in self.steps if isinstance(step, Record)]
+
+    @property
+    def proved(self) -> int:
+        """Number of rows that all attempts together proved."""
+        return sum(attempt.proved or 0 for attempt in self.attempts)
+
+    def planned(self, method: str, reason: str, plan: Plan) -> None:
+        """Record the method and the plan that the call begins with, unless another search of it had one before."""
+        if not self.method:
+            self.method, self.reason, self.plan = method, reason, plan
+
+    def decided(self, what: str, why: str) -> None:
+        """Record a choice; one that was made before is not repeated."""
+        choice = Choice(what, why)
+        with _writing:
+            if choice not in self.choices:
+                self.steps.append(choice)
+
+    def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
+        """Record a pass over some rows; passes of the same name are added up, and keep the last note."""
+        with _writing:
+            for at, step in enumerate(self.steps):
+                if isinstance(step, Attempt) and step.name == name:
+                    proved = None if proved is None else proved + (step.proved or 0)
+                    seconds = None if seconds is None or step.seconds is None else step.seconds + seconds
+                    self.steps[at] = Attempt(name, step.rows + rows, proved, seconds, note)
+                    return
+            self.steps.append(Attempt(name, rows, proved, seconds, note))
+
+    def part(self, title: str, rows: int) -> Record:
+        """Return the record of a search for something else than the answer; searches of one title share it."""
+        with _writing:
+            inner = next((step for step in self.parts if step.title == title), None)
+            if inner is None:
+                inner = Record(title, 0, self.timed)
+                self.steps.append(inner)
+            inner.rows += rows
+        return inner
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, for JSON."""
+        facts = {name: getattr(self, name) for name in ("title", "rows", "timed", "method", "reason", "seconds")}
+        steps = [step.as_dict() if isinstance(step, Record) else step._asdict() for step in self.steps]
+        return facts | {"plan": None if self.plan is None else self.plan.as_dict(), "steps": steps}
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self, indent: int = 0) -> list[str]:
+        """Return one line for the call and one for each step; the lines of a part are indented."""
+        by = f" by {self.method}" if self.method else ""
+        why = f" ({self.reason})" if self.reason else ""
+        lines = [f"{' ' * indent}{self.title}: {self.rows:,} rows{by}{why}, {duration(self.seconds)}"]
+        for step in self.steps:
+            lines += step.lines(indent + 2) if isinstance(step, Record) else [f"{' ' * (indent + 2)}{step}"]
+        return lines
+
+
+current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
+
+
+class recording:
+    """Record the choices and attempts of a call.
+
+    Parameters
+    ----------
+    title : str
+    rows : int
+        Number of rows to find neighbours for.
+    timed : bool
+        Whether attempts on CUDA wait for the device, so that they have a duration.
+    """
+
+    __slots__ = ("_before", "_record", "_started")
+
+    def __init__(self, title: str, rows: int, *, timed: bool = False) -> None:
+        self._record = Record(title, rows, timed)
+
+    def __enter__(self) -> Record:
+        self._before, self._started = current.set(self._record), time.perf_counter()
+        return self._record
+
+    def __exit__(self, *_: object) -> None:
+        current.reset(self._before)
+        self._record.seconds += time.perf_counter() - self._started
+
+
+@contextlib.contextmanager
+def part(title: str, rows: int) -> Iterator[None]:
+    """Record a search for something else than the answer apart from the attempts for the answer itself."""
+    outer = current.get()
+    if outer is None:
+        yield
+        return
+    inner = outer.part(title, rows)
+    before, started = current.set(inner), time.perf_counter()
+    try:
+        yield
+    finally:
+        current.reset(before)
+        inner.seconds += time.perf_counter() - started
+
+
+class _Nowhere(Record):
+    """The record of work that is not recorded; it stays empty."""
+
+    def planned(self, method: str, reason: str, plan: Plan) -> None:
+        pass
+
+    def decided(self, what: str, why: str) -> None:
+        pass
+
+    def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
+        pass
+
+    def part(self, title: str, rows: int) -> Record:
+        return self
+
+
+_nowhere = _Nowhere("", 0)
+
+
+@contextlib.contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record and log no choice and no attempt, whoever asks."""
+    before = current.set(_nowhere)
+    try:
+        yield
+    finally:
+        current.reset(before)
+
+
+def decided(what: str, why: str) -> None:
+    """Record and log a choice that is made while a call runs.
+
+    >>> with recording("search", 7) as record:
+    ...     decided("columns", "64 of 768 are screened")
+    ...     record.tried("int8", 7, 6, 0.002)
+    ...     record.tried("bfloat16", 1, 1, 0.001)
+    >>> print("; ".join(map(str, record.steps)))
+    columns: 64 of 768 are screened; int8: 6 of 7 rows proved, 2 ms; bfloat16: 1 of 1 rows proved, 1 ms
+    >>> record.proved == record.rows
+    True
+    """
+    record = current.get()
+    if record is not None:
+        record.decided(what, why)
+    if record is not _nowhere:
+        logger.info("%s: %s", what, why)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people read them.
+
+    >>> duration(0.01234), duration(12.34)
+    ('12.3 ms', '12.3 s')
+    """
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def carried(work: Callable[[], None], record: Record) -> Callable[[], None]:
+    """Return work for another thread, which adds to a record there."""
+
+    def there() -> None:
+        before = current.set(record)
+        try:
+            work()
+        finally:
+            current.reset(before)
+
+    return there

@@ -1,0 +1,152 @@
+"""The record of a call: its own steps, of its own threads, and nothing where nobody asks."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+
+import pytest
+
+from tonari.core import trail
+from tonari.core.plan import Plan
+from tonari.core.trail import Attempt, Choice, Record, recording
+from tonari.core.workers import Workers
+
+PLAN = {"n": 9, "m": 3, "d": 2, "k": 1, "dtype": "float32", "metric": "l1", "method": "exact", "device": "cpu"}
+NUMBERS = {"threads": 1, "packed_bytes": 1, "copied_bytes": 0, "working_bytes": 2, "output_bytes": 3, "seconds": 0.5}
+
+
+def made() -> Record:
+    """A record with a step of every kind."""
+    with recording("search", 3, timed=True) as record:
+        record.planned("exact", "nothing else fits", Plan(**PLAN, **NUMBERS, devices=(), isa="avx2"))  # type: ignore[arg-type]
+        with trail.part("a sample", 2):
+            record_of_part().tried("float32", 2, 2, 0.25)
+        trail.decided("columns", "all 2")
+        record.tried("int8", 3, 2, 0.001, "quick")
+        record.tried("float32", 1, 1, None)
+    return record
+
+
+def record_of_part() -> Record:
+    record = trail.current.get()
+    assert record is not None
+    return record
+
+
+def test_steps_are_in_order_and_those_of_a_part_are_apart() -> None:
+    record = made()
+    assert [type(step) for step in record.steps] == [Record, Choice, Attempt, Attempt]
+    assert (record.method, record.reason, record.plan.isa) == ("exact", "nothing else fits", "avx2")
+    assert (record.proved, record.rows) == (3, 3)
+    (part,) = record.parts
+    assert (part.title, part.rows, part.proved, part.timed) == ("a sample", 2, 2, True)
+    assert record.seconds >= part.seconds > 0
+
+
+def test_passes_of_one_name_and_parts_of_one_title_are_added_up() -> None:
+    with recording("search", 10) as record:
+        record.tried("int8", 6, 5, 0.5, "first")
+        record.tried("int8", 4, 4, 0.25, "second")
+        record.tried("float32", 1, 1, 0.5)
+        record.tried("float32", 1, 1, None)
+        record.tried("round", 10, None, 0.5)
+        record.tried("round", 10, None, 0.5)
+        for rows in (2, 3):
+            with trail.part("a sample", rows):
+                record_of_part().tried("int8", rows, rows)
+    first, second, third = record.attempts
+    assert first == Attempt("int8", 10, 9, 0.75, "second")
+    assert second == Attempt("float32", 2, 2, None)
+    assert third == Attempt("round", 20, None, 1.0)
+    assert [(part.rows, part.proved) for part in record.parts] == [(5, 5)]
+
+
+def test_a_choice_is_recorded_once_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tonari"), recording("search", 1) as record:
+        trail.decided("look", "left out")
+        trail.decided("look", "left out")
+        trail.decided("look", "taken")
+    assert record.choices == [Choice("look", "left out"), Choice("look", "taken")]
+    assert caplog.messages == ["look: left out", "look: left out", "look: taken"]
+
+
+def test_the_first_plan_is_that_of_the_call() -> None:
+    record = made()
+    record.planned("kdtree", "", Plan(**PLAN, **NUMBERS, devices=(), isa="generic"))  # type: ignore[arg-type]
+    assert (record.method, record.plan.isa) == ("exact", "avx2")
+
+
+def test_where_nobody_asks_there_is_no_record() -> None:
+    assert trail.current.get() is None
+    trail.decided("columns", "all")
+    with trail.part("a sample", 2):
+        assert trail.current.get() is None
+    with pytest.raises(KeyError), recording("search", 1):
+        raise KeyError
+    assert trail.current.get() is None
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_threads_of_a_call_belong_to_its_record(threads: int, keeps: bool) -> None:
+    def task(at: int) -> None:
+        record_of_part().tried("task", 1, 1)
+
+    with recording("search", 7) as record:
+        workers = Workers(threads)
+        if keeps:
+            with workers:
+                workers.map(task, range(3))
+                workers.map(task, range(4))
+        else:
+            workers.map(task, range(7))
+    assert record.attempts == [Attempt("task", 7, 7)]
+
+
+def test_threads_that_are_kept_belong_to_no_call_that_is_over() -> None:
+    seen: list[Record | None] = []
+    with Workers(2) as workers:
+        with recording("search", 1):
+            workers.map(lambda _: None, range(2))
+        workers.map(lambda _: seen.append(trail.current.get()), range(2))
+    assert seen == [None, None]
+
+
+def test_two_calls_at_once_have_a_record_each() -> None:
+    both, records = threading.Barrier(2), dict[str, Record]()
+
+    def call(name: str) -> None:
+        with recording(name, 2) as record:
+            both.wait(10)
+            Workers(2).map(lambda _: record_of_part().tried(name, 1, 1), range(2))
+            both.wait(10)
+        records[name] = record
+
+    threads = [threading.Thread(target=call, args=(name,)) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert {name: record.attempts for name, record in records.items()} == {
+        name: [Attempt(name, 2, 2)] for name in ("first", "second")
+    }
+
+
+def test_it_reads_as_lines_and_is_plain_for_json() -> None:
+    record = made()
+    record.seconds, record.parts[0].seconds = 2.0, 0.5
+    assert str(record).splitlines() == [
+        "search: 3 rows by exact (nothing else fits), 2 s",
+        "  a sample: 2 rows, 500 ms",
+        "    float32: 2 of 2 rows proved, 250 ms",
+        "  columns: all 2",
+        "  int8: 2 of 3 rows proved, 1 ms, quick",
+        "  float32: 1 of 1 rows proved",
+    ]
+    facts = json.loads(json.dumps(record.as_dict()))
+    assert (facts["title"], facts["rows"], facts["method"]) == ("search", 3, "exact")
+    assert facts["steps"][0]["steps"][0]["name"] == "float32"
+    assert facts["steps"][1] == {"what": "columns", "why": "all 2"}
+    assert facts["steps"][2] == {"name": "int8", "rows": 3, "proved": 2, "seconds": 0.001, "note": "quick"}
