@@ -1,4 +1,4 @@
-"""Native calls for queries with lists of different lengths: how threads share them."""
+"""Distribute native calls for queries with lists of different lengths among threads."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def in_blocks(
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
-    """Call `call` for blocks of rows that together are all of them, on any thread.
+    """Call `call` for consecutive blocks that cover all rows, on any thread.
 
     Parameters
     ----------
     lengths : int64 array of shape (m,)
-        Of the list of each row.
+        The length of the list of each row.
     seconds : float
-        Of one core for all rows.
+        The seconds that one core would take for all rows.
     call : callable(slice)
     threads : int, optional
     progress : None, bool or callable(done, total)

@@ -71,7 +71,7 @@ def build_lists(
 def build_allowed(
     points: Any, k: int, call: Call, given: Given, *, include_self: bool = False, **refused: Any
 ) -> Lists:
-    """Build the graph that rules allow; see :func:`tonari.knn_graph`. What is refused must not be given."""
+    """Build the graph of the allowed points; see :func:`tonari.knn_graph`. Options of NN-Descent must be unset."""
     named = [name for name, value in refused.items() if value is not None]
     if named or not is_search(call.method):
         named = named or [f"method={call.method!r}"]
@@ -97,7 +97,7 @@ def build_allowed(
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
-    """Raise Unsupported for a method that does not support the problem, in the case where no search would be run."""
+    """Raise Unsupported for a method that does not support the problem, also if no search will run."""
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)
     if why_not is not None:

@@ -47,10 +47,10 @@ def merge_lists(
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Join two graphs, each given with its points; see :func:`tonari.merge`.
+    """Merge two graphs, each with its points; see :func:`tonari.merge`.
 
-    With `measure`, rounds stop when that is satisfied; see :func:`tonari.nn_descent.driver.build`. If `checked`, the
-    lists are known to be of these points.
+    `measure` stops the rounds when it is satisfied; see :func:`tonari.nn_descent.driver.build`. With `checked`, the
+    lists are known to belong to these points.
     """
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     check_name(update)
@@ -122,7 +122,7 @@ def _check_room(lists: Lists, sides: Sides) -> None:
 
 
 def _checked(recall: Any, seed: Any, threads: Any, memory: Any, progress: Any) -> tuple[float, int, ProgressLike]:
-    """Check the arguments, whether or not the chosen way uses them."""
+    """Check all arguments, including those that the chosen way ignores."""
     inputs.check_threads(threads)
     inputs.parse_memory(memory)
     return check_recall(recall), check_seed(seed), inputs.check_progress(progress)
