@@ -55,7 +55,7 @@ def method_for(name: str, device: str) -> Method:
 
 
 def by_force(metric: str) -> str:
-    """Return the name of the method that compares all pairs by a metric.
+    """Return the name of the brute-force method for a metric.
 
     >>> by_force("euclidean"), by_force("hamming")
     ('exact', 'bits')

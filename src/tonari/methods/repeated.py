@@ -1,9 +1,9 @@
-"""Searches on the CPU that are repeated: what was checked and decided for one is kept for those like it.
+"""Repeated searches on the CPU: the checks and decisions of a search are cached for equal ones.
 
-Two searches are alike if they differ only in the values and addresses of their rows. Then all checks of arguments,
-except those of values, have the same outcome, and so has planning; of a search of microseconds these are the most part.
-Therefore `tonari.search` looks here first, by :func:`answered`. Kept is what follows from sizes, and from how many
-processors are free to use. `tonari.exact.cuda.replay.cache` is the like for CUDA.
+Two searches are equal in this sense if they differ only in the values and addresses of their rows. All checks of
+arguments, except those of values, then have the same result, and so has planning. For a search of microseconds these
+take most of the time, so `tonari.search` calls :func:`answered` first. A cached decision depends only on sizes and on
+the number of free processors. `tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ emptied_by(_kept.clear)
 
 
 def facts_of(x: Any) -> Key | None:
-    """Return what decides about an array, beside its values; None for one that methods do not read as it is.
+    """Return the shape and dtype of an array, which decide how it is searched; None if it would have to be converted.
 
     >>> facts_of(np.zeros((2, 3), np.float32))
     ((2, 3), dtype('float32'))
@@ -42,7 +42,7 @@ def facts_of(x: Any) -> Key | None:
 
 
 def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
-    """Return the key of a search by its arguments; `words` are those that are strings. None if it is not kept."""
+    """Return the cache key of a search; `words` are its string arguments. None if the search is not cached."""
     ours, theirs = facts_of(queries), facts_of(points)
     # True == 1 and 5.0 == 5, but neither is a k.
     if ours is None or theirs is None or type(k) is not int or any(type(word) is not str for word in words):
@@ -51,12 +51,12 @@ def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
 
 
 def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-    """Answer a search like an earlier one; None if there was none.
+    """Answer a search by the cached decision of an equal one; None if there is none.
 
     Raises
     ------
     TypeError, ValueError
-        For `progress`, and for the values of the rows, as for a first search.
+        As for a first search, for `progress` and the values of the rows.
     """
     kept = None if key is None else _kept.get(key)
     if kept is None:
@@ -72,7 +72,7 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
 
 
 def keep(key: Key | None, call: Call, decision: Decision) -> None:
-    """Keep the decision of a call for searches of checked rows that were given as they are."""
+    """Cache the decision of a call whose rows needed no conversion."""
     if key is None or decision.by_data or decision.prepared is not None:
         return
     if len(_kept) >= tuning.KEPT_SEARCHES:

@@ -1,4 +1,4 @@
-"""Judgments of what is kept between calls."""
+"""Tuned sizes of the caches between calls."""
 
 # Not measured: some hundred kinds of small calls at a time; when there are more, all are forgotten.
 KEPT_CALLS = 64  # by arguments
