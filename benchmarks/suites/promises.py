@@ -1,4 +1,4 @@
-"""What the promises of README.md are worth to a user: recall on hard data, the weights of UMAP, memory.
+"""What the promises of README.md are worth to a user: recall on hard data, and the weights of UMAP.
 
 No clock. Three kinds of cases, all on one CPU:
 
@@ -6,7 +6,6 @@ No clock. Three kinds of cases, all on one CPU:
     tight     clouds of N(0, 1) around far centres: recall, against the distance between the centres
     weights   UMAP's weights from tonari's neighbours and from scikit-learn's, whose distance of a row to itself is
               rarely 0: the mean weight of the i-th neighbour
-    memory    the bytes that a plan states, and the most that the search took
 
 Everyone is given float32 rows. faiss (for many queries, as here) and torch.cdist compute |q|² + |x|² - 2 <q, x> in
 float32; scikit-learn converts blocks of rows to float64.
@@ -20,21 +19,20 @@ from typing import Any
 import numpy as np
 
 from ..harness.case import Case, Suite
-from ..harness.memory import Peak
 from ..harness.peers.cpu import PEERS
 from ..harness.plots import Figure, Panel, where
 from ..harness.proof import WrongAnswer
 from ..harness.rows import Row, newest
 from ..harness.run import Run
 
-OFFSETS = (0, 1, 10, 100, 1e3, 1e4, 1e5)
+OFFSETS = (1, 10, 100, 1e3, 1e4, 1e5)
 APART = (1, 10, 100, 1e3, 1e4, 1e5)
 CLOUDS = 20
 NAMES = {
-    "tonari": "tonari",
-    "sklearn": "scikit-learn, brute force",
-    "faiss": "faiss IndexFlatL2",
     "torch cdist": "torch.cdist and topk",
+    "faiss": "faiss IndexFlatL2",
+    "sklearn": "scikit-learn, brute force",
+    "tonari": "tonari",
 }
 MEASURED = 500  # queries whose true neighbours are computed
 # Column of a mean weight of the i-th neighbour, from 1.
@@ -115,30 +113,14 @@ def weights(run: Run, case: Case) -> None:
         run.write(case, [{"who": who, "extras": extras, "proof": "the same neighbours", "proved": case.n}])
 
 
-def memory(run: Run, case: Case) -> None:
-    """Measure the most memory that a search takes, beside its plan: a row."""
-    rng = np.random.default_rng(0)
-    points, queries = (rng.standard_normal((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
-    search = {"k": case.k, "method": "exact", **run.options()}
-    run.tonari.search(queries[:8], points[:1000], **search)  # what a first search loads
-    plan = run.tonari.plan(case.n, case.m, case.d, case.k, method="exact", threads=run.threads)
-    peak = Peak("cpu")
-    run.tonari.search(queries, points, **search)
-    taken = peak.bytes()
-    if taken is not None and taken > plan.total_bytes:
-        raise WrongAnswer(f"planned {plan.total_bytes} bytes, took {taken}")
-    extras = {"planned_bytes": plan.total_bytes}
-    run.write(case, [{"who": "tonari", "peak_bytes": taken, "extras": extras, "proof": "the plan", "proved": 1}])
-
-
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Recall against offset and distance, weights by rank, and memory against n; of each case the newest run."""
+    """Recall against offset and distance, and weights by rank; of each case the newest run."""
     found = newest([row for row in rows if row["scale"] == 1 and not row["note"]], "case")
     for case, axis in (("offset", "number added to every entry"), ("tight", "distance of the centres, in radii")):
         own = [row for row in found if row["case"] == case]
         if own:
             curves = {
-                name: [(max(row["parameters"]["value"], 0.1), row["recall"]) for row in own if row["who"] == who]
+                name: [(row["parameters"]["value"], row["recall"]) for row in own if row["who"] == who]
                 for who, name in NAMES.items()
             }
             panel = Panel(f"recall at {own[0]['k']}", axis, "recall", curves, log_y=False, base=10)
@@ -149,14 +131,6 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
         curves = {names[row["who"]]: list(enumerate(row["extras"][WEIGHTS], 1)) for row in own}
         panel = Panel("UMAP's weights", "neighbour", "mean weight", curves, log_x=False, log_y=False)
         yield Figure("umap-weights", f"the same neighbours; {where(own[-1])}", own, [panel])
-    own = [row for row in found if row["case"].startswith("memory-")]
-    if own:
-        curves = {
-            "planned": [(row["n"], row["extras"]["planned_bytes"] / 1e6) for row in own],
-            "taken": [(row["n"], row["peak_bytes"] / 1e6) for row in own if row["peak_bytes"]],
-        }
-        panel = Panel("memory of a search beyond its input", "points", "MB", curves)
-        yield Figure("memory-planned", f"d = {own[0]['d']}, k = {own[0]['k']}; {where(own[-1])}", own, [panel])
 
 
 def _hard(data: str) -> Case:
@@ -170,7 +144,6 @@ SUITE = Suite(
         _hard("offset"),
         _hard("tight"),
         Case("weights", "cpu", 10_000, 10_000, 50, UMAP_NEIGHBORS - 1, weights, cost=30),
-        *(Case(f"memory-{n}", "cpu", n, 10_000, 64, 10, memory, cost=10) for n in (50_000, 200_000, 800_000)),
     ),
     libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn", "torch", "umap-learn"),
     torch=False,
