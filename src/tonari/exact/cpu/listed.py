@@ -1,4 +1,4 @@
-"""Exact values of each query and the points that are listed for it: many small problems in one call."""
+"""Exact values of each query and its listed points: many small problems in one call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def search_listed(
     progress: ProgressLike = False,
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query.
+    """Find the k nearest of the listed points of each query.
 
     Parameters
     ----------
@@ -40,18 +40,18 @@ def search_listed(
     listed : int64 array
         Numbers of points. Lists of queries may share a part of it.
     begins, ends : int64 arrays of shape (m,)
-        Query i is compared with points ``listed[begins[i]:ends[i]]``, which ascend.
+        Query i is compared with the points ``listed[begins[i]:ends[i]]``, in ascending order.
     self_ids : int64 array of shape (m,), optional
         For each query a point that it must not find, or -1.
     threads : int, optional
     progress : None, bool or callable(done, total)
     found : Neighbors of shape (m, k), optional
-        Where the result is written. Default: new arrays.
+        Arrays for the result. Default: new arrays.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        -1 and inf (-inf for similarities) where fewer than k are listed.
+        Entries are -1 at inf (-inf for similarities) if fewer than k points are listed.
 
     Examples
     --------
