@@ -5,9 +5,9 @@ queries, in steps that are short compared with the time they may save:
 
     sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
                among few points take what is expected to be faster for uniform ones
-    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. Left out if a
-               tree of uniform points would take hardly longer than brute force; if it would take longer, and a look a
-               good share of brute force, that is taken
+    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. skipped if a
+    tree of uniform points would take hardly longer than brute force. Brute force is taken if the tree would take longer
+    and the trees of the sample would take a good share of brute force's time
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA, probing a few queries takes longer than many searches. If a tree is expected to be faster for uniform points,

@@ -113,7 +113,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search of rows; without queries, that of one query, which is never planned."""
+        """Return the problem of a search; one query stands for none, since a search without queries needs no plan."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(

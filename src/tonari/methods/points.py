@@ -59,7 +59,7 @@ class Points:
         return 0
 
     def within_memory(self, memory: int | None) -> Self:
-        """Return the same points for searches within another memory limit."""
+        """Return the same points with another memory limit for searches."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, call=dataclasses.replace(self.call, memory=memory))
         return made

@@ -1,8 +1,8 @@
 """The choice of the method for a radius search, and its run.
 
 The choice between a tree and brute force depends on the number of points within the radius, which is unknown. If the
-sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points, estimates their mean
-number, and chooses the method as for a search for this number of neighbours.
+sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points and estimates the mean
+number of neighbours. It then chooses the method that it would choose for a search with k set to this mean.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) ->
 
 
 def is_searched(most: int | None) -> bool:
-    """Whether `most` nearest points are found by a search and then cut at the limits."""
+    """Whether to search for the `most` nearest points and then drop those beyond the limits."""
     return most is not None and most <= _SEARCHED
 
 

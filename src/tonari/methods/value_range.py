@@ -158,7 +158,7 @@ def check_counts(
     count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
     find: Callable[[npt.NDArray[np.int64]], Any],
 ) -> None:
-    """Refuse counts that depend on values that have overflowed or underflowed, which are possible at some limits only.
+    """Refuse counts that depend on values that have overflowed or underflowed; only some limits make this possible.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def _check_far(
     n: int,
     record: Metric,
 ) -> None:
-    """Refuse rows with infinite values: more points are within an infinite limit than within the largest finite one."""
+    """Refuse rows with infinite values: an infinite limit finds more points for them than the largest finite one."""
     largest = np.finfo(limits.dtype).max
     if record.descending:
         infinite = _on_host(count(rows, np.full_like(limits, np.inf)))

@@ -78,7 +78,7 @@ def knn_graph(
     k : int
     batch : int tensor of shape (n,), optional
     loop : bool
-        Whether a point is its own neighbour, as one of the k.
+        Whether each point counts as one of its own k neighbours.
     flow : "source_to_target" or "target_to_source"
     cosine, num_workers, batch_size
         As for :func:`knn`.

@@ -71,7 +71,7 @@ def radius_graph(
         As for :func:`knn_graph`.
     r : float
     loop : bool
-        Whether a point is its own neighbour.
+        Whether each point counts as its own neighbour.
     max_num_neighbors : int, optional
         Keep at most this number of neighbours for each point, the nearest ones.
 
