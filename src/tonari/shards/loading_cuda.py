@@ -1,7 +1,7 @@
 """Load rows of a source as tensors on a CUDA device; a separate stream copies them while the device computes.
 
-Rows of the next task may wait in page-locked host memory instead, from which a device reads at 50 GB/s. They then take
-no memory of the device.
+Rows of the next task may instead wait in page-locked host memory, which a device reads at 50 GB/s. They then need no
+memory on the device.
 """
 
 from __future__ import annotations

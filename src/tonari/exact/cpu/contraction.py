@@ -171,15 +171,15 @@ class InWhole(NamedTuple):
     Attributes
     ----------
     squares : float64 array of shape (size,)
-        Of the sample's norms.
+        Squared norms of the sample.
     own : int64 array of shape (rows,)
-        Their numbers in the sample.
+        Position of each row in the sample.
     kth : float64 array of shape (rows, 1)
         Score of the k-th neighbour.
     candidates : float64 array of shape (rows,)
         Number of candidates of each row after the first screen of all columns.
     rank : int
-        Of the k-th neighbour in the sample.
+        Rank in the sample of the k-th neighbour.
     """
 
     squares: Floats
