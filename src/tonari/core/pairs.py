@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
-    """Return the pairs in the lists of points `first`, `first` + 1, ..., each of which contains only later points.
+    """Return the pairs in the lists of points `first`, `first` + 1, ..., which hold later points alone.
 
     >>> import numpy as np
     >>> from tonari.core.radius_neighbors import RadiusNeighbors

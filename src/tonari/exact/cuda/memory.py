@@ -168,7 +168,7 @@ class CudaNeeds:
         return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
     def subset_bytes(self) -> int:
-        """Return the additional bytes for a search among some, at most all, of the points: their rows, also packed."""
+        """Return the bytes that it takes more to search among some of the points, at most all: these, and packed."""
         return self.n * (SORTED_BYTES + self.d * self.itemsize) + self._packed(self.n, self.precisions[0], self.d)
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
