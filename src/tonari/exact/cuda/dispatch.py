@@ -127,7 +127,7 @@ def _search(
 
 
 def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
-    """Compile what searches by a plan launch; see :func:`tonari.warm`."""
+    """Compile the kernels that searches by a plan launch; see :func:`tonari.warm`."""
     if not can_rehearse(plan):
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
@@ -174,7 +174,7 @@ def count_within(
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return where the results of queries, arrays or tensors, go."""
+    """Return the library and device of results: those of the queries."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
