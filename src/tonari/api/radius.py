@@ -69,7 +69,7 @@ class WithinCall(NamedTuple):
         return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
 
     def counted(self, given: Given) -> Any:
-        """Count what is within the limits, and may be found."""
+        """Count the allowed points within the limits."""
         rows, those, limits = self
         rules = given.rules(len(rows), len(those))
         if not len(rows):

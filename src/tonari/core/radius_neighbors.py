@@ -155,10 +155,10 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 
 
 def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
-    """Return what is kept of lists that are tensors, where they are.
+    """Drop entries from lists that are tensors, on their device.
 
-    Entries are looked at in blocks, which take little more memory: `keeps(entries, rows, points)` is given the numbers
-    of some, those of their lists and the points that they list, and returns a mask of them.
+    Entries are checked in blocks, which take little additional memory: `keeps(entries, rows, points)` takes the numbers
+    of some entries, the numbers of their lists and their points, and returns a mask of the entries to keep.
     """
     import torch
 

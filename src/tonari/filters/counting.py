@@ -75,7 +75,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count what rules allow of lists of everything within the limits."""
+    """Count the allowed points in lists of everything within the limits."""
     counts = np.zeros(len(queries), np.int64)
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -85,7 +85,7 @@ def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 
 def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
-    """Count what rules allow of what some queries found."""
+    """Count the allowed points in the lists of some queries."""
     by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
     return np.bincount(by[rules.allowed(rows[by], lists.indices)], minlength=len(rows))
 

@@ -23,7 +23,7 @@ from tonari.filters.scope import Scope, on_host
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
-_LISTED = 1e-8  # seconds of a point that a table of what is allowed lists
+_LISTED = 1e-8  # seconds per listed point in a table of allowed points
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:

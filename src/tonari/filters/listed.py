@@ -131,7 +131,7 @@ def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
 
 
 def _short(points: npt.NDArray[Any], asked: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return groups as numbers of 16 bits if these hold those of the points: NumPy sorts them ten times as fast."""
+    """Return groups as 16-bit numbers if the groups of all points fit: NumPy sorts them ten times as fast."""
     least, most = (int(points.min()), int(points.max())) if len(points) else (0, 0)
     if most - least >= 1 << 16:
         return points, asked

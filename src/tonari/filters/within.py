@@ -77,7 +77,7 @@ def _within(
 
 
 def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
-    """Find what rules allow of lists of everything within the limits, in blocks that hold lists of all points."""
+    """Drop forbidden points from lists of everything within the limits; blocks have room for lists of all points."""
     parts = list[Part]()
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)

@@ -198,7 +198,7 @@ def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *
 
 
 def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
-    """Return what is wrong with an array that should be a matrix of so many rows at least."""
+    """Return the fault of an array that should be a matrix of at least this many rows, or ""."""
     if dtype.kind not in "biuf":
         return f"holds {dtype}, expected integers or floats. Convert with .astype()."
     if len(shape) != 2:

@@ -1,4 +1,4 @@
-"""The record of a decision (its method, its plan, its reason), which runs what was decided."""
+"""A decision: its method, its plan and its reason, and how it is run."""
 
 from __future__ import annotations
 

@@ -31,15 +31,15 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Kept(NamedTuple):
-    """The decision for a search of checked rows that were given as they are.
+    """The cached decision of a call whose rows needed no conversion.
 
     Attributes
     ----------
     call : Call
     decision : Decision
-        Of points that are not prepared.
+        Without prepared points.
     processors : int, optional
-        Those that were free to use, if the plan depends on them.
+        The number of free processors, if the plan depends on it.
     limits : array of shape (m,), optional
         Of a search within a radius.
     """

@@ -184,7 +184,7 @@ def _expecting(
 ) -> contextlib.AbstractContextManager[None]:
     """Return the context of a search, in which missing kernels are compiled together.
 
-    Points that have yet to be prepared are looked at, if kernels are missing: those of bytes are others.
+    If kernels are missing, unprepared points are checked for bytes, which need other kernels.
     """
     if not can_rehearse(plan):
         return contextlib.nullcontext()

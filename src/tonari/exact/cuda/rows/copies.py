@@ -104,7 +104,7 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
 
 
 def subset_bytes(n: int, row_bytes: int) -> int:
-    """Return the bytes that some of n points take at most: these, and what finds out which they are."""
+    """Return the largest number of bytes for a subset of n points: for its rows, and for choosing them."""
     return n * (SORTED_BYTES + row_bytes)
 
 
