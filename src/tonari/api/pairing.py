@@ -149,7 +149,7 @@ class _Wanted(NamedTuple):
     n: int
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of some rows with later ones, on the side of the points; if there are none, as NumPy arrays."""
+        """Find pairs of some rows with later ones, on the side of the points; as NumPy arrays if there are none."""
         if self.points is None:
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))
