@@ -21,7 +21,7 @@ Curves = dict[str, list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; logarithmic to base 2 and 10 unless said."""
+    """One pair of axes; logarithmic to `base` and 10 unless said."""
 
     title: str
     x: str
@@ -29,6 +29,7 @@ class Panel:
     curves: Curves
     log_x: bool = True
     log_y: bool = True
+    base: int = 2
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
                     axes.plot(xs, ys, marker=None if crowded else marker, label=series)
             axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
             if panel.log_x:
-                axes.set_xscale("log", base=2)
+                axes.set_xscale("log", base=panel.base)
             if panel.log_y:
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(LogFormatter())

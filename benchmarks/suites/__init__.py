@@ -9,6 +9,7 @@ NAMES = (
     "filters",
     "kdtree",
     "nn_descent",
+    "promises",
     "radius",
     "radius_cuda",
     "select",

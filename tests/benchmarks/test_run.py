@@ -108,6 +108,7 @@ def test_no_case_was_lost() -> None:
         "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
+        "promises": 3,
         "radius": 4,
         "radius_cuda": 3,
         "select": 82 + 10 + 8 + 2 + 2,

@@ -1,7 +1,7 @@
 """A round of "gnnd" in plain NumPy: the specification of its kernels (wang2021, section 4). Not fast.
 
-Given the samples, a round has one result: a segment keeps the first by (distance, id) of what it had and what it is
-proposed, in whatever order proposals arrive. Only which rows are sampled in reverse depends on that order.
+For given samples a round has one result: of its entries and the proposals to it, a segment keeps the first by
+(distance, id), whatever order proposals arrive in. Only the choice of reverse samples depends on that order.
 """
 
 from __future__ import annotations

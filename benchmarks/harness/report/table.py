@@ -80,13 +80,11 @@ class Filled:
     def text(self, history: History, *, page_is_old: bool = False) -> str:
         """The table in Markdown, and below it where, when and how it was measured.
 
-        Cells that are older than their code are marked, unless all are: then the page says so (`page_is_old`), or the
-        sentence below a table that has a caption.
+        Cells that are older than their code are marked, unless all are: then the page says so (`page_is_old`). A table
+        with a caption has no marks: it is a summary of tables that have them, and its dates are in the caption.
         """
         table = self.table
-        old = {id(row) for row in self.rows if history.old(row)}
-        all_old = len(old) == len(self.rows)
-        old = set() if page_is_old or (table.caption and all_old) else old
+        old = set() if page_is_old or table.caption else {id(row) for row in self.rows if history.old(row)}
         texts = [[_marked(cell, any(id(row) in old for row in cell.rows)) for cell in cells] for cells in self.grid]
         lines = [
             _line([table.head, *(column.heading for column in table.columns)]),
@@ -94,10 +92,6 @@ class Filled:
             *(_line([line.label, *cells]) for line, cells in zip(table.lines, texts, strict=True)),
         ]
         notes = [f"{_briefly(self.rows)}{table.caption}"] if table.caption else measured(self.rows)
-        if table.caption and all_old:
-            notes.append("Measured before the latest changes to the code.")
-        elif table.caption and old:
-            notes.append(LEGEND)
         if any("\\*" in cell for cells in texts for cell in cells):
             notes.append(SLICED)
         return "\n".join([*lines, "", wrapped(" ".join(notes))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...harness.case import Bar, Case, Suite
-from . import auto, search, stream
+from . import auto, figures, search, stream
 
 MILLION = 1_000_000
 TREES = ("pykdtree", "ckdtree")
@@ -189,4 +189,5 @@ SUITE = Suite(
     (*_cpu(), *_cuda(), *_auto()),
     libraries=("tonari", "numpy", "scipy", "pykdtree", "torch", "triton"),
     workload=search.workload,
+    figures=figures.figures,
 )

@@ -1,22 +1,23 @@
-"""Which segments of an Index are packed anew, and together, when points come and go.
+"""Choose the segments of an Index to merge and to pack again when points are added or removed.
 
-    add        a segment of the new rows is put at the end
-    remove     up to AROUND removed points of a segment are searched around; with more, it is packed without them
-    both       neighbouring segments are merged until each, but for small ones, is at least twice as long as the next
+    add        append a segment of the new rows
+    remove     up to AROUND removed points stay in their segment, and searches skip them; with more, the segment is
+               packed without them
+    both       merge neighbouring segments until each, except for small ones, is at least twice as long as the next
 
-So there are at most about log2(n / SMALL) + 2 segments. A row is packed again only when its segment merges, after which
-that is at least half again as long: O(log n) times in all, plus up to SMALL rows for each call of add. Removing a point
-packs n / AROUND rows at most, on average.
+An Index therefore has at most about log2(n / SMALL) + 2 segments. A row is packed again only when its segment is
+merged, and the merged segment is at least 1.5 times as long: each row is packed O(log n) times in all, plus up to SMALL
+rows for each call of add. Removing a point packs at most n / AROUND rows on average.
 
-Segments share one budget: what is packed anew is planned with what the others leave. If that is too little, all points
-are packed together, as those of an Index made anew.
+Segments share one budget: a new segment is planned within the memory that the other segments leave. If that is too
+little, all points are packed as one segment, as in a new Index.
 
 On a core of a Xeon (20,000 rows of 8 or 128 dimensions, "exact" and "kdtree", k=10, threads=1, process time), packing
-1,024 rows takes 0.2 to 0.7 ms; one segment more costs a search of one query 0.02 to 0.06 ms, and of 100 queries 0.2 to
-0.5 ms. So SMALL rows are packed again in the time of a few searches. 64 removed points cost a search of one query 0.07
-to 0.15 ms, and of 100 queries 1 to 4 ms; packing all rows takes 4 to 12 ms. Where packing takes P, each removed point
-costs a search c, and there are as many searches as removals, sqrt(2 P / c) removed points are best: 20 for batches of
-100 queries, 100 for single ones. AROUND lies between.
+1,024 rows takes 0.2 to 0.7 ms. An additional segment adds 0.02 to 0.06 ms to a search of one query, and 0.2 to 0.5 ms
+to one of 100 queries, so packing SMALL rows takes as long as a few searches. 64 removed points add 0.07 to 0.15 ms to a
+search of one query, and 1 to 4 ms to one of 100 queries; packing all rows takes 4 to 12 ms. If packing takes P, each
+removed point adds c to a search, and removals are as frequent as searches, the best number of removed points is sqrt(2
+P / c): 20 for batches of 100 queries, 100 for single ones. AROUND lies between.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ Piece = Part | tuple[Any, Ids]  # a part, or new rows and their ids
 
 
 def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
-    """Merge neighbouring pieces until the parts are few.
+    """Merge neighbouring pieces until each is at least twice as long as the next.
 
     Raises
     ------
     BudgetExceeded
-        Memory does not hold all points as one segment.
+        The budget is too small even for all points as one segment.
     """
     groups: list[list[Piece]] = []
     for piece in pieces:
@@ -79,7 +80,7 @@ def _kept(group: list[Piece]) -> Part | None:
 
 
 def held_bytes(parts: Any) -> int:
-    """Return the memory that prepared points of some parts take."""
+    """Return the bytes of the prepared points of some parts."""
     return sum(part.segment.held_bytes for part in parts)
 
 
@@ -93,7 +94,7 @@ def packed_together(group: Sequence[Piece], make: Make, held: int) -> Part:
 
 
 def joined(rows: list[Any]) -> Any:
-    """Put rows one below the other, where they are."""
+    """Concatenate rows on the device that holds them."""
     if len(rows) == 1:
         return rows[0]
     return np.concatenate(rows) if isinstance(rows[0], np.ndarray) else sys.modules["torch"].cat(rows)

@@ -1,4 +1,4 @@
-"""Verbs on changed rows: those of a metric that is another of changed rows, or of a metric with weights."""
+"""Verbs on transformed rows: for weighted metrics, and for metrics defined as another metric of transformed rows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _change_by_name = cached(64)(change_of)
 
 
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a verb to change its arrays, run by the base metric, and finish the values, if metric or weights ask for it.
+    """Wrap a verb: transform its arrays, run it by the base metric and convert the values, where necessary.
 
-    The verb takes `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius. It never
-    sees weights: they are in the rows.
+    The verb takes `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius. The wrapped
+    verb never receives weights: they are multiplied into the rows.
     """
     signature = inspect.signature(verb)
     metric_by_default = signature.parameters["metric"].default
@@ -72,7 +72,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def finished(change: Change, found: Any, side: inputs.Side) -> Any:
-    """Return what a verb found by the base metric with values of the metric asked for, on the caller's side."""
+    """Convert the values of a result from the base metric to the requested one, in the caller's library and device."""
     if isinstance(found, KNNGraph):
         lists = found.lists
         near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))

@@ -14,23 +14,23 @@ Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
 def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Callable[[Found], Found]:
-    """Check what a caller asks for, and return what turns a result into one whose distances carry gradients.
+    """Check the argument, and return the function that attaches gradients to the distances of a result.
 
     Parameters
     ----------
     differentiable : bool
-        False: results stay as they are; a warning if a caller may expect gradients.
+        False: results stay as they are, with a warning if rows require gradients.
     queries, points : torch tensors, if differentiable
-        The caller's own: their gradients are what is computed.
+        The caller's own tensors, to which gradients flow.
     metric : str
         A name in ``tonari.metrics.METRICS``.
 
     Raises
     ------
     TypeError
-        One of the two is no torch tensor of a floating dtype, or `differentiable` is no bool.
+        `queries` or `points` is not a torch tensor of a floating dtype, or `differentiable` is not a bool.
     Unsupported
-        There is no derivative of the metric.
+        The metric has no derivative.
     """
     if not inputs.check_flag(differentiable, "differentiable"):
         inputs.warn_of_dropped({"queries": queries, "points": points}, "pass differentiable=True")

@@ -1,4 +1,4 @@
-"""Searches by rules of what may be found: `where`, `exclude`, groups."""
+"""Searches among allowed points: `where`, `exclude` and groups."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tonari.methods.points import Points
 
 
 def refuse_plan(plan: Any) -> None:
-    """Refuse a plan together with rules: it was made for a search of all points."""
+    """Refuse a plan together with filters, since a plan is made for a search of all points."""
     if plan is not None:
         raise ValueError("plan: was made for all points; leave it out with where, exclude, groups or batch")
 
 
 def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) -> Neighbors:
-    """Search what rules allow; see :func:`tonari.search`."""
+    """Search the points that the filters allow; see :func:`tonari.search`."""
     looked_at = not (call.place.devices or call.metric.bits)  # values that are checked in host memory
     base = inputs.as_rows(points, "points", check_values=False) if looked_at else call.rows(points, "points")
     rows = call.rows(queries, "queries")

@@ -52,51 +52,51 @@ def knn_graph(
     Parameters
     ----------
     metric : str or Triton function
-        As for :func:`search`; for "nn-descent" on CUDA also a function of yours, decorated with ``triton.jit``, of two
-        float64 tensors q and x that is applied to the elements of two points and summed: f(q, x) >= 0, and 0 if they
-        are equal. The name of the graph's metric is then "triton:" and the function's name.
+        As for :func:`search`. For "nn-descent" on CUDA it may also be a function decorated with ``triton.jit``: f(q, x)
+        of two float64 tensors, applied to each pair of elements of two points and summed. It must be >= 0, and 0 for
+        equal elements. The graph's metric is then called "triton:" followed by the function's name.
     k : int
-        Neighbours per point, 1 to n - 1. A point is never its own neighbour: it is excluded by row identity, so its
+        Neighbours per point, 1 to n - 1. A point is never its own neighbour: its row number is excluded, so its
         duplicates are found.
     method : str
-        As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
-        or on one CUDA device. Its distances are those of exact search, and it finds nearly all true neighbours; the
-        same seed gives the same graph for any number of threads, except with ``update="gnnd"``. "auto" takes it if
-        `recall` is given and it is expected to be clearly faster, and returns the exact graph if NN-Descent does not
-        reach the recall.
+        As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
+        the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances are those of exact
+        search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
+        is given, "auto" chooses NN-Descent where it is expected to be clearly faster, and builds the exact graph if
+        NN-Descent does not reach the recall.
     recall : float, optional
-        Share of the true neighbours to find, below 1: NN-Descent continues until a random sample of rows, compared
-        with the exact answer, shows with 97.5 % confidence that the graph has it, and warns if it cannot reach it. For
-        "nn-descent", where the default is 0.99, and for "auto", which is exact without it.
+        Share of the true neighbours to find, below 1. NN-Descent compares a random sample of rows with the exact answer
+        and stops once the graph has this recall with 97.5 % confidence; a warning says if it cannot reach it. Default:
+        0.99 for "nn-descent"; "auto" builds the exact graph.
     seed : int, optional
         Seed of the random choices of NN-Descent. Default: 0.
     start : "clusters", "random" or KNNGraph, optional
-        What NN-Descent starts from: members of near clusters (default), random neighbours (default of "gnnd"), or the
-        neighbours in a graph of the same points, of any metric or k.
+        The initial neighbours of NN-Descent: members of near clusters (default), random points (default of "gnnd"), or
+        the neighbours in another graph of the same points, of any metric and k.
     update : "pull" or "gnnd", optional
-        For ``method="nn-descent"`` on CUDA: what a round does with the lists. "pull" (default): each point reads the
-        lists of its neighbours, and writes its own. "gnnd": the rounds of wang2021 (section 4), in which points insert
-        into each other's lists, behind locks; by default from a random start. It supports euclidean, sqeuclidean,
-        cosine, correlation and inner_product. Its distances are those of exact search too, but another run with the
-        same seed may find other neighbours.
+        For ``method="nn-descent"`` on CUDA: how a round updates the lists. "pull" (default): each point reads the lists
+        of its neighbours and writes only its own. "gnnd": the rounds of wang2021 (section 4), in which points insert
+        into each other's lists under locks. "gnnd" starts at random by default and supports euclidean, sqeuclidean,
+        cosine, correlation and inner_product. Its distances are exact too, but another run with the same seed may find
+        other neighbours.
     include_self : bool
-        Put the point itself into column 0 (at distance 0; at <x, x> for "inner_product"), as one of the k columns;
-        k is then from 1 to n.
+        Put the point itself into column 0, as one of the k neighbours, at distance 0 (for "inner_product" at <x, x>). k
+        may then be 1 to n.
     where : bool array of shape (n,), optional
-        Points that may be neighbours. Every point still has a row: those that may not be neighbours have theirs, too.
-        For exact graphs, as is `batch`.
+        Mask of the points that may be neighbours. Every point keeps a row of its own, including points outside the
+        mask. Only for exact graphs, like `batch`.
     batch : int array of shape (n,), optional
-        The group of each point, such as the number of its cloud: neighbours are of the same group. Any whole numbers,
-        in any order; of lengths, they are ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. Rows of points that
-        have fewer than k possible neighbours end with -1 at distance inf (-inf for "inner_product").
+        The group of each point, such as the number of its cloud, as whole numbers in any order. A point's neighbours
+        are in its own group. For clouds of known lengths: ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. If a
+        group has fewer than k other points, its rows end with -1 at distance inf (-inf for "inner_product").
     differentiable : bool
-        Let gradients flow from the distances to both of their points, as for :func:`search`.
+        Let gradients flow from each distance to both of its points, as for :func:`search`.
 
     Returns
     -------
     KNNGraph
-        Its arrays are of the same library and on the same device as the points, as those of :func:`search` are as the
-        queries. The `report` of an approximate graph has the measured recall.
+        Its arrays belong to the library of the points and are on their device. The `report` of an approximate graph
+        has the measured recall.
 
     Warns
     -----
@@ -164,34 +164,35 @@ def merge(
     Parameters
     ----------
     graph_a, graph_b : KNNGraph
-        With the same metric, k and include_self; exact or approximate.
+        Two graphs with the same metric, k and include_self, each exact or approximate.
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
-        The points of the graphs, of the same dtype, both in host memory or both on one device. The distances of 64
-        rows of each graph are recomputed: a graph of other points, or of these in another order, is refused.
+        The points of each graph, of the same dtype, both in host memory or both on one device. The distances of 64 rows
+        of each graph are recomputed, so a graph of other points, or of the same points in another order, is refused.
     recall : float
-        Share of the true neighbours to find for the points of either side, as for :func:`tonari.knn_graph`. Neighbours
-        that a graph lacks on its own side are not searched for.
+        Share of the true neighbours to find for the points of each side, as for :func:`tonari.knn_graph`. Neighbours
+        that a graph lacks among its own points are not searched for.
     seed : int
         Seed of the random choices.
     update : "pull" or "gnnd", optional
-        On CUDA, what the rounds do, as for :func:`tonari.knn_graph`; with "gnnd" they are those of wang2021's merge
-        (GGM, section 5.1). If one side is small, all pairs are compared, and there are no rounds.
+        On CUDA: how the rounds update the lists, as for :func:`tonari.knn_graph`; "gnnd" is the merge of wang2021 (GGM,
+        section 5.1). If one side is small, all pairs are compared instead, without rounds.
     device, threads, memory, progress
-        As for :func:`tonari.knn_graph`. A copy of all points is needed in addition to `memory`, unless both are slices
-        of one array, one after the other; for more points than memory holds there is :func:`tonari.build_graph`.
+        As for :func:`tonari.knn_graph`. The function copies all points into one array, in addition to `memory`, unless
+        both sides are adjacent slices of one array. :func:`tonari.build_graph` builds graphs of more points than fit in
+        memory.
 
     Returns
     -------
     KNNGraph of n_a + n_b points
-        Points of b have their number plus n_a. The arrays are of the same library and on the same device as points_a.
-        Two exact graphs of which one is small give an exact graph; otherwise `report` has the measured recall, of the
+        n_a is added to the row numbers of b. The arrays belong to the library of points_a and are on its device. If
+        both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of the
         side where it is lower.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`tonari.knn_graph`; graphs or points that do not match; a graph that was built from other points,
-        naming the row and the neighbour.
+        As for :func:`tonari.knn_graph`; also if graphs or points do not match each other, or if a graph was built from
+        other points (the message names the row and the neighbour).
 
     Warns
     -----

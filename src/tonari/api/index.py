@@ -28,57 +28,59 @@ from tonari.methods.where import place_for
 class Index(SearchIndex, RadiusIndex, ChangingIndex):
     """Points prepared once, searched many times, and changed meanwhile.
 
-    Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
-    construction; the array itself is kept too, since exact values come from the original rows. It must not change
-    while the Index is in use: see `copy`. On CUDA the first search reports NaN and other refused values, so that
-    making an Index does not wait for the device.
+    Parameters are those of :func:`search`. The constructor packs the points into the layout of the kernels, or builds a
+    tree. The Index also keeps a reference to the array, since exact values are computed from the original rows: the
+    array must not change while the Index is in use (see `copy`). On CUDA, NaN and other refused values are reported by
+    the first search, so that the constructor does not wait for the device.
 
-    Of "haversine" and "minkowski:p", and with weights, the changed rows (float64) are kept beside the array; queries
-    are changed as they come.
+    For "haversine" and "minkowski:p", and with weights, the Index also keeps a float64 copy of the transformed rows,
+    and transforms the queries of each search.
 
     copy : bool
-        Keep a copy of the points, which counts towards `memory`; the array may then change. Otherwise each search, and
-        each other use of the points, compares 3 to 32 rows of an array that can be written to with what they were, and
-        asks torch whether one of its operations has written to a tensor. That takes less than 2 % of a search. It finds
-        an array that was filled anew, but not each change of a few values of NumPy or CuPy arrays.
+        Keep a copy of the points, which counts towards `memory`; the array may then change. Without a copy, each
+        search, and each other use of the points, compares 3 to 32 rows of a writable array with their earlier values;
+        for a tensor it also checks torch's version counter. This check takes less than 2 % of a search. It detects an
+        array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
 
-    With method="auto" the choice is made once, as if as many queries as there are points were to come.
+    With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the
+    number of points.
 
-    Further keyword arguments are fields of the plan to set, as for :func:`plan`, in all searches; method="auto" is then
-    brute force. ``Index(points, device="cuda", route="host_refine", form_dim=64)`` keeps points in host memory and 64
-    numbers of each on the device.
+    Further keyword arguments set fields of the plan of every search, as for :func:`plan`; method="auto" then means
+    brute force. For example, ``Index(points, device="cuda", route="host_refine", form_dim=64)`` keeps the points in
+    host memory and only 64 values of each point on the device.
 
-    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` take the points and the chosen method along and
-    pack anew, by the plan of that method on the machine where the copy is; on the same machine that is the same plan.
-    Points on CUDA come back on the device of the same number. ``copy.copy`` shares the points and what is packed. All
-    of them answer with the same bits.
+    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` copy the points and the chosen method. The copy
+    packs the points again, by a plan for the machine that it is on. Points on CUDA return to the device of the same
+    number. ``copy.copy`` shares the points and the packed data. Every copy returns the same bits.
 
-    On the CPU as many points stay packed as `memory` leaves room for beside the search at hand. The others are packed
-    anew by every search. On CUDA k-d trees that do not fit on a device stay in host memory if they take at most half of
-    what is free there.
+    On the CPU, points stay packed as far as `memory` has room for them and the current search; every search packs the
+    remaining points again. On CUDA, a k-d tree that does not fit on the device stays in host memory if it takes at most
+    half of the free host memory.
 
-    Points have ids, which results name: the row numbers of the first points, then the next numbers in the order in
-    which points are added, never one twice. After :meth:`add` and :meth:`remove` an answer has the bits of one by an
-    Index made anew from the points that are left in ascending order of id, with ids in place of its row numbers: ties
-    go to the smaller id. :attr:`points` and :attr:`ids` are these points and their ids. An Index that was changed
-    consists of a few segments, which a search visits one after the other. They share `memory`: what one of them needs
-    beyond what the others leave, they give up, and pack anew when they are searched. If all points are removed, no k is
-    small enough for :meth:`search`, and nothing is within any radius; :meth:`add` goes on with the next ids.
+    Results contain the ids of points. The initial points have their row numbers as ids; added points get the next
+    numbers, and no id is used twice. After :meth:`add` and :meth:`remove` an answer has the same bits as that of a new
+    Index of the remaining points in ascending order of id, with ids in place of row numbers; ties go to the smaller id.
+    :attr:`points` and :attr:`ids` return the remaining points and their ids.
 
-    Several threads may search one Index at a time. What is packed is packed by one of them, for all; `memory` is for
-    each search. Other threads may change it meanwhile: a search, or a stream of them, sees the Index as it was when it
-    began. Searches never wait for an update; updates wait for each other.
+    An Index that was changed consists of a few segments, and a search visits one after the other. The segments share
+    `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
+    searched. If all points are removed, :meth:`search` refuses every k, radius searches find nothing, and :meth:`add`
+    continues with the next ids.
+
+    Several threads may search one Index at once. Points are packed by one thread for all; `memory` limits each search
+    separately. Other threads may change the Index during a search: a search, or a stream of searches, sees the Index as
+    it was when it began. Searches never wait for an update; updates wait for each other.
 
     Raises
     ------
     RuntimeError
-        By any use of the points after their array has changed: see `copy`.
+        The array of the points has changed (see `copy`). Every method that uses the points raises it.
 
     Warns
     -----
     UserWarning
-        Once for each segment, at the first search for which not all its points stay packed: how many do, and the
-        `memory` for all.
+        `memory` is too small to keep all points of a segment packed. The warning says how many stay packed and how much
+        memory would be enough for all; it is given once for each segment.
 
     Examples
     --------
@@ -88,7 +90,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     >>> index.search(points[:1], k=1).indices.tolist()
     [[0]]
 
-    An Index changes while it is in use, and is kept in a file:
+    Change an Index and save it to a file:
 
     >>> index.add(2 * points[:1]).tolist()
     [3]
@@ -147,10 +149,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def points(self) -> Any:
-        """The points in ascending order of id, as they were given: a checked array of shape (n, d), or a tensor.
+        """The original points in ascending order of id: an array or a tensor of shape (n, d).
 
-        A tensor is on their device; rows of bits are packed. After :meth:`add` or :meth:`remove`, the first use copies
-        them together.
+        A tensor is on the device of the points; rows of bits are packed. After :meth:`add` or :meth:`remove`, the first
+        access copies the points into one array.
         """
         return self._state.points
 
@@ -161,7 +163,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def next_id(self) -> int:
-        """The id that the next point gets. So many ids were given so far: masks have an entry for each."""
+        """The id of the next added point. It is also the number of entries in a mask: one for each id ever assigned."""
         return self._state.next_id
 
     @property
@@ -172,25 +174,25 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def method(self) -> str:
-        """The method that searches the points, or most of them."""
+        """The search method; if segments use different methods, that of the largest segment."""
         return self._state.chosen[0]
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """CUDA devices that are searched; none on the CPU."""
+        """The CUDA devices that hold the points; empty on the CPU."""
         return self._call.place.devices
 
     @property
     def memory(self) -> int | None:
-        """Bytes beyond the points that a search may use, as asked for."""
+        """The requested limit on the bytes that a search may use beyond the points; None without a limit."""
         return self._memory
 
     @not_compiled
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the points, their ids, the chosen method and what was asked for to a file, in full or not at all.
+        """Write the points, their ids, the chosen method and the arguments of the Index to a file, atomically.
 
-        A file holds its points as one aligned block, which :meth:`load` maps; being one file, it is replaced in one
-        step, which a directory is not. Checksums cover every byte. Points on CUDA are copied from the device.
+        The file holds the points as one aligned block, which :meth:`load` maps. An older file of this name is replaced
+        in one step. Checksums cover every byte. Points on CUDA are copied from the device.
 
         Raises
         ------
@@ -211,15 +213,15 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     ) -> Index:
         """Open an Index that :meth:`save` wrote. Its answers have the same bits.
 
-        Points in host memory are mapped, not copied, and packed by the plan of the saved method on this machine.
+        Points in host memory are mapped, not copied, and packed for the saved method by a plan for this machine.
 
         Parameters
         ----------
         path : path
             The file must not be changed in place while the Index is in use; :meth:`save` replaces it, which is safe.
         device : str or list of str, optional
-            See :func:`search`. Default: what was asked for when the Index was made; points that were on CUDA come back
-            to the device of the same number. If it is named, fields of the plan that were set are not set again.
+            See :func:`search`. Default: the `device` of the saved Index; points from CUDA return to the device of the
+            same number. If `device` is given, overrides of the plan in the saved Index are dropped.
         threads, memory : optional
             Default: those of the saved Index.
 
@@ -229,7 +231,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         tonari.io.FileFormatError
             The file is damaged, of another format or of a later version.
         ValueError
-            This machine has no such device; name another, such as device="cpu".
+            This machine lacks the device of the saved Index; pass another one, such as device="cpu".
         """
         state = index_file.load(path)
         on = state.pop("_on")

@@ -1,7 +1,7 @@
-"""What all verbs of `tonari.Index` rest on: its state, which updates replace, and rows checked and changed for it.
+"""The base class of `tonari.Index`: its state, which updates replace, and the checks and transformations of rows.
 
-Segments compare changed rows by the base metric (`tonari.metrics.changed`), if the metric or its weights ask for it:
-points are changed where a segment is made, queries where a search begins, and values are finished where it ends.
+If the metric or its weights need transformed rows (`tonari.metrics.changed`), segments compare these by the base
+metric: points are transformed when a segment is built, queries when a search begins, and values when it ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
 class IndexBase(Hinted):
-    """The fields of :class:`tonari.Index`, and what its verbs have in common."""
+    """The fields of :class:`tonari.Index`, and helpers that its methods share."""
 
     d: int
     metric: str
@@ -53,7 +53,7 @@ class IndexBase(Hinted):
 
     @property
     def dtype(self) -> str:
-        """dtype of the rows that are compared: float64 for changed rows, else that of the points."""
+        """dtype of the compared rows: float64 for transformed rows, else that of the points."""
         return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
 
     def _set_metric(self, metric: str, weights: Any) -> None:
@@ -65,7 +65,7 @@ class IndexBase(Hinted):
             self.weights, self._base = self._change.weights, self._change.base
 
     def _set_call(self, place: Place) -> None:
-        """Put together what all searches have in common: of rows as they are compared."""
+        """Set the call that all searches share, for rows as they are compared."""
         self._call = Call(
             metric=get_metric(self._base),
             place=place,
@@ -76,7 +76,7 @@ class IndexBase(Hinted):
         )
 
     def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
-        """Return the call of one verb; its memory is that of the Index."""
+        """Return the call of one verb, within the memory of the Index."""
         call = self._call if threads is None else dataclasses.replace(self._call, threads=threads)
         return call.with_progress(progress)
 
@@ -89,7 +89,7 @@ class IndexBase(Hinted):
         chosen: Any = None,
         source: Any = None,
     ) -> Segment:
-        """Prepare checked rows, as all points of this Index are, by a method if one is named."""
+        """Prepare checked rows as a segment of this Index, by the given method if there is one."""
         memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
@@ -114,14 +114,14 @@ class IndexBase(Hinted):
         return rows.copy() if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
 
     def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:
-        """Return checked rows as they are compared: changed, and checked again, as weights may make them too large."""
+        """Transform checked rows for comparison, and check them again, since weights may make them too large."""
         if self._change is None:
             return rows
         call = self._call
         return call.place.rows(self._change.rows(rows, name), name, call.metric, threads or call.threads)
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
-        """Check rows of the caller, as they were given."""
+        """Check rows of the caller without transforming them."""
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
@@ -131,22 +131,22 @@ class IndexBase(Hinted):
         return self._compared(rows, "queries", threads)
 
     def _finished(self, found: Found) -> Found:
-        """Return what was found with values of the metric asked for."""
+        """Return a result with values of the requested metric."""
         return found if self._change is None else found._replace(distances=self._change.values(found.distances))
 
     def _frozen(self) -> Any:
-        """Return the Index as it is now, which later updates do not change."""
+        """Return a copy of the present state, which later updates do not change."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
     def _rules(self, now: State, m: int, given: Given) -> Rules | None:
-        """Check what m queries may find; arrays are about ids."""
+        """Check the filters of m queries; arrays refer to ids."""
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
         return given.rules(m, now.next_id, noun=noun)
 
     def _check_method(self, now: State, k: int) -> None:
-        """Refuse what the named method cannot do for all points together, as an Index made anew does."""
+        """Raise if the named method does not support all points together, as the constructor does."""
         if self._asked == "auto":
             return
         one = self._compared(now.sample[:1], "points")

@@ -1,4 +1,4 @@
-"""Points come and go: the part of `tonari.Index` that changes it."""
+"""Add and remove points: the methods of `tonari.Index` that change it."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ class ChangingIndex(IndexBase):
         Parameters
         ----------
         points : array of shape (any, d)
-            Of the dtype of the points and, on CUDA, on their device or in host memory as they are. They are copied.
+            Rows of the same dtype as the points, in the same memory (on CUDA, on the same device). They are copied.
 
         Returns
         -------
         int64 array of shape (rows,)
-            The numbers that follow the largest id ever given.
+            The ids of the added points, which follow the largest id ever assigned.
 
         Raises
         ------
         TypeError, ValueError
-            Another dtype, device or number of columns, or NaN and the like. Nothing changes.
+            The rows have another dtype, device or number of columns, or contain NaN, infinity or other refused values.
+            The Index is then unchanged.
 
         Notes
         -----
-        A few added rows are packed with at most 1,024 others. Segments merge as they grow, so that each row is packed
-        again O(log n) times in all, and there are O(log n) segments.
+        A few added rows are packed together with at most 1,024 others. Segments are merged as they grow: an Index has
+        O(log n) segments, and each row is packed O(log n) times in all.
         """
         sample = self._state.sample
         no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
@@ -73,19 +74,19 @@ class ChangingIndex(IndexBase):
         Parameters
         ----------
         ids : int, or integers of shape (any,)
-            Each once. All may go.
+            Ids of the points to remove, without repeats. All points may be removed.
 
         Raises
         ------
         TypeError
-            Not integers.
+            An id is not an integer.
         ValueError
-            An id that was never given or is removed already, or named twice. Nothing changes.
+            An id was never assigned, is already removed, or occurs twice. The Index is then unchanged.
 
         Notes
         -----
-        Up to 64 removed points of a segment stay in it: searches ask for as many points more. With more, the segment is
-        packed without them, so removing a point packs n / 64 rows on average.
+        Up to 64 removed points stay in their segment, and each search finds as many more points and drops the removed
+        ones. With more, the segment is packed without them. On average, removing a point packs n / 64 rows.
         """
         with self._updating:
             self._state.check_unchanged()
@@ -93,7 +94,7 @@ class ChangingIndex(IndexBase):
 
     @in_default_floats
     def compact(self) -> None:
-        """Pack all points together, without those that were removed. Ids stay, and so do answers."""
+        """Pack all remaining points as one segment. Ids and answers do not change."""
         with self._updating:
             self._state.check_unchanged()
             self._state = self._state.compacted(self._segment)

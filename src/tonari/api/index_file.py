@@ -8,8 +8,8 @@
     then             the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
     then             the points, in C order
 
-All numbers are little-endian. One file is replaced in one step, which a directory of arrays cannot be, and blocks at
-multiples of 64 bytes can be mapped. The text holds the CRC-32 of both blocks, so no byte can change unnoticed.
+All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
+multiples of 64 bytes can be mapped. The text holds the CRC-32 of both blocks, so a change of any byte is detected.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _EXPECTED = "what tonari.Index.save writes"
 
 
 def is_index(path: Path) -> bool:
-    """Whether a file begins as an Index does."""
+    """Whether a file begins with the magic number of an Index."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -63,7 +63,7 @@ def is_index(path: Path) -> bool:
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the state of an Index, as it is pickled."""
+    """Write the pickled state of an Index."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path: expected a path, got {type(path).__name__}")
     given, ids = state["_points"], state["_ids"]
@@ -103,7 +103,7 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return what the header says, checked against the size of the file.
+    """Return the contents of the header, checked against the size of the file.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the state of an Index, with its points mapped; "_on" is the device on which they were, or None."""
+    """Read the state of an Index and map its points; "_on" is the CUDA device that held them, or None."""
     path = Path(path)
     about = describe(path)
     n, d, offset = about["n"], about["d"], about["offset"]

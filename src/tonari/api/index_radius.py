@@ -1,4 +1,4 @@
-"""What is within a radius of queries, of points that are prepared once: the part of `tonari.Index` for radii."""
+"""The radius searches of `tonari.Index`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tonari.streams.radius import radius_chunks
 
 
 class RadiusIndex(IndexBase):
-    """The verbs of radii of :class:`tonari.Index`."""
+    """The radius searches of :class:`tonari.Index`."""
 
     @in_default_floats
     def radius_search(
@@ -41,7 +41,7 @@ class RadiusIndex(IndexBase):
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
-        """All points within a radius of every query; see :func:`tonari.radius_search`.
+        """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
         Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
         """
@@ -73,7 +73,7 @@ class RadiusIndex(IndexBase):
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> Any:
-        """The number of points within a radius of every query; see :func:`tonari.radius_count`.
+        """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
         Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
         """
@@ -101,27 +101,29 @@ class RadiusIndex(IndexBase):
         chunk_rows: int | None = None,
         progress: ProgressLike = None,
     ) -> Iterator[RadiusNeighbors]:
-        """All points within a radius of a stream of queries, chunk by chunk.
+        """Find all points within a radius of a stream of queries, chunk by chunk.
 
         Parameters
         ----------
         queries, rows, progress
             As for :meth:`search_chunks`.
         radius, min_similarity : float
-            One number, for :func:`tonari.radius_search`, as are `closed` and `max_neighbors`.
+            One number for all queries. `radius`, `min_similarity`, `closed` and `max_neighbors` have the meanings of
+            :func:`tonari.radius_search`.
         chunk_rows : int, optional
-            Rows per chunk of an array or file. Default: about as many as have 8 million neighbours or take ten seconds.
+            Rows per chunk of an array or file. Default: as many as are expected to find 8 million neighbours, or to
+            take ten seconds if that is less.
 
         Yields
         ------
         RadiusNeighbors(indptr, indices, distances)
-            One for each chunk, in order, as and where the chunk is. Together they have the bits of one
-            :meth:`radius_search` of all queries.
+            One result for each chunk, in order, in the library and on the device of the chunk. Together they have the
+            bits of one :meth:`radius_search` of all queries.
 
         Raises
         ------
         TypeError, ValueError
-            What :meth:`radius_search` refuses; rows are numbered from the beginning of the stream.
+            As for :meth:`radius_search`. Messages number rows from the beginning of the stream.
 
         Examples
         --------

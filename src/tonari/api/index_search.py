@@ -1,4 +1,4 @@
-"""The k nearest points of queries, of points that are prepared once: the part of `tonari.Index` for them."""
+"""The k-NN searches of `tonari.Index`."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class SearchIndex(IndexBase):
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        """The k nearest points of every query; see :func:`search`. Results name the ids of points.
+        """Find the k nearest points of every query; see :func:`search`. Results contain the ids of points.
 
-        Queries in host memory are copied to the device that the points are on, and their results come back. What
-        `where`, `exclude` and `point_groups` say of points, they say of ids: a mask has an entry for each id given so
-        far (:attr:`next_id`), as `point_groups` has. Those of removed points are not read.
+        Queries in host memory are copied to the device of the points, and their results are copied back. `where`,
+        `exclude` and `point_groups` refer to ids: a mask and `point_groups` have :attr:`next_id` entries, one for
+        each id assigned so far. The entries of removed points are ignored.
         """
         inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         progress, threads = inputs.check_progress(progress), inputs.check_threads(threads)
@@ -79,42 +79,43 @@ class SearchIndex(IndexBase):
         chunk_rows: int | None = None,
         progress: ProgressLike = None,
     ) -> Iterator[Neighbors]:
-        """The k nearest points of a stream of queries, chunk by chunk.
+        """Find the k nearest points of a stream of queries, chunk by chunk.
 
-        Chunks are read, searched and used at the same time: while the caller has the answer to one, the next is
-        searched and the one after it is read, each on a thread of its own. :func:`tonari.search_to_file` writes a file.
+        Reading, searching and the caller's work overlap: while the caller uses the answer to one chunk, one thread
+        searches the next chunk, and another reads the chunk after that. :func:`tonari.search_to_file` writes the
+        answers to a file.
 
         Parameters
         ----------
         queries : iterable of arrays of shape (any, d), array of shape (m, d), or path
-            What :meth:`search` takes, piece by piece. An iterable is read on a thread; a chunk may have any number of
-            rows, none included, and may be the same buffer filled anew. An array, a memory map or a file (as
+            Queries as for :meth:`search`, in chunks. An iterable is read on a thread of its own; its chunks may have
+            any number of rows, including 0, and may reuse one buffer. An array, a memory map or a file (as
             :func:`tonari.io.read` opens it) is cut into chunks.
         k : int
         rows : int, optional
-            How many queries an iterable holds, for the time to go that the progress shows.
+            The number of queries in an iterable, from which the progress bar computes the remaining time.
         chunk_rows : int, optional
-            Rows per chunk of an array or file. Default: 128 MiB of queries and results, or as many as are searched in
-            about ten seconds if that is less.
+            Rows per chunk of an array or file. Default: 128 MiB of queries and results, or fewer if these would take
+            more than about ten seconds.
         progress : None, bool or callable(done, total)
-            Counts queries; a total that is not known is 0. None shows a bar on a terminal when the work takes over two
-            seconds.
+            Counts queries; `total` is 0 if it is unknown. None shows a bar on a terminal if the work takes more than
+            two seconds.
 
         Yields
         ------
         Neighbors(distances, indices)
-            Of shape (rows of the chunk, k), one for each chunk, in order, as and where the chunk is. Together they have
-            the bits of one :meth:`search` of all queries.
+            One result for each chunk, in order, of shape (rows of the chunk, k), in the library and on the device of
+            the chunk. Together they have the bits of one :meth:`search` of all queries.
 
         Raises
         ------
         TypeError, ValueError
-            What :meth:`search` refuses, after the answers to all chunks before it; rows are numbered from the beginning
-            of the stream. What an iterable raises comes through.
+            As for :meth:`search`, raised after the answers to all earlier chunks; messages number rows from the
+            beginning of the stream. Exceptions of an iterable are passed on.
 
         Notes
         -----
-        At a time two chunks of queries and two of results are held. Leaving the loop early ends the threads.
+        At most two chunks of queries and two of results are in memory. Leaving the loop early ends the threads.
 
         Examples
         --------

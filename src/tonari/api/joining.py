@@ -1,4 +1,4 @@
-"""From what the segments of an Index found to one answer: removed points left out, ids in place of row numbers.
+"""Merge the results of the segments of an Index: drop removed points, and replace row numbers by ids.
 
 Distances are exact values and do not depend on the segment, so merging by (value, id) gives the bits of one search.
 """
@@ -24,9 +24,9 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
     Parameters
     ----------
     found : Neighbors of shape (m, any)
-        No entry is missing, and at least k points of each list were not removed.
+        Lists without missing entries, each with at least k points that were not removed.
     names : array or tensor of shape (n,), where the lists are
-        The ids of the points in the dtype of the result, ascending; -1 for a removed one.
+        The ids of the points in the dtype of the result, ascending; -1 for removed points.
     k : int
     """
     if isinstance(found.indices, np.ndarray):
@@ -44,12 +44,12 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
 
 
 def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
-    """Return lists in host memory by the ids of points, in which entries may be missing and removed points are not."""
+    """Replace row numbers by ids in lists in host memory, which may have missing entries but no removed points."""
     return Neighbors(found.distances, np.where(found.indices < 0, found.indices.dtype.type(-1), names[found.indices]))
 
 
 def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
-    """Merge lists of different points by (value, id); one alone has k columns, several have at least k together."""
+    """Merge lists of disjoint points by (value, id); a single list has k columns, several have at least k together."""
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0].indices, np.ndarray):
@@ -68,7 +68,7 @@ def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
 
 
 def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: Metric) -> RadiusNeighbors:
-    """Merge what is within a radius, found in segments whose points have the ids (-1: removed), in host memory."""
+    """Merge the radius results of segments, in host memory; their points have these ids, -1 if removed."""
     queries, ids, values = [], [], []
     for found, names in parts:
         indptr, indices, distances = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in found)

@@ -1,4 +1,4 @@
-"""The verb of values without lists: `tonari.kth_distance`."""
+"""`tonari.kth_distance`: the distance of the k-th neighbour, without lists of neighbours."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def kth_distance(
 ) -> Any:
     """Find the distance of every point to its k-th nearest other point, exactly.
 
-    The values are those of the last column of :func:`knn_graph`, but no lists are kept: a k in the tens of thousands
-    takes the memory of some blocks of rows, not n k numbers. HDBSCAN calls them core distances, of
-    ``min_samples=k + 1`` where the point counts itself (Campello, Moulavi and Sander, Density-based clustering based on
+    The values equal the last column of ``knn_graph(points, k).distances``, but no lists are stored: even for a k in the
+    tens of thousands, memory holds a few blocks of rows, not n k numbers. In HDBSCAN these are the core distances for
+    ``min_samples=k + 1``, where a point counts itself (Campello, Moulavi and Sander, Density-based clustering based on
     hierarchical density estimates, PAKDD 2013, definition 5).
 
     Parameters that are not listed are those of :func:`knn_graph`.
@@ -50,15 +50,15 @@ def kth_distance(
     ----------
     points : array of shape (n, d)
     k : int
-        1 to n - 1: a point is not its own neighbour, by row identity.
+        1 to n - 1. A point is not its own neighbour: its row number is excluded.
     progress : None, bool or callable(done, total)
         Counts rows.
 
     Returns
     -------
     array of shape (n,)
-        float32, or float64 for such points; as and where the points are. For "inner_product" the k-th largest
-        similarity.
+        float32, or float64 if the points are float64, in the library and on the device of the points. For
+        "inner_product" the k-th largest similarity.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def kth_distance(
 
 
 def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
-    """Return the k-th values of all rows by searches of blocks of them, in points that are prepared once."""
+    """Return the k-th values of all rows by searching block after block in points that are prepared once."""
     n, those, out = len(rows), Points(rows, call), None
     made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal is of both
     prepared = made.method.prepare(rows, made.plan, call.progress) if made.prepared is None else made.prepared
@@ -127,7 +127,7 @@ def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
 
 
 def _kth(found: Neighbors, part: slice, k: int) -> Any:
-    """Return the k-th value of the rows of a part, the row itself left out: one more is found, if it is among them."""
+    """Return the k-th value of each row of a block without the row itself, which the search may find in addition."""
     distances, indices = found
     own = np.arange(part.start, part.stop)[:, None]
     before = indices[:, :k] == (own if isinstance(indices, np.ndarray) else indices.new_tensor(own))

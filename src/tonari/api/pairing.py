@@ -1,4 +1,4 @@
-"""The verb of pairs: `tonari.pairs`."""
+"""`tonari.pairs`: all pairs of points within a radius."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def pairs(
     where : bool array of shape (n,), optional
         Points that may be in a pair.
     out : path, optional
-        A .npy file for the pairs, which are then written block by block, so that there may be more than fit in memory.
-        It holds records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
-        it. It appears when all is done, and replaces an older file. Not for "haversine" and "minkowski:p".
+        Write the pairs to this .npy file, block by block, so that there may be more than fit in memory. The file
+        contains records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
+        it. It appears when it is complete, and replaces an older file. Not supported for "haversine" and "minkowski:p".
     memory : int or str, optional
-        As for :func:`search`, beside the pairs that are held: all, or some 8 million with `out`.
+        As for :func:`search`. It does not include the pairs in memory: all of them, or about 8 million with `out`.
 
     Returns
     -------
     Pairs(left, right, distances), or the Path of the file
-        ``left < right``; ordered by (left, distance, right). As and where the points are.
+        Pairs with ``left < right``, ordered by (left, distance, right), in the library and on the device of the points.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`radius_search`; a radius for each point.
+        As for :func:`radius_search`; also if there is a radius for each point instead of one number.
     OSError
         `out` cannot be written, as for :func:`search_to_file`.
 
@@ -131,15 +131,15 @@ def pairs(
 
 
 class _Wanted(NamedTuple):
-    """Pairs of points within limits.
+    """A request for all pairs of points within limits.
 
     Attributes
     ----------
     points : DecidedPoints, optional
-        None if there are none.
+        None if there are no points.
     limits : array of shape (points,)
     ids : int64 array of shape (points,), optional
-        Their numbers among all n points.
+        The row numbers of these points among all n.
     n : int
     """
 
@@ -149,7 +149,7 @@ class _Wanted(NamedTuple):
     n: int
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of some rows with later ones; as and where the points are, but for none: NumPy arrays."""
+        """Find pairs of some rows with later ones, on the side of the points; as NumPy arrays if there are none."""
         if self.points is None:
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))
@@ -161,7 +161,7 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs of blocks of rows, about as many at a time as may be held."""
+    """Yield the pairs of one block of rows after another; a block is as long as memory allows."""
     begin, size, n = 0, _FIRST_ROWS, len(wanted.limits)
     while begin < n:
         rows = slice(begin, min(begin + size, n))

@@ -1,4 +1,4 @@
-"""A segment of an Index, with the ids of its points and those of them that are removed."""
+"""A segment of an Index, with the ids of its points and a record of the removed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ids = npt.NDArray[np.int64]
 class Part:
     """A segment, the ids of its points, ascending, and which of its rows are removed.
 
-    Points on CUDA that an update put together are `written` by it, and may be searched on other streams.
+    `written` records when an update has written the points, for searches on other CUDA streams.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class Part:
 
     @cached_property
     def ids(self) -> Ids:
-        """The ids of all rows of the segment; row numbers if none were given, which take no memory until needed."""
+        """The ids of all rows of the segment: stored ids, or row numbers, which are made on first use."""
         return np.arange(self.segment.n) if self._ids is None else self._ids
 
     @property
     def are_rows(self) -> bool:
-        """Whether all points are left, ids are row numbers, and no stream has to wait."""
+        """Whether no point was removed, ids are row numbers, and no stream has to wait."""
         return (
             self.written is None
             and not len(self.gone)
@@ -45,16 +45,16 @@ class Part:
         )
 
     def rows_of(self, ids: Ids) -> Ids:
-        """Return the rows of points that are left, -1 for those that are not here."""
+        """Return the rows of points by id, -1 for ids that are absent or removed."""
         rows = np.minimum(np.searchsorted(self.ids, ids), self.segment.n - 1)
         return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
 
     def copied(self) -> Part:
-        """Share the points and what is packed, but not what later searches add to it."""
+        """Return a copy that shares the points and the packed data, but not what later searches prepare."""
         return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
 
     def names(self, dtype: Any, device: Any = None) -> Any:
-        """Return the ids, -1 where removed, in host memory or as a tensor on a device."""
+        """Return the ids, -1 for removed points, in host memory or as a tensor on a device."""
         known = self._there.get((dtype, device))
         if known is None:
             known = self.ids.astype(dtype)
@@ -70,7 +70,7 @@ class Part:
 
     @property
     def left(self) -> Ids:
-        """Rows of the segment that are not removed."""
+        """The rows of the segment that are not removed."""
         return np.delete(np.arange(self.segment.n), self.gone)
 
     @property
@@ -80,7 +80,7 @@ class Part:
 
     @cached_property
     def points_left(self) -> Any:
-        """The points that are not removed, as they were given."""
+        """The original points that are not removed."""
         points = self.read().given
         return inputs.rows_at(points, self.left) if len(self.gone) else points
 

@@ -1,4 +1,4 @@
-"""The verbs of radii: `tonari.radius_search`, `tonari.radius_count` and `tonari.radius_graph`."""
+"""Searches within a radius: `tonari.radius_search`, `tonari.radius_count` and `tonari.radius_graph`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tonari.methods.points import Points
 
 
 class WithinCall(NamedTuple):
-    """A call of what is within radii, checked.
+    """The checked arguments of a radius search.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class WithinCall(NamedTuple):
         return self._replace(points=made)
 
     def found(self, given: Given, most: Any, *, self_join: bool = False) -> RadiusNeighbors:
-        """Find what is within the limits, and may be found, or the `most` nearest of it."""
+        """Find the allowed points within the limits, or only the `most` nearest of them."""
         most = None if most is None else inputs.check_count(most, "max_neighbors")
         rules = given.rules(len(self.queries), len(self.points), own=self_join)
         if not len(self.queries):
@@ -69,7 +69,7 @@ class WithinCall(NamedTuple):
         return asking.within(self.points, self.queries, self.limits, rules, most, progress, self_join=self_join)
 
     def counted(self, given: Given) -> Any:
-        """Count what is within the limits, and may be found."""
+        """Count the allowed points within the limits."""
         rows, those, limits = self
         rules = given.rules(len(rows), len(those))
         if not len(rows):
@@ -113,40 +113,43 @@ def radius_search(
     Parameters
     ----------
     radius : float or array of shape (m,)
-        At least 0, and possibly infinite: one for all queries, or one for each. A point is within it if its returned
-        distance is at most the radius. For "sqeuclidean" the radius is squared, as distances are.
+        One radius for all queries, or one for each: at least 0, possibly infinite. A point is inside if its returned
+        distance is at most the radius. For "sqeuclidean" the radius is compared with squared distances.
     min_similarity : float or array of shape (m,)
-        Instead of a radius, for similarities. "inner_product" needs it, and finds a point whose inner product is at
-        least this. "cosine" and "correlation" find one whose distance is at most ``1 - min_similarity``, a difference
-        in float64.
+        A lower bound of the similarity, instead of a radius. "inner_product" requires it: a point is inside if its
+        inner product is at least this. For "cosine" and "correlation" it means the radius ``1 - min_similarity``,
+        computed in float64.
     closed : bool
         Whether a distance equal to the radius is within it.
     max_neighbors : int, optional
-        At most so many for each query: the nearest of those within the radius.
+        Return at most this number of points for each query: the nearest ones within the radius.
     where, exclude, query_groups, point_groups, groups
-        What may be found, as for :func:`search`.
+        Which points may be found, as for :func:`search`.
     differentiable : bool
         Let gradients flow from the distances, as for :func:`search`.
     memory : int or str, optional
-        As for :func:`search`, beside the result, whose size nobody knows before: :func:`radius_count` tells it, and
-        :meth:`Index.radius_chunks` has the result of a part of the queries at a time.
+        As for :func:`search`. It does not include the result, whose size is unknown before the search.
+        :func:`radius_count` returns the size; :meth:`Index.radius_chunks` returns the result for one chunk of queries
+        after another.
 
     Returns
     -------
     RadiusNeighbors(indptr, indices, distances)
-        The neighbours of query i are at ``indptr[i]`` to ``indptr[i + 1]`` of the other two, ordered by (returned
-        distance, index). As and where the queries are; dtypes as for :func:`search`.
+        The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``, ordered by (returned distance, index), and
+        their distances are in the same place of ``distances``. The arrays belong to the library of the queries and are
+        on their device; dtypes are as for :func:`search`.
 
     Raises
     ------
     TypeError, ValueError
-        What :func:`search` refuses; a radius that is negative or NaN, of another shape, or that the metric does not
-        have; a least similarity that is not finite.
+        As for :func:`search`; also for a radius that is negative, NaN or of another shape, a radius for a metric that
+        needs `min_similarity` (or the reverse), and a `min_similarity` that is not finite.
 
     Notes
     -----
-    Whether a point is inside is decided by the distance as it is returned, so the result is what filtering all
-    distances would give, bit for bit, for every method, number of threads and device (docs/exactness.md).
+    The returned distance decides whether a point is inside. The result is therefore the same, bit for bit, as computing
+    all distances and keeping those within the radius, for every method, number of threads and device
+    (docs/exactness.md).
 
     Examples
     --------
@@ -205,23 +208,24 @@ def radius_count(
 ) -> Any:
     """Count the points within a radius of every query, exactly.
 
-    Most counted points never get an exact distance: a bound proves that they are inside.
+    For most counted points a bound proves that they are inside, and no exact distance is computed.
 
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`, as is what says which points may be found; all others as for :func:`search`.
+        As for :func:`radius_search`, like the filters `where`, `exclude` and groups. All other parameters are as for
+        :func:`search`.
 
     Returns
     -------
     int64 array of shape (m,)
-        As and where the queries are.
+        In the library and on the device of the queries.
 
     Raises
     ------
     TypeError, ValueError
-        What :func:`radius_search` refuses. Values that overflow or underflow are refused where the count depends on
-        them: for a radius that is infinite, or too small for its dtype.
+        As for :func:`radius_search`. Values that overflow or underflow are refused only if the count depends on them:
+        for a radius that is infinite or too small for its dtype.
 
     Examples
     --------
@@ -276,17 +280,17 @@ def radius_graph(
     ----------
     points : array of shape (n, d)
     radius, min_similarity, closed, max_neighbors
-        As for :func:`radius_search`; all others as for :func:`search`.
+        As for :func:`radius_search`; all other parameters are as for :func:`search`.
     where, batch
-        Which points may be found, and groups in which points find each other alone, as for :func:`knn_graph`.
+        A mask of the points that may be found, and the group of each point, as for :func:`knn_graph`.
     differentiable : bool
-        Let gradients flow from the distances to both of their points, as for :func:`search`.
+        Let gradients flow from each distance to both of its points, as for :func:`search`.
 
     Returns
     -------
     RadiusNeighbors(indptr, indices, distances)
-        As that of :func:`radius_search`, with a row for each point. A point is not its own neighbour: it is excluded by
-        row identity, so its duplicates are found.
+        As for :func:`radius_search`, with a row for each point. A point is not its own neighbour: its row number is
+        excluded, so its duplicates are found.
 
     Examples
     --------

@@ -57,90 +57,94 @@ def search(
     Parameters
     ----------
     queries : array of shape (m, d)
-        float32, float16, bfloat16, float64, uint8 or int8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
-        tensors and JAX arrays in host memory; on CUDA torch tensors, CuPy and JAX arrays and whatever else speaks
-        DLPack. Strided and read-only input is fine. For metrics of bits: uint8 of packed bits (``numpy.packbits``; any
-        order of bits, if it is that of the points), or bool, whose columns fill whole bytes.
+        float32, float16, bfloat16, float64, uint8 or int8. In host memory: NumPy arrays (bfloat16 from ml_dtypes),
+        memory maps, torch tensors and JAX arrays. On CUDA: torch tensors, CuPy and JAX arrays, and other arrays with
+        DLPack. Strided and read-only arrays are accepted. For metrics of bits: uint8 with packed bits
+        (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with a multiple of 8
+        columns.
     points : array of shape (n, d)
-        In the same memory as the queries, unless `device` names CUDA: then host memory is copied there.
+        In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int
         Neighbours per query, 1 to n.
     metric : str
         A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others; or
         one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
-        "minkowski:p" with p = 0.5, 1.5, 3 or 4: float64 distances sum(abs(q - x)**p)**(1/p); p = 1, 2 and inf are "l1",
-        "euclidean" and "linf". "power:p", of the same four: the sum without the root.
-        "haversine": rows are (latitude, longitude) in radians, distances float64 angles on the sphere. Pass float64
-        rows: angles rounded to float32 are off by up to 0.05 arcseconds in a coordinate, and a warning says so.
-        Of rows of bits: "hamming", the number of bits that differ (as FAISS and cuVS; SciPy and scikit-learn divide it
-        by the number of bits), and "jaccard", 1 - abs(q & x) / abs(q | x), 0 if no bit is set.
+        "minkowski:p" with p = 0.5, 1.5, 3 or 4 is sum(abs(q - x)**p)**(1/p), in float64; p = 1, 2 and inf are "l1",
+        "euclidean" and "linf". "power:p", for the same four values of p, is the sum without the root. "haversine" takes
+        rows of (latitude, longitude) in radians and returns float64 angles on the sphere. Pass float64 rows: rounding
+        to float32 moves a coordinate by up to 0.05 arcseconds, and a warning says so. For rows of bits: "hamming", the
+        number of differing bits (as in FAISS and cuVS; SciPy and scikit-learn divide it by the number of bits), and
+        "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set.
     weights : array of shape (d,), optional
-        A weight for each column, at least 0, for "euclidean", "sqeuclidean", "l1" and "linf". It means what SciPy's `w`
-        does: a difference, raised to the power of the metric, is multiplied by it, and for "linf" it only says whether
-        the column counts.
-        Columns of weight 0 are left out. Distances are float64, those of the weighted rows; weights that are all 1 are
-        none.
+        A weight >= 0 for each column, for "euclidean", "sqeuclidean", "l1" and "linf", with the meaning of SciPy's `w`:
+        each term of the sum is multiplied by the weight of its column. For "linf", a column counts if its weight is not
+        0. Weighted distances are float64. Weights that are all 1 have no effect.
     method : str
-        "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
-        "haversine"; of use in up to some 30 dimensions, where there are many points and queries. "bits": for "hamming"
-        and "jaccard", which have no other method. "auto": whichever is expected to take less time, told from the sizes
-        and, where a tree may pay, from what a few of the queries would visit. All give the same answer, bit for bit.
+        "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
+        "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only method for
+        "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes and, where a
+        tree may be faster, from the nodes that a few of the queries visit. All methods give the same answer, bit for
+        bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
-        Points that may be found: by all queries, or by each. In bytes, bit j % 8 of byte j // 8 is point j, from the
-        lowest bit (``numpy.packbits(mask, axis=1, bitorder="little")``); bits beyond n are ignored.
+        Mask of the points that may be found, one for all queries or a row for each query. In uint8 masks, bit j % 8 of
+        byte j // 8, counted from the lowest bit, stands for point j (``numpy.packbits(mask, axis=1,
+        bitorder="little")``); bits beyond n are ignored.
     exclude : list of lists of int, or pair (indptr, indices), optional
-        For each query the points that it must not find. A tuple of two arrays is one of compressed rows: those of query
-        i are ``indices[indptr[i]:indptr[i + 1]]``. Repeats are allowed.
+        For each query the row numbers of the points that it must not find. In a tuple of two arrays, those of query i
+        are ``indices[indptr[i]:indptr[i + 1]]`` (compressed rows). Repeated numbers are allowed.
     query_groups, point_groups : int arrays of shape (m,) and (n,), optional
-        The group of each query and of each point: any whole numbers, in any order.
+        The group of each query and of each point, as whole numbers in any order.
     groups : str, optional
-        "same" (default): a query may find points of its group alone. "other": of all groups but its own.
+        "same" (default): a query finds only points of its own group. "other": only points of other groups.
     differentiable : bool
-        Let gradients flow from the distances to queries and points, torch tensors: once, by the definitions in
-        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none. Where this is
-        False and rows require gradients, a warning says so.
+        Let gradients flow from the distances to queries and points, which must be torch tensors. Only first derivatives
+        exist; they are computed in float64 and are 0 where a distance has no derivative, as between equal rows. Indices
+        have no gradients. If this is False and rows require gradients, a warning says that they are dropped.
     device : str or list of str
-        Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
-        current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
-        or the queries are divided.
+        The device that searches. "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's
+        current device for arrays in host memory. "cuda:1": this device. ["cuda:0", "cuda:1"] or "cuda:all": several
+        devices, among which the points or the queries are divided.
     threads : int, optional
-        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
-        worth: a search of a millisecond or two has one.
+        Threads on the CPU. Default: TONARI_NUM_THREADS if it is set, else the processors that this process may use, but
+        fewer for short work: a search of one or two milliseconds uses one thread.
     memory : int or str, optional
-        Bytes that may be used beyond the input, such as "2GB"; kept by working slice by slice. On CUDA, bytes of each
-        device; default: what is free there. Changed rows, of "haversine", "minkowski:p" or with weights, are a float64
-        copy beside it.
+        Limit on the memory beyond the input, in bytes or as a string such as "2GB"; a search that needs more works
+        slice by slice. On CUDA it is a limit for each device, by default its free memory. It does not include the
+        float64 copies of rows made for "haversine", "minkowski:p" and weights.
     progress : None, bool or callable(done, total)
-        None shows a bar on a terminal when the work takes over about two seconds.
+        None shows a bar on a terminal if the work takes more than about two seconds.
     plan : Plan, optional
         A plan made by :func:`tonari.plan` for this problem, method and device, with overrides.
 
     Returns
     -------
     Neighbors(distances, indices)
-        Both of shape (m, k), also for m = 0, as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or
-        JAX array on CUDA in, the same on that device out, in the order of its stream and without a way through host
-        memory.
-        distances: float32 (float64 when queries or points are float64, for "haversine" and "minkowski:p", and with
-        weights), unsquared for "euclidean"; similarity, descending, for "inner_product". indices: int32 below 2**31
-        points. Rows are ordered by (returned distance, index): ties go to the smaller index; for "haversine" by (chord,
-        index), for "minkowski:p" by (sum of powers, index). Where `where`, `exclude` and groups leave a query fewer
-        than k points, the last entries are -1 at distance inf (-inf for "inner_product").
+        Two arrays of shape (m, k), in the library and on the device of the queries. Results on CUDA follow the order of
+        the caller's stream and do not pass through host memory.
+
+        distances: float32; float64 if queries or points are float64, for "haversine" and "minkowski:p", and with
+        weights. Not squared for "euclidean". For "inner_product", similarities in descending order.
+
+        indices: int32, or int64 from 2**31 points on.
+
+        Each row is ordered by (returned distance, index): ties go to the smaller index. "haversine" orders by (chord,
+        index) and "minkowski:p" by (sum of powers, index). If `where`, `exclude` or groups leave a query fewer than k
+        points, its last entries are -1 at distance inf (-inf for "inner_product").
 
     Raises
     ------
     TypeError, ValueError
-        For other dtypes, ranks, NaN or infinity (naming the first bad row), unequal widths, k out of range, an unknown
-        metric, method or device, a method that does not serve the metric, a device that is not there, queries and
-        points on different devices, a budget too small.
+        For other dtypes or numbers of axes, NaN or infinity (naming the first bad row), different numbers of columns, k
+        out of range, an unknown metric or method, a device that does not exist, a method that does not support the
+        metric, queries and points on different devices, and a budget that is too small.
     ImportError
-        For CUDA without torch or Triton.
+        torch or Triton is missing, for CUDA.
 
     Notes
     -----
-    Low-precision products rank, exact float64 differences decide, and a bound on every rounding proves that no
-    neighbour was lost (docs/exactness.md). The answer does not depend on method, threads, batches, instruction set or
-    device.
+    Matrix products at low precision select candidates, exact float64 values order them, and bounds on all rounding
+    errors prove that no neighbour was lost (docs/exactness.md). The answer does not depend on method, threads, batches,
+    instruction set or device.
 
     Examples
     --------
@@ -212,65 +216,67 @@ def search_to_file(
 ) -> Path:
     """Find the k nearest points of every query, and write them to a file as they are found.
 
-    Reading, searching and writing take turns on three threads: while one chunk is searched, the next is read and the
-    last one is written. So a stream takes the time of the slowest of the three, and the memory of a few chunks.
+    Three threads read, search and write at the same time: while one chunk is searched, the next one is read and the
+    previous one is written. A stream takes as long as the slowest of the three steps, and the memory of a few chunks.
 
     Parameters
     ----------
     queries : array of shape (m, d), path, or iterable of arrays of shape (any, d)
-        A memory map and a file that :func:`tonari.io.read` maps are read chunk by chunk. An iterable is read on a
-        thread of its own; its arrays may be of any kind that :func:`tonari.search` takes, of any number of rows, none
-        included, and each may be the same buffer filled anew.
+        A memory map, or a file that :func:`tonari.io.read` maps, is read chunk by chunk. An iterable is read on a
+        thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may have any number of
+        rows, including 0, and may reuse one buffer.
     points : Index, array of shape (n, d), or path
         An array or a file is prepared as :class:`tonari.Index` does.
     k : int
     out : path
-        Big-ANN ground truth, .ibin: indices as int32, distances as float32 (float64 ones are rounded). Appears when
-        all is done. A file of this name is refused, since it does not show which search it is of.
+        The output, in the ground-truth format of Big-ANN (.ibin): indices as int32, distances as float32 (float64
+        distances are rounded). The file appears when it is complete. An existing file of this name is refused, since
+        its search is unknown.
     rows : int, optional
-        How many queries there are; needed for an iterable that is not a list, and then it has to be right.
+        The exact number of queries; required for an iterable that is not a list.
     chunk_rows : int, optional
-        Rows per chunk of an array or file. Default: 128 MiB of queries and results, or as many as are searched in
-        about ten seconds if that is less.
+        Rows per chunk of an array or file. Default: 128 MiB of queries and results, or fewer if these would take more
+        than about ten seconds.
     resume : bool
-        Continue an earlier run of the same search that was interrupted. False starts over.
+        Continue an interrupted run of the same search. False starts over.
     overwrite : bool
-        Replace a file `out`, when all is done.
+        Replace an existing file `out` when the new one is complete.
     metric, weights, method, device, threads, memory
-        As for :class:`tonari.Index`; an Index that is given has its own.
+        As for :class:`tonari.Index`. Not allowed if `points` is an Index, which has its own.
     progress : None, bool or callable(done, total)
-        Counts queries. The bar shows their rate and the time to go; None shows it on a terminal when the work takes
-        over two seconds.
+        Counts queries. The bar shows their rate and the remaining time; None shows it on a terminal if the work takes
+        more than two seconds.
 
     Returns
     -------
-    Path of the file, which :func:`tonari.io.read_ground_truth` reads
+    Path
+        The path of the file; :func:`tonari.io.read_ground_truth` reads it.
 
     Raises
     ------
     TypeError, ValueError
-        What :func:`tonari.search` refuses, naming rows by their place in the stream; an iterable with another number of
-        rows; an unfinished file that is of another search, or damaged; and of files, what :func:`tonari.io.read`
-        refuses.
+        As for :func:`tonari.search` (rows are numbered from the beginning of the stream) and, for files,
+        :func:`tonari.io.read`; also if an iterable has another number of rows, or the unfinished file is damaged or
+        belongs to another search.
     BlockingIOError
         Another process is writing to `out`.
     FileExistsError
-        `out` exists, without `overwrite`, or is no regular file; or the unfinished file is, or is a symbolic link, or
-        has no journal.
+        `out` exists and `overwrite` is False, or `out` is not a regular file; or the unfinished file is a symbolic
+        link, not a regular file, or has no journal.
     OSError
         The directory is missing or cannot be written to, the name is too long, or the disk is full.
 
     Notes
     -----
-    One process at a time may write to `out`. Until it is whole the file is ``OUT.part``, and ``OUT.part.json`` tells
-    which search it is of and how many queries are done. Whatever ends a run (an error in a later chunk, Ctrl-C, kill
-    -9, a power cut), the same call goes on from there; no more is lost than the chunk under way and the chunks of the
-    last fifth of a second. An iterable is then read from its beginning, and what is done is passed over. Points, and
-    the queries that are done, are known by a digest of 1,024 of their rows. Ctrl-C still writes what is finished.
+    Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json``
+    records the search and the number of finished queries. If a run ends early (an error in a later chunk, Ctrl-C, kill
+    -9, a power cut), the same call continues it; only the current chunk and the chunks of the last fifth of a second
+    are lost. An iterable is then read from its beginning, and finished queries are skipped. Points and finished queries
+    are identified by a digest of 1,024 of their rows. After Ctrl-C, finished chunks are still written.
 
-    At a time two chunks of queries and two of results are held. `memory` is what each search may use beside them.
-    Chunks in host memory go to the `device` of the points and their results come back; points that do not fit a
-    device are the engine's to handle, as in any search.
+    At most two chunks of queries and two of results are in memory, in addition to the `memory` of each search. Chunks
+    in host memory are copied to the `device` of the points, and their results are copied back. Points that do not fit
+    on the device are searched slab by slab, as in any search.
 
     Examples
     --------

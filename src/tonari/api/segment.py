@@ -1,4 +1,4 @@
-"""Points that are prepared once and never change: what an Index consists of."""
+"""A segment of an Index: points that are prepared once and never change."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ KEPT_PLANS = 64
 
 
 class Segment:
-    """Checked rows, packed for a kernel or put into a tree. Several threads may search it at a time.
+    """Checked rows, packed for a kernel or stored in a tree. Several threads may search it at once.
 
     Parameters
     ----------
     points : checked rows of shape (n, d)
     call : Call
-        Its method is that of the Index: "auto" chooses as if as many queries as there are points were to come. Its
-        memory is what all segments of the Index may use together.
+        The call of the Index. Its method "auto" chooses for as many queries as there are points. Its memory is shared
+        by all segments of the Index.
     taken : int
-        What of this others hold.
+        The bytes of this memory that other segments use.
     chosen : (str, int), optional
-        The method that an earlier choice took, and the k of its plan: the points are packed by that.
+        The method of an earlier choice and the k of its plan, by which the points are packed.
     given : checked rows of shape (n, any), optional
-        What `points` were made from; the points themselves if nothing else.
+        The rows before their transformation; `points` themselves if there is none.
     source : array, optional
-        The caller's array that `given` was made from.
+        The caller's array that contains the rows of `given`.
     overrides : dict, optional
         Fields to set in every plan of the method, which is then not "auto".
     """
@@ -76,7 +76,7 @@ class Segment:
 
     @property
     def memory(self) -> int | None:
-        """What all segments may use together."""
+        """The memory that all segments share."""
         return self.call.memory
 
     @property
@@ -87,21 +87,21 @@ class Segment:
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The method, and the k of its plan."""
+        """The method and the k of its plan."""
         return self.method, self.first.plan.k
 
     @property
     def held_bytes(self) -> int:
-        """What is prepared takes so much memory; on CUDA, of each device."""
+        """The bytes of the prepared points; on CUDA, on each device."""
         held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share what is prepared
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
-        """The memory that is left if others take so much of it."""
+        """The remaining memory if other segments take `taken` bytes."""
         return None if self.memory is None else max(1, self.memory - taken)
 
     def release(self) -> None:
-        """Give up what a search can prepare again."""
+        """Free the prepared data that a search can make again."""
         for made in tuple(self.ready.values()):
             made.method.release(made.prepared)
 
@@ -111,7 +111,7 @@ class Segment:
         return made
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike) -> Neighbors | None:
-        """Replay a search on CUDA that was captured; None if there is none."""
+        """Replay a search that was captured as a CUDA graph; None if there is none."""
         if not self.first.plan.replayable:
             return None
         key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
@@ -119,11 +119,11 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the points for the searches of a call, beside what others hold."""
+        """Return the points for the searches of a call, within the memory that other segments leave."""
         return SegmentPoints(self, threads, taken)
 
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:
-        """What is asked of a search for these queries."""
+        """Return the problem of a search for these queries."""
         return dataclasses.replace(self.call, threads=threads, memory=memory).problem(self.points, queries, k)
 
     def _chosen(self, name: str, k: int, memory: int | None) -> Decision:
@@ -133,11 +133,11 @@ class Segment:
         return by_plan(method, method.plan(problem, **self._overrides))
 
     def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
-        """The method and the kind of preparation that a search needs: the first one if the caller has set its plan."""
+        """Return the method and the kind of preparation for a search; the first kind if the caller set the plan."""
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
-        """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
+        """Choose the method and a plan for preparing the points, which does not depend on later searches."""
         if self.call.method != "auto":
             return self._chosen(self.call.method, 1, memory)
         points, one = self.points, self.points[:1]
@@ -155,10 +155,10 @@ class Segment:
         *,
         around: bool = False,
     ) -> Decision:
-        """Decide how to search checked rows, or as was decided for a search like this: planning may take longer.
+        """Decide how to search checked rows; reuse the decision of an equal search, since planning may take longer.
 
-        Kept are plans on the CPU that do not depend on how many processors are free to use. With `around`, a method
-        that does not serve this k leaves it to brute force.
+        Plans on the CPU are cached if they do not depend on the number of free processors. With `around`, brute force
+        is used if the method does not support this k.
         """
         if self.call.place.devices or type(k) is not int:
             return self._decide(self._problem(rows, k, threads, memory), progress, around)
@@ -173,7 +173,7 @@ class Segment:
         return known
 
     def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
-        """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
+        """Plan a search and prepare the points for it, once for each kind of search."""
         method = self.first.method
         # A tree that cannot serve this k. On the CPU, where plans are kept, a tree serves every k.
         if (self.call.method == "auto" or around) and method.refuses(problem) is not None:
@@ -199,7 +199,7 @@ class Segment:
         return by_plan(method, made.plan, made.points)
 
     def _warn_of_packing(self, plan: Any, memory: int | None) -> None:
-        """Say once that memory is too small to hold all points packed, and what would be enough."""
+        """Warn once if memory is too small to keep all points packed, with the memory that would be enough."""
         if self._warned or not plan.packs_anew:
             return
         self._warned = True

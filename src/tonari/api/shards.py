@@ -1,4 +1,4 @@
-"""The verbs beyond one memory: `tonari.build_graph`, and `tonari.build_neighbors` for queries."""
+"""Graphs and neighbours of more points than fit in memory: `tonari.build_graph`, `tonari.build_neighbors`."""
 
 from __future__ import annotations
 
@@ -43,68 +43,70 @@ def build_graph(
     overwrite: bool = False,
     progress: ProgressLike = None,
 ) -> KNNGraph:
-    """Build the k-nearest-neighbour graph of more points than a memory holds, in a directory.
+    """Build the k-nearest-neighbour graph of more points than fit in memory, in a directory.
 
-    Points are read by ranges of rows. What is done is on the disk: whatever ends a build (Ctrl-C, kill -9, a power cut,
-    a full disk), the same call goes on from there and loses at most the tasks under way.
+    Points are read by ranges of rows, and finished tasks are stored on disk. If a build ends early (Ctrl-C, kill -9, a
+    power cut, a full disk), the same call continues it and repeats at most the tasks that were running.
 
     Parameters
     ----------
     source : path, sequence of paths, array, or object
-        A file that :func:`tonari.io.read` maps; several of the same width and dtype, one after the other; an array; or
-        an object with ``shape``, a pair (n, d), and a method ``rows(begin, end)`` that returns these rows as an array
-        of any kind, the same at every call. It is called from a thread, one call at a time on each device.
+        One of: a file that :func:`tonari.io.read` maps; several files of the same width and dtype, which are
+        concatenated; an array; or an object with ``shape``, a pair (n, d), and a method ``rows(begin, end)``. This
+        method returns the rows as any array, with the same values at every call; it is called from a thread of each
+        device, one call after another.
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour.
     out : path
         A directory. It is created if it does not exist; if it does, it must be empty or hold an earlier run.
     metric : str
     method : "auto", "exact", "clusters" or "ggm"
-        "exact": every slab of rows meets every other; the graph has the bits of :func:`tonari.knn_graph`. "clusters":
-        rows are dealt to shards so that near rows share one; shards overlap, each is built by itself, and the lists of
-        a row are joined. "ggm": a graph of each shard, every two of which are merged once (wang2021, section 5).
-        "auto": exact without a recall, else what is expected to be fastest.
+        "exact": every slab of rows is compared with every other; the graph has the bits of :func:`tonari.knn_graph`.
+        "clusters": rows are distributed to overlapping shards so that near rows share a shard; the graph of each shard
+        is built separately, and the lists of each row are merged. "ggm": a graph is built for each shard, and every two
+        graphs are merged once (wang2021, section 5). "auto": "exact" without a recall, else the method with the least
+        expected time.
     recall : float, optional
-        Share of the true neighbours to find, below 1, for "auto", "clusters" and "ggm" (default for these: 0.99).
-        Measured on a sample of rows against the exact answer; if it is not reached, a warning says so.
+        Share of the true neighbours to find, below 1, for "auto", "clusters" and "ggm" (the last two have the default
+        0.99). The recall is measured by comparing a sample of rows with the exact answer; if it is not reached, a
+        warning says so.
     seed : int
-        Of the random choices of "clusters" and "ggm".
+        Seed of the random choices of "clusters" and "ggm".
     device : str or sequence of str
-        As for :func:`tonari.knn_graph`; "auto" is the CPU. With several CUDA devices, each works on tasks of its own.
+        As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs tasks of its own.
     executor : "local" or dask.distributed.Client
-        Who runs the tasks: this process, or the workers of a Dask cluster, which must see the source and the directory
-        by the same paths (``pip install 'tonari[dask]'``).
+        "local" runs the tasks in this process. A Dask client (``pip install 'tonari[dask]'``) runs them on the workers
+        of its cluster, which must reach the source and the directory by the same paths.
     threads : int, optional
-        CPU threads, of each worker.
+        CPU threads of each worker.
     memory : int or str, optional
-        On the CPU, the most memory that a worker may use beyond the interpreter, points included (what the system keeps
-        of files does not count). On CUDA, the most on each device. Default: half of the free host memory; all free
-        memory of a device.
+        On the CPU: the most memory that a worker may use beyond the interpreter, including the points but not the
+        system's file cache; default: half of the free host memory. On CUDA: the most memory on each device; default:
+        its free memory.
     resume : bool
-        Whether to continue an earlier run of the same call. If that run is complete, its result is returned. False
-        starts again, unless the directory holds a complete result of another call. A run that an earlier release began
-        is refused where its results would differ.
+        Whether to continue an earlier run of the same call; if that run is complete, its result is returned. False
+        starts again, unless the directory holds a complete result of another call. A run of an earlier release is
+        refused if its results would differ.
     overwrite : bool
-        Whether to replace what the directory holds of another call, complete or not. Files of other programs are never
-        touched.
+        Whether to replace the files of another call, complete or not. Files of other programs are never touched.
     progress : None, bool or callable(done, total)
 
     Returns
     -------
     KNNGraph
-        Its arrays are mapped files; see :meth:`KNNGraph.open`.
+        A graph whose arrays are mapped files; see :meth:`KNNGraph.open`.
 
     Raises
     ------
     TypeError, ValueError
-        Wrong arguments, or values that the metric does not accept, by row; files that changed; a directory of another
-        graph, or with damaged files.
+        An argument is invalid; a row has values that the metric does not accept (the message names it); the source has
+        changed; or the directory belongs to another graph or has damaged files.
     tonari.core.errors.BudgetExceeded
-        The memory is too small, with how much is needed.
+        `memory` is too small; the message says how much is needed.
     BlockingIOError
         Another process builds in this directory.
     OSError
-        The disk is full or will be, or a file is gone.
+        The disk is or would become full, or a file is missing.
 
     Warns
     -----
@@ -113,8 +115,8 @@ def build_graph(
 
     Notes
     -----
-    With logging at INFO, the logger "tonari" tells the plan before the start: the bytes of host, device and disk that
-    are needed at most, which are kept. See docs/scale.md.
+    With logging at INFO, the logger "tonari" reports the plan before the start: the limits on host memory, device
+    memory and disk space that the build keeps to. See docs/scale.md.
 
     Examples
     --------
@@ -170,10 +172,10 @@ def build_neighbors(
     overwrite: bool = False,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of each query exactly, where neither need fit in memory, in a directory.
+    """Find the k nearest points of each query exactly, for queries and points larger than memory, in a directory.
 
-    Every block of queries meets every slab of points. The result has the bits of :func:`tonari.search`. What is done
-    is kept, and the same call resumes, as in :func:`tonari.build_graph`.
+    Every block of queries is compared with every slab of points. The result has the bits of :func:`tonari.search`.
+    Finished tasks are stored, and the same call resumes an interrupted run, as in :func:`tonari.build_graph`.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def build_neighbors(
     Returns
     -------
     Neighbors
-        Of mapped files; see :func:`tonari.open_neighbors`.
+        Arrays of mapped files; see :func:`tonari.open_neighbors`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The verb of spanning trees: `tonari.mutual_reachability_tree`."""
+"""`tonari.mutual_reachability_tree`: the minimum spanning tree of HDBSCAN."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def mutual_reachability_tree(
 ) -> SpanningTree:
     """Find the minimum spanning tree by mutual reachability distance, exactly: HDBSCAN's tree.
 
-    The weight of a pair is the largest of its distance and of the core distances of both points, and the core distance
-    of a point is that of its min_samples-th nearest point, itself counted (Campello, Moulavi and Sander, Density-based
-    clustering based on hierarchical density estimates, PAKDD 2013, definitions 1 to 3 and section 3.2). All of them are
-    the values that :func:`knn_graph` returns, so the tree is that of exact distances.
+    The weight of a pair is the maximum of its distance and the core distances of both points. The core distance of a
+    point is the distance to its min_samples-th nearest point, counting the point itself (Campello, Moulavi and Sander,
+    Density-based clustering based on hierarchical density estimates, PAKDD 2013, definitions 1 to 3 and section 3.2).
+    All distances are the exact ones that :func:`knn_graph` returns.
 
     Parameters that are not listed are those of :func:`knn_graph`.
 
@@ -60,31 +60,31 @@ def mutual_reachability_tree(
     ----------
     points : array of shape (n, d)
     min_samples : int
-        1 to n, the point itself counted, as for scikit-learn's HDBSCAN. With 1 core distances are 0, and the tree is
+        1 to n, counting the point itself, as in scikit-learn's HDBSCAN. With 1, core distances are 0, and the tree is
         the plain minimum spanning tree of the points. The methods of :class:`KNNGraph` do not count the point itself:
-        ``core_distances(min_samples - 1)`` are these.
+        the core distances here equal ``graph.core_distances(min_samples - 1)``.
     metric : str
-        A distance: any but "inner_product".
+        Any metric except "inner_product", which is not a distance.
     method : str
         As for :func:`search`.
     memory : int or str, optional
-        The budget of each search, as for :func:`search`, and of the lists that the rounds ask for at a time. Lists and
-        edges that stay, some 50 bytes for each of n (min_samples + 5) neighbours in host memory, are not part of it.
+        The budget of each search, as for :func:`search`, including the lists that it returns. Stored lists and edges
+        are not included: about 50 n (min_samples + 5) bytes of host memory.
     progress : None, bool or callable(done, total)
         Counts edges of the tree.
 
     Returns
     -------
     SpanningTree
-        NumPy arrays of n - 1 edges and their weights: float32, or float64 for such points, for "haversine", for
-        "minkowski:p" and with `weights`. Edges are in the order of (weight, smaller end, larger end). Of several
-        minimum spanning trees it is the one whose edges come first in that order, on every machine and device; for
-        "haversine" and "minkowski:p", in that of the values before the arcsine or the root (see :func:`search`).
+        NumPy arrays of n - 1 edges and their weights: float32; float64 for float64 points, "haversine", "minkowski:p"
+        and with `weights`. Edges are ordered by (weight, smaller end, larger end). If several minimum spanning trees
+        exist, the one whose edges are first in this order is returned, on every machine and device. "haversine" and
+        "minkowski:p" use the values before the arcsine or the root as weights in this order (see :func:`search`).
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`knn_graph`; min_samples is more than the number of points; the metric is a similarity.
+        As for :func:`knn_graph`; also if min_samples exceeds the number of points, or the metric is a similarity.
 
     Examples
     --------
@@ -124,10 +124,11 @@ def mutual_reachability_tree(
 
 
 def _searcher(points: Any, call: Call) -> Search:
-    """Return what finds the nearest points of other components.
+    """Return the function that finds the nearest points of other components.
 
-    For few rows the points are prepared once, at the first call. Many are of large components, far from what they
-    search: how that is done best is decided for each of them. Within a budget the prepared points make room for that.
+    For few rows it uses points that are prepared once, at the first call. Many rows belong to large components and
+    search far away, so the method is chosen for each such call. If memory is limited, the prepared points are freed for
+    that.
     """
     prepared: list[Points] = []
     call = dataclasses.replace(call, progress=False)
@@ -147,7 +148,7 @@ def _searcher(points: Any, call: Call) -> Search:
 
 
 def _bounds_of(rows: Any, call: Call) -> Bounds | None:
-    """Return what bounds distances to other components, for Euclidean ones of points in host memory."""
+    """Return a function that bounds distances to other components from below, or None if the points have no bound."""
     if not (isinstance(rows, np.ndarray) and call.metric.squares):
         return None
     return Projections(inputs.as_floats(rows), squared=not call.metric.root, memory=call.memory).bounds

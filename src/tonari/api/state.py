@@ -1,4 +1,4 @@
-"""What an Index holds at one moment: segments of points in ascending order of id. Updates make another State."""
+"""The state of an Index: segments of points in ascending order of id. An update makes a new State."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ENTRY = 12  # bytes of an entry of a list: at most, for int32 ids
 
 
 class Kind(NamedTuple):
-    """What is known of an Index without points.
+    """The properties of an Index that remain when it has no points.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index that had points like these, of which there may be none."""
+        """Return the kind of an Index whose points are like these; there may be none."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
@@ -54,8 +54,8 @@ class Kind(NamedTuple):
 class State:
     """All parts of an Index, and the id that the next point gets.
 
-    `only` is the one segment of an Index in which ids are row numbers: its own answers are those of the Index. `kind`
-    is needed where there are no parts.
+    `only` is the single segment of an Index whose ids are row numbers: its answers need no conversion. `kind` is used
+    if there are no parts.
     """
 
     def __init__(self, parts: Sequence[Part], next_id: int, kind: Kind | None = None) -> None:
@@ -67,7 +67,7 @@ class State:
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 
     def check_unchanged(self) -> None:
-        """Raise RuntimeError if points have changed that somebody else can write to; see :class:`inputs.Unchanged`."""
+        """Raise RuntimeError if points in an array of the caller have changed; see :class:`inputs.Unchanged`."""
         for one in self.unchanged:
             one.check()
 
@@ -83,7 +83,7 @@ class State:
 
     @property
     def sample(self) -> Any:
-        """Some of the points, or a row like them, for their kind and dtype."""
+        """A few points, or a row of zeros like them, from which kind and dtype are read."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
@@ -95,16 +95,16 @@ class State:
 
     @cached_property
     def points(self) -> Any:
-        """All points, as they were given, in ascending order of id."""
+        """All original points in ascending order of id."""
         return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
 
     def with_rows(self, points: Any, make: Make) -> State:
-        """Add checked rows, which nobody else changes."""
+        """Add checked rows, which must not be changed afterwards."""
         ids = np.arange(self.next_id, self.next_id + len(points))
         return State(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
 
     def without_ids(self, ids: Ids, make: Make) -> State:
-        """Remove points; raise ValueError if an id is not there."""
+        """Remove points; raise ValueError for an id that is absent."""
         ordered = np.sort(ids)
         if len(twice := ordered[1:][ordered[1:] == ordered[:-1]]):
             raise ValueError(f"ids: {twice[0]} is given twice; name each point once")
@@ -120,20 +120,20 @@ class State:
         return State(balanced([part for part in kept if part.n], make), self.next_id)
 
     def compacted(self, make: Make) -> State:
-        """Pack all points as one segment; nothing is done if they are."""
+        """Pack all points as one segment, unless they already are."""
         if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
             return self
         return State([packed_together(self.parts, make, 0)], self.next_id)
 
     def copied(self) -> State:
-        """Share the points and what is packed, but not what later searches add to it."""
+        """Return a copy that shares the points and the packed data, but not what later searches prepare."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
-        """Find the k nearest points of checked rows, k at most n; by rules -1 where there are fewer.
+        """Find the k nearest points of checked rows, k at most n; entries that filters leave empty are -1.
 
-        Rules are about ids. Each segment is searched with those for its own ids, less the removed ones, and the lists
-        are merged: what may be found of a segment does not depend on the others.
+        Filters refer to ids. Each segment is searched with the filters of its own remaining ids, and the lists are
+        merged.
         """
         if self.only is not None and self.next_id == self.n:
             return asking.nearest(self.only.those(call.threads), rows, k, rules, call.progress)
@@ -170,7 +170,7 @@ class State:
         return both if most is None else nearest_of(both, most)
 
     def count(self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, call: Call, make: Make) -> Any:
-        """Count the points within the limits of checked rows: those of each segment, less those removed from it."""
+        """Count the points within the limits of checked rows, without removed points."""
         if self.only is not None and (rules is None or self.next_id == self.n):
             return asking.count(self.only.those(call.threads), rows, limits, rules, call.progress)
 
@@ -188,9 +188,9 @@ class State:
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
-        """Ask each part, beside what the others hold and lists of so many entries that were found in them before.
+        """Search each part within the memory that the other parts and the lists found so far leave.
 
-        A part that needs more memory than they leave makes them give up what they can prepare again.
+        If a part needs more memory than that, the other parts free the data that they can prepare again.
         """
         answers, largest, bounded = list[T](), self.largest if self.parts else None, False
         for part in self.parts:
@@ -219,7 +219,7 @@ class State:
 
 
 def _rules_of(part: Part, rules: Rules) -> Rules:
-    """Return the rules for the rows of a part."""
+    """Return the filters for the rows of a part."""
     if len(part.gone):
         shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False

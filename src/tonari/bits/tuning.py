@@ -16,5 +16,5 @@ WIDER = 8  # slabs are halved to this many times the queries of a block, then bo
 STEP_SECONDS = 2.5e-4  # of launching what compares a block with a slab: about twelve kernels
 
 # Not measured.
-LISTED_ENTRIES = 1 << 26  # of padded lists that are on the device at a time
+LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
 WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest

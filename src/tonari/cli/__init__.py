@@ -2,14 +2,14 @@
 
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
-    tonari pairs    all pairs of points that are near each other                 pairs.py
+    tonari pairs    all pairs of points within a distance of each other          pairs.py
     tonari merge    the graph of two sets of points, from their graphs           merge.py
     tonari recall   the recall of a graph, or of found neighbours                recall.py
     tonari report   a page about a graph, in HTML                                report.py
     tonari info     the contents of a file                                       info.py
     tonari convert  points from one format to another                        convert.py
-    tonari plan     what a run would do and cost                                 plan.py
-    tonari warm     the kernels that a search on a GPU needs, compiled ahead     warm.py
+    tonari plan     the choices, memory and time of a run, without running it    plan.py
+    tonari warm     compile the GPU kernels of a search in advance               warm.py
 
 Results go to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
 Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong usage, 130 interrupted (Ctrl-C).

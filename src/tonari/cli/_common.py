@@ -69,7 +69,7 @@ class Program(click.Group):
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print text for human readers; nothing in it reaches the terminal as a command."""
+    """Print text for human readers, with control characters escaped."""
     click.echo(printable(text), err=err)
 
 
@@ -94,12 +94,12 @@ def _describe(error: BaseException) -> str:
 
 
 def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path], force: bool) -> Path:
-    """Check, before any work, that `path` can be written and that writing it destroys nothing.
+    """Check, before any work, that `path` can be written without destroying an existing file.
 
     Raises
     ------
     click.UsageError
-        Unknown suffix, or the output is one of the inputs.
+        The suffix is unknown, or the output is one of the inputs.
     OSError
         The directory is missing or cannot be written to; or the file exists and `force` is not given.
     """
@@ -119,11 +119,11 @@ def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path],
 
 
 def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
-    """Return what a file holds, judging by its header alone; the rest of the file may be damaged.
+    """Return the kind of a file from its header alone; the rest of the file may be damaged.
 
-    The names of the arrays show whether a .npz file is a graph or neighbours, the size whether an .ibin file is
-    neighbours. HDF5 files may hold both points and neighbours: they count as points. A directory is a graph. The first
-    bytes tell an Index.
+    The names of its arrays show whether an .npz file is a graph or neighbours, and its size whether an .ibin file
+    contains neighbours. HDF5 files may contain both points and neighbours: they count as points. A directory is a
+    graph. An Index is recognised by its first bytes.
     """
     if path.is_dir():
         return "graph"
@@ -138,7 +138,7 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print the result: `facts` as one JSON object, or `text` for human readers; and what was read, if anything."""
+    """Print the result: `facts` as one JSON object, or `text` for human readers; also the description of the input."""
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)
@@ -194,7 +194,7 @@ def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> 
 
 
 class _Printable(logging.Formatter):
-    """Lines in which nothing is a command to the terminal."""
+    """A formatter of lines that escapes control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
@@ -213,7 +213,7 @@ def file_argument(name: str) -> Callable[[Decorated], Decorated]:
 
 
 def output_option(formats: str, *, directories: bool = False) -> Callable[[Decorated], Decorated]:
-    """Declare -o and --force; with `directories`, the output may be one: a str, which keeps a slash at its end."""
+    """Declare -o and --force; with `directories`, the output may be a directory, as a str that keeps a final slash."""
 
     def decorate(command: Decorated) -> Decorated:
         text = f"Output file: {formats}. It is written whole or not at all."
@@ -295,13 +295,13 @@ device_option = click.option(
 threads_option = click.option(
     "--threads",
     type=click.IntRange(min=1),
-    help="Threads on the CPU; default: as many as the work is worth, at most the processors this process may use.",
+    help="Threads on the CPU; default: chosen by the amount of work, at most the processors this process may use.",
 )
 memory_option = click.option(
     "--memory",
     metavar="SIZE",
     callback=_memory,
-    help='Limit on the memory beyond the input (of each GPU, on GPUs), such as "2GB" or "512MiB".',
+    help='Limit on the memory beyond the input (on GPUs, of each GPU), such as "2GB" or "512MiB".',
 )
 progress_option = click.option(
     "--progress/--no-progress",
@@ -312,7 +312,7 @@ json_option = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print the result as one JSON object; an error, too, on stderr.",
+    help="Print the result, or on stderr the error, as one JSON object.",
 )
 verbose_option = click.option(
     "-v",
@@ -320,7 +320,7 @@ verbose_option = click.option(
     count=True,
     expose_value=False,
     callback=_verbose,
-    help="Log to stderr what each search did; given twice: also the traceback of an error.",
+    help="Log the steps of each search to stderr; twice: also the traceback of an error.",
 )
 
 

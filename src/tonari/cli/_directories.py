@@ -17,12 +17,12 @@ from tonari.shards.state import read_state
 
 
 def names_a_directory(output: str) -> bool:
-    """Whether an output is a directory: one that exists, or a name that ends with a slash."""
+    """Whether an output is an existing directory, or a name that ends with a slash."""
     return output.endswith(("/", os.sep)) or Path(output).is_dir()
 
 
 def refuse(context: click.Context, names: Iterable[str], why: str) -> None:
-    """Refuse options that were given although they have no effect here."""
+    """Refuse options that have no effect here."""
     for parameter in context.command.params:
         given = context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         if given and parameter.name in names:
@@ -30,7 +30,7 @@ def refuse(context: click.Context, names: Iterable[str], why: str) -> None:
 
 
 def load_graph(path: Path) -> KNNGraph:
-    """Load a graph from its file, or map that in a directory."""
+    """Load a graph from its file, or map it from its directory."""
     return KNNGraph.open(path) if path.is_dir() else KNNGraph.load(path)
 
 
@@ -44,7 +44,7 @@ def check_points(points: Path, key: str | None, graph: Path) -> None:
 
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
-    """Show the plan of a build before it starts, its warnings, and after Ctrl-C what is kept, as lines on stderr."""
+    """Print the plan of a build before it starts, its warnings, and after Ctrl-C the finished tasks, on stderr."""
     try:
         with _plans_as_lines(), _common.warnings_as_lines():
             yield

@@ -1,4 +1,4 @@
-"""Points that commands read: which columns of a table, the names of its rows, and what is printed of them."""
+"""The points that commands read: the columns of a table, the names of its rows, and their printed description."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def column_options(command: Decorated) -> Decorated:
         "--drop",
         metavar="NAMES",
         callback=_names,
-        help="Columns of a table (.csv, .tsv, .parquet, .arrow) that are no coordinates, such as id,label.",
+        help="Columns of a table (.csv, .tsv, .parquet, .arrow) to leave out, such as id,label.",
     )
     columns = click.option(
         "--columns",
@@ -44,8 +44,8 @@ id_option = click.option(
     "--id",
     "ids",
     metavar="NAME",
-    help="Column of a table that names the rows. It is no coordinate, and its values stand in OUT where row numbers "
-    "would.",
+    help="Column of a table with the names of rows. It is not a coordinate, and its values replace the row "
+    "numbers in OUT.",
 )
 
 
@@ -67,7 +67,7 @@ class Inputs:
     Parameters
     ----------
     columns, drop : list of str, optional
-        Of each input that is a table.
+        The columns of each input that is a table.
     ids : str, optional
         The column that names the rows of each input that is a table.
     """
@@ -90,18 +90,18 @@ class Inputs:
                 self.choice = Choice(drop=(*self.choice.drop, self.ids))
 
     def check(self, paths: Sequence[Path]) -> None:
-        """Refuse options about columns if none of the inputs has any."""
+        """Refuse options about columns if no input is a table."""
         if self.choice and not any(is_table(path) for path in paths):
             is_table(paths[0], self.choice)
 
     def read(self, path: Path, key: str | None) -> Array:
-        """Read points, and note what was read."""
+        """Read points, and record their description."""
         points, names = read_points(path, mmap=True, key=key, most=expansion(None), choice=self._choice(path))
         self.note(path, points.shape[0], points.shape[1], names)
         return points
 
     def note(self, path: Path, rows: int, columns: int, names: Sequence[str] | None) -> None:
-        """Note what was read, to be printed."""
+        """Record the description of an input for printing."""
         listed_names = None if names is None else list(names)
         self.facts.append({"path": str(path), "rows": rows, "columns": columns, "names": listed_names})
 
@@ -118,7 +118,7 @@ class Inputs:
 
     @property
     def text(self) -> str:
-        """A line for each of the files."""
+        """The descriptions, one line for each file."""
         return "".join(
             f"read {one['path']}, {one['rows']:,} x {one['columns']:,}"
             + (f": {listed(one['names'])}" if one["names"] else "")

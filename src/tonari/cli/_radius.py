@@ -1,4 +1,4 @@
-"""Options that say what is near enough: a radius, or a least similarity."""
+"""The options --radius and --min-similarity."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ radius_option = click.option(
     metavar="R",
     type=click.FloatRange(min=0),
     callback=_number,
-    help="Find what is at most so far away; squared for sqeuclidean.",
+    help="Find all points within this distance; squared for sqeuclidean.",
 )
 min_similarity_option = click.option(
     "--min-similarity",
     metavar="S",
     type=float,
     callback=_number,
-    help="Find what is at least so similar, for inner_product, cosine and correlation.",
+    help="Find all points with at least this similarity, for inner_product, cosine and correlation.",
 )
 
 
 def check_radius(context: click.Context, metric: str, radius: float | None, min_similarity: float | None) -> bool:
-    """Return whether a radius or a least similarity is given; refuse one that the metric does not have."""
+    """Return whether a radius or a similarity is given; refuse the one that does not apply to the metric."""
     record = get_metric(metric)
     if radius is not None and min_similarity is not None:
         raise click.UsageError("--radius and --min-similarity exclude each other; leave one out", context)

@@ -1,4 +1,4 @@
-"""The library's hints, which name Python's arguments, in the words of the command line."""
+"""Translation of the library's hints, which name Python's arguments, to options of the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def printable(text: str) -> str:
-    """Escape characters that a terminal obeys, which file names and foreign files may hold.
+    """Escape control characters, which file names and contents may include.
 
     >>> from tonari.cli._wording import printable
     >>> printable("a\\x1b]0;title\\x07.npy")

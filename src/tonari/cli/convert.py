@@ -1,4 +1,4 @@
-"""tonari convert: points from a file of one format to a file of another."""
+"""tonari convert: convert points from one file format to another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DTYPES = ("float16", "float32", "float64", "uint8", "int8", "int32")
 @click.option(
     "--dtype",
     type=click.Choice(DTYPES),
-    help="Type of the values in OUT. Floats are rounded to it; a value that does not fit is refused in any case. "
+    help="Type of the values in OUT. Floats are rounded to it; a value out of its range is always refused. "
     "[default: as the suffix of OUT says, else as in IN]",
 )
 @click.option("--key", help="Name of the array or column in IN, if it is .npz, HDF5, Parquet or Arrow.")
@@ -48,8 +48,9 @@ def convert(
 ) -> None:
     """Copy the points in IN to OUT; the suffixes name the formats.
 
-    OUT is written block by block, whole or not at all. Values do not change: a float64 that float32 does not have, or
-    300 in a .u8bin file, is refused with its row and column; --dtype float32 rounds.
+    OUT is written block by block, and appears only when it is complete. Values do not change: a float64 value that
+    float32 cannot represent, or 300 for a .u8bin file, is refused with its row and column. --dtype float32 rounds
+    values instead.
 
     \b
     Example:

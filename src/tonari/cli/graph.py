@@ -1,4 +1,4 @@
-"""tonari graph: from points to their k-nearest-neighbour graph, in a file or in a directory."""
+"""tonari graph: build the k-nearest-neighbour graph of points, in a file or in a directory."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def graph(
     A graph by NN-Descent may lack some neighbours. Its recall is measured on a sample of rows and printed; if it is
     below --recall, a warning says so.
 
-    If the output is a directory, the points may be larger than memory, and be several files, one after the other. Then
-    --memory counts the points, too, and the plan is printed before the start. After an interruption the same command
-    resumes; --force begins anew. tonari info DIR tells how far a graph is.
+    If the output is a directory, the points may be larger than memory, and may be several files, which are
+    concatenated. --memory then includes the points, and the plan is printed before the start. After an interruption the
+    same command resumes; --force starts over. tonari info DIR shows the progress.
 
     \b
     Example:

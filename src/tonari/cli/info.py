@@ -32,12 +32,12 @@ from tonari.shards.state import read_state
 def info(file: Path, key: str | None, columns: list[str] | None, drop: list[str] | None, as_json: bool) -> None:
     """Describe FILE: points, neighbours, a graph or an Index; or the directory of "tonari graph", even unfinished.
 
-    Only the header is read, except that a graph in a file is loaded and checked. Of this, "first" and "last" are the
-    distances to the nearest and to the k-th neighbour, "zero" counts the neighbours at distance 0, and "components"
-    the parts between which no neighbours lead (if SciPy is installed).
+    Only the header is read, except that a graph in a file is loaded and checked. For a graph, "first" and "last" are
+    the distances to the nearest and to the k-th neighbour, "zero" is the number of neighbours at distance 0, and
+    "components" the number of connected components (if SciPy is installed).
 
-    Of a graph in a directory that is not complete: its tasks that are done, of those known so far (others may follow
-    from what they find out), and "covered", the share of neighbours that it can find.
+    For an unfinished graph in a directory, the numbers of finished and known tasks are printed (finished tasks may add
+    new ones), and "covered", the share of neighbours that the graph can find.
 
     \b
     Example:
@@ -149,7 +149,7 @@ def _measured(estimate: Recall) -> dict[str, Any]:
 
 
 def _components(lists: Lists) -> int | None:
-    """Count the connected components; None without SciPy, which the other facts do not need."""
+    """Count the connected components; None if SciPy is not installed."""
     return int(connected_components(lists).max()) + 1 if importlib.util.find_spec("scipy") else None
 
 

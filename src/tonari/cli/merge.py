@@ -1,4 +1,4 @@
-"""tonari merge: from the graphs of two sets of points to a file with the graph of all points."""
+"""tonari merge: merge the graphs of two sets of points into the graph of all points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tonari.graph.knn_graph import KNNGraph
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.99,
     show_default=True,
-    help="Share of the true neighbours to find, unless the graphs are joined exactly.",
+    help="Share of the true neighbours to find, unless the graphs are merged exactly.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random choices."
@@ -52,7 +52,7 @@ def merge(
     progress: bool | None,
     as_json: bool,
 ) -> None:
-    """Join GRAPH_A of POINTS_A and GRAPH_B of POINTS_B into the graph of all points.
+    """Merge GRAPH_A of POINTS_A and GRAPH_B of POINTS_B into the graph of all points.
 
     The points of B follow those of A. Each point keeps its neighbours and is compared with points of the other side:
     with all of them if one side is small, else by NN-Descent, whose recall is measured on a sample of rows.

@@ -1,4 +1,4 @@
-"""tonari pairs: from a file of points to all pairs that are near each other, in a file."""
+"""tonari pairs: find all pairs of points within a distance of each other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def pairs(
     progress: bool | None,
     as_json: bool,
 ) -> None:
-    """Find all pairs of POINTS that are near each other, each once.
+    """Find all pairs of POINTS within a radius of each other, or above a similarity, each pair once.
 
     Pairs are ordered by the left point, then by distance, then by the right point, whose row number is larger. They are
     written block by block, so there may be more than fit in memory.

@@ -1,4 +1,4 @@
-"""tonari plan: what a graph or a search would do and cost, without doing it."""
+"""tonari plan: print the plan of a graph or a search without running it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.methods.registry import NAMES, by_force, overrides_of
 
 
 def _fields() -> str:
-    """What --set can give, for --help."""
+    """Return the fields that --set accepts, for --help."""
     lines = ["\b", "Fields that --set can give:"]
     for name in NAMES:
         for device in ("cpu", "cuda"):
@@ -44,7 +44,7 @@ def _fields() -> str:
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Set a field of the plan, see below; may be repeated.",
+    help="Set a field of the plan (listed below); may be repeated.",
 )
 def plan(
     points: Path,
@@ -63,12 +63,12 @@ def plan(
     as_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print what building the graph of POINTS would do: kernels, blocks, memory and a rough time.
+    """Print the plan for building the graph of POINTS: kernels, blocks, memory and a rough time.
 
-    Below the plan every method has its expected time and memory, or the reason why it cannot solve the problem, and the
-    first line says which one "auto" takes. Only the header of POINTS is read: where the choice depends on the data, it
-    says so, and the plan is that of brute force. With --queries, the plan is for a search; "nn-descent" plans graphs
-    alone.
+    The first line names the method that "auto" chooses. Below the plan, each method has its expected time and memory,
+    or the reason why it cannot solve the problem. Only the header of POINTS is read: if the choice depends on the data,
+    the first line says so, and the plan is for brute force. With --queries, the plan is for a search; "nn-descent" can
+    plan only graphs.
 
     \b
     Example:

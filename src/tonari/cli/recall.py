@@ -1,4 +1,4 @@
-"""tonari recall: the share of the true neighbours that a graph, or a file of neighbours, contains."""
+"""tonari recall: measure the recall of a graph or of a file of neighbours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _ALIKE = 1e-3
 @click.argument("found", metavar="GRAPH|FOUND", type=click.Path(path_type=Path))
 @click.argument("against", metavar="POINTS|TRUTH", type=click.Path(path_type=Path))
 @click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of GRAPH to measure.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the choice of rows.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random choice of rows."
+)
 @click.option(
     "--metric",
     metavar="METRIC",
@@ -56,14 +58,14 @@ def recall(
 ) -> None:
     """Measure GRAPH against the exact neighbours of a random sample of its POINTS, or FOUND against TRUTH.
 
-    GRAPH is a .npz file or a directory, by any method, as "tonari graph" writes it. FOUND and TRUTH are neighbours of
-    the same queries in the same order, as "tonari search" writes them (.ibin, .npz) or ann-benchmarks does (.hdf5).
-    TRUTH may list more neighbours than FOUND: if FOUND has k columns, the first k of TRUTH count.
+    GRAPH is a .npz file or a directory that "tonari graph" wrote, by any method. FOUND and TRUTH are files with the
+    neighbours of the same queries in the same order, from "tonari search" (.ibin, .npz) or ann-benchmarks (.hdf5).
+    TRUTH may have more columns than FOUND: if FOUND has k columns, the first k of TRUTH count.
 
-    Recall by index is recall@k as it is usually defined: of the k true neighbours of a query, the share that is among
-    the k found, averaged over all queries. Recall by distance is the share of the found points that are no farther than
-    the k-th true neighbour, so that any of several tied points counts; the interval is for recall by distance, over all
-    rows of the graph or over queries of the same kind.
+    Recall by index is the usual recall@k: the share of the k true neighbours of a query that are among the k found
+    ones, averaged over all queries. Recall by distance is the share of found points that are no farther than the k-th
+    true neighbour, so any of several tied points counts. The interval is for recall by distance, over all rows of the
+    graph or over queries of the same kind.
 
     \b
     Example:
@@ -109,7 +111,7 @@ def _graph(
 
 
 def _check_results(found: Path, truth: Path) -> None:
-    """Refuse files that are not both neighbours, and say what they hold."""
+    """Refuse files that do not both contain neighbours, and name their contents."""
     if not _has_neighbors(found):
         raise ValueError(
             f"{found}: holds {_contents(found)}, expected a graph (.npz, as tonari graph writes it) or neighbours "
@@ -178,7 +180,7 @@ def _check_order(path: Path, distances: Any, metric: str) -> None:
 
 
 def _disagreement(found: Neighbors, truth: Neighbors) -> str:
-    """Return what is odd if most points that both list in the same place have different distances; else ""."""
+    """Return a warning if most points at the same rank of both files have different distances; else ""."""
     same = (found.indices == truth.indices[:, : found.indices.shape[1]]) & (found.indices >= 0)
     ours, theirs = found.distances[same], truth.distances[:, : found.indices.shape[1]][same]
     differ = ~np.isclose(ours, theirs, rtol=_ALIKE)

@@ -25,7 +25,7 @@ from tonari.io._atomic import atomic
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seed of the choice of rows, and of the points that the map shows.",
+    help="Seed of the random choice of rows and of the points on the map.",
 )
 @_common.key_option
 @column_options
@@ -49,11 +49,12 @@ def report(
 ) -> None:
     """Write a page about GRAPH: distances, duplicates, local dimension, hubs, components, and a map.
 
-    GRAPH is a .npz file or a directory, as "tonari graph" writes it; a directory is read in blocks. The page is one
-    file without scripts, which needs no network. With POINTS, from which the graph was built, the recall of a random
-    sample of rows is measured, as by "tonari recall"; without them it is that which the graph carries, if any.
+    GRAPH is a .npz file or a directory that "tonari graph" wrote; a directory is read in blocks. The page is one file
+    without scripts, which needs no network. With POINTS, from which the graph was built, the recall is measured on a
+    random sample of rows, as by "tonari recall". Without POINTS the page shows the recall that is stored in the graph,
+    if any.
 
-    Needs SciPy.
+    SciPy is required.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""tonari search: from files of points and queries to the nearest points of every query, in a file or a directory."""
+"""tonari search: find the nearest points of every query, in a file or a directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tonari.streams.output import kept
     "-k",
     metavar="K",
     type=click.IntRange(min=1),
-    help="Neighbours per row; with --radius or --min-similarity, at most so many.",
+    help="Neighbours per row; with --radius or --min-similarity, the largest number of neighbours.",
 )
 @radius_option
 @min_similarity_option
@@ -45,7 +45,8 @@ from tonari.streams.output import kept
     "--where",
     metavar="FILE.npy",
     type=click.Path(path_type=Path),
-    help="Which points may be found: a bool array, one for each of the POINTS. Rows with fewer than K end with -1.",
+    help="Mask of the points that may be found: a bool array with an entry for each of the POINTS. Rows with "
+    "fewer than K neighbours end with -1.",
 )
 @_common.key_option
 @column_options
@@ -79,13 +80,13 @@ def search(
     """Find the k nearest POINTS of each of the QUERIES, or all within a radius.
 
     Equal distances are ordered by row number. With --radius or --min-similarity the output is a .npz file with indptr,
-    indices and distances: the neighbours of query i are at indptr[i] to indptr[i + 1] of the other two.
+    indices and distances: the neighbours of query i are indices[indptr[i]:indptr[i + 1]], and distances in the same
+    way.
 
-    An .ibin file is written chunk by chunk while other queries are read and searched, so there may be more queries
-    than fit in memory. Until it is complete it is named OUT.part; after an interruption the same command resumes where
-    it stopped, and --force starts over.
+    An .ibin file is written chunk by chunk, so there may be more queries than fit in memory. Until it is complete, it
+    is named OUT.part. After an interruption the same command continues it, and --force starts over.
 
-    If the output is a directory, the points may be larger than memory, too. Then --memory counts points and queries,
+    If the output is a directory, the points may be larger than memory too. --memory then includes points and queries,
     the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
     numpy.load map the result.
 
@@ -158,7 +159,7 @@ def _mask(where: Path | None) -> Any:
 
 
 def _queries_key(queries: Path, given: str | None) -> str | None:
-    """Return the name of the array of queries: in HDF5 the reader's default, "train", would be the points again."""
+    """Return the name of the array of queries, since the default for HDF5, "train", contains the points."""
     if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
         return "test"  # the name in ann-benchmarks
     return given

@@ -1,4 +1,4 @@
-"""tonari warm: compile what a search on CUDA needs, before the first search."""
+"""tonari warm: compile the kernels of a search on CUDA before the first search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tonari.methods import warm as warming
 @click.command()
 @_common.file_argument("points")
 @_common.k_option
-@click.option("--queries", metavar="M", type=click.IntRange(min=1), help="Of a search of M queries, not of a graph.")
+@click.option(
+    "--queries", metavar="M", type=click.IntRange(min=1), help="Compile for a search of M queries instead of a graph."
+)
 @_common.metric_option
 @_common.key_option
 @column_options
@@ -23,7 +25,7 @@ from tonari.methods import warm as warming
     default="cuda",
     show_default=True,
     callback=_common.checked_device,
-    help='For which GPU: "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
+    help='The GPU to compile for: "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
 )
 @_common.progress_option
 @_common.verbose_option

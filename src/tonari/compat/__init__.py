@@ -1,13 +1,13 @@
-"""Lookalikes: other libraries' names, arguments and results, with tonari's neighbours. Each is imported by itself.
+"""Lookalikes of other libraries: their names, arguments and results, with exact neighbours. Import each separately.
 
 scipy/                     KDTree of scipy.spatial
 faiss/                     knn, IndexFlat, IndexFlatL2, IndexFlatIP
 pyg.py                     knn, knn_graph, radius, radius_graph, nearest of torch_geometric.nn and torch_cluster
 sentence_transformers/     semantic_search, paraphrase_mining_embeddings, community_detection
 pytorch3d.py               knn_points, knn_gather
-arguments.py               what they have in common
+arguments.py               checks of arguments that they share
 
-A lookalike translates arguments, calls tonari's verbs, and returns what the other library would. It takes an argument
-in the other library's sense or refuses it by name. ``docs/compat.md`` has all arguments; the docstring of each module
-says what it covers, what it refuses and what differs.
+A lookalike translates arguments, calls tonari's functions, and returns results in the form of the other library. Each
+argument has the meaning of the other library, or is refused by name. ``docs/compat.md`` lists all arguments; the
+docstring of each module lists its functions, its refusals and its differences.
 """

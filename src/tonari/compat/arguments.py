@@ -14,7 +14,7 @@ from tonari.inputs.kinds import from_host
 
 
 def leave_out(value: Any, default: Any, name: str, why: str) -> None:
-    """Refuse a value that is not the default.
+    """Refuse any value except the default.
 
     >>> from tonari.compat.arguments import leave_out
     >>> leave_out(0.1, 0, "eps", "answers are exact")
@@ -44,7 +44,7 @@ def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
 
 
 def threads_of(workers: Any, name: str) -> int | None:
-    """Return how many threads a number of workers stands for; -1 is all processors, which is None.
+    """Return the number of threads for an argument `workers`; None (all processors) for -1.
 
     >>> from tonari.compat.arguments import threads_of
     >>> threads_of(-1, "workers"), threads_of(3, "workers")
@@ -60,7 +60,7 @@ def threads_of(workers: Any, name: str) -> int | None:
 
 
 def numbers_of(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Return real numbers as an array in host memory, of any dtype; `shape` is what messages expect.
+    """Return real numbers of any dtype as an array in host memory; `shape` is the expected shape, for messages.
 
     >>> from tonari.compat.arguments import numbers_of
     >>> numbers_of([1j], "x", "(n,)")

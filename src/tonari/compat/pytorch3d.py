@@ -16,8 +16,8 @@ another ``norm``                :func:`tonari.search`, with ``query_groups`` and
 NaN and infinity in a cloud
 ==============================  ====================================================================================
 
-Distances are float64 values rounded once, and equal ones are in ascending order of index. Distances have the dtype of
-float32 or float64 input; float16 and bfloat16 have float32.
+Distances are float64 values rounded once: to the dtype of the input, or to float32 for float16 and bfloat16. Equal
+distances are in ascending order of index.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _VERSIONS = range(-1, 4)
 
 
 class KNN(NamedTuple):
-    """What :func:`knn_points` returns.
+    """The result of :func:`knn_points`.
 
     Attributes
     ----------
     dists : tensor of shape (N, P1, K)
-        Ascending; 0 where missing.
+        Distances, ascending; 0 for missing neighbours.
     idx : int64 tensor of shape (N, P1, K)
-        Rows of the cloud in p2; 0 where missing.
+        Row numbers within the cloud in p2; 0 for missing neighbours.
     knn : tensor of shape (N, P1, K, D), or None
-        The rows; 0 where missing.
+        The rows of p2; 0 for missing neighbours.
     """
 
     dists: Any
@@ -69,22 +69,22 @@ def knn_points(
     return_nn: bool = False,
     return_sorted: bool = True,
 ) -> KNN:
-    """Find the K nearest points of each point in the cloud of the same number.
+    """Find the K nearest points of p2 for each point of p1, within the clouds of the same number.
 
     Parameters
     ----------
     p1, p2 : floating tensors of shape (N, P1, D) and (N, P2, D)
     lengths1, lengths2 : int tensors of shape (N,), optional
-        Points of each cloud; the rows after them are padding.
+        Number of points in each cloud; the rows after these are padding.
     norm : 1 or 2
     K : int
-        It may be more than a cloud has points.
+        Neighbours per point; it may exceed the number of points in a cloud.
     version : int
-        -1 to 3; nothing depends on it.
+        -1 to 3; it has no effect.
     return_nn : bool
-        Return the rows of p2, too.
+        Whether to return the rows of p2 in addition.
     return_sorted : bool
-        Neighbours ascend in any case.
+        No effect: neighbours are always sorted.
 
     Returns
     -------
@@ -144,12 +144,12 @@ def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
         The points, or features of them.
     idx : int64 tensor of shape (N, P1, K)
     lengths : int tensor of shape (N,), optional
-        Points of each cloud.
+        Number of points in each cloud.
 
     Returns
     -------
     tensor of shape (N, P1, K, U)
-        0 from place ``lengths[n]`` of a list on. Gradients flow to x.
+        Entries from ``lengths[n]`` on are 0. Gradients flow to x.
     """
     import torch
 
@@ -177,7 +177,7 @@ def _check_tensor(x: Any, name: str) -> None:
 
 
 def _check_clouds(p1: Any, p2: Any) -> None:
-    """Check clouds that are compared."""
+    """Check two batches of clouds against each other."""
     _check_tensor(p1, "p1")
     _check_tensor(p2, "p2")
     if p1.shape[0] != p2.shape[0] or p1.shape[2] != p2.shape[2] or not p1.shape[2]:
@@ -190,7 +190,7 @@ def _check_clouds(p1: Any, p2: Any) -> None:
 
 
 def _rows(clouds: Any, present: Any, name: str) -> Any:
-    """Return the points of all clouds; kernels check what is on CUDA."""
+    """Return the points of all clouds; on CUDA the kernels check their values."""
     rows = clouds[present]
     if not rows.is_cuda:
         inputs.as_rows(rows.detach(), f"{name} (without padding)")
@@ -198,7 +198,7 @@ def _rows(clouds: Any, present: Any, name: str) -> Any:
 
 
 def _present(clouds: Any, lengths: Any, name: str) -> Any:
-    """Return which rows are points, a bool tensor of shape (N, P)."""
+    """Return a mask of the rows that are points, of shape (N, P)."""
     import torch
 
     count, most = clouds.shape[:2]

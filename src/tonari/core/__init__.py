@@ -7,7 +7,7 @@ errors.py      exceptions that callers can tell apart
 workers.py     threads: how many to use, and how a list of tasks runs on them
 leaving.py     interpreter exit while threads are still running
 floats.py      the floating-point environment of the public functions
-caches.py      what one call leaves for the next, and how all of it is emptied
+caches.py      caches of the process, and a function that empties all of them
 isa.py         the instruction set of the CPU kernels
 progress.py    progress bars and callbacks
 slices.py      rows split into slices of a given size

@@ -1,7 +1,7 @@
-"""Caches of the process: whatever one call leaves for later calls, such as plans, is emptied here, all at once.
+"""Caches of the process, such as kept plans, and a function that empties all of them.
 
-A function whose results are kept is decorated with :func:`cached`; any other cache names what empties it, by
-:func:`emptied_by`. Code that lasts as long as the process, such as compiled kernels, is not a cache in this sense.
+Functions with cached results are decorated with :func:`cached`; other caches register a function that empties them with
+:func:`emptied_by`. Compiled kernels, which last as long as the process, are not caches in this sense.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def emptied_by(empty: Empty) -> Empty:
 
 
 def empty_caches() -> None:
-    """Empty all caches of the process; each later call is then planned and decided like a first one.
+    """Empty all caches of the process, so that the next call is planned and decided like a first one.
 
     >>> import numpy as np, tonari
     >>> x = np.eye(3, dtype=np.float32)

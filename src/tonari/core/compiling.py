@@ -1,8 +1,8 @@
-"""torch.compile: public functions are calls that it leaves alone.
+"""Keep torch.compile from tracing into public functions.
 
-Dynamo would trace a model through them into NumPy and native code. An attribute of a function, which it reads as it
-traces the caller, ends the graph at the call; the function then runs with Dynamo switched off, for all that it calls,
-and the graph goes on with the results. Neither needs torch, which need not be there.
+Dynamo would trace a model through them into NumPy and native code. An attribute of a function makes Dynamo end the
+compiled graph at the call. The function and everything it calls then run with Dynamo switched off, and the graph
+continues with the results. This works without importing torch, which may not be installed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function to run as it is in a model that is compiled, too.
+    """Wrap a function so that it runs uncompiled, also inside a compiled model.
 
     >>> not_compiled(abs)(-2)
     2
@@ -35,7 +35,7 @@ def not_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _mark(function: Any) -> None:
-    """End graphs at calls of a function: what torch.compiler.disable sets."""
+    """Make Dynamo end its graph at calls of a function, by the attribute that torch.compiler.disable sets."""
     function._torchdynamo_disable = True
 
 

@@ -1,9 +1,8 @@
-"""Random numbers: a stream for each purpose, so that draws for different purposes are independent.
+"""Random numbers: an independent stream for each purpose.
 
-Two generators with the same seed draw the same rows. If a method were fitted to the rows on which it is then measured,
-the measurement would flatter it; therefore a seed is never used without the purpose of the draw. The random start of
-NN-Descent, whose lists every device reproduces, is a hash with constants of its own
-(:mod:`tonari.nn_descent.entries`).
+Two generators with the same seed draw the same rows. A method that is fitted to the rows on which its recall is later
+measured would look better than it is, so each seed is combined with the purpose of the draw. The random start of
+NN-Descent, which must be the same on every device, uses a hash instead (:mod:`tonari.nn_descent.entries`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 
 class Purpose(enum.IntEnum):
-    """What numbers are drawn for. A value never changes its meaning, so that seeds keep theirs."""
+    """The purpose of a draw. The values never change their meaning, so that a seed always gives the same numbers."""
 
     CLUSTERS = 1  # of NN-Descent: the rows that k-means is trained on, and its first centres
     MEASURED = 2  # rows on which a run of NN-Descent measures its recall
@@ -42,5 +41,5 @@ def generator(seed: int, purpose: Purpose) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: Purpose, part: int = 0) -> int:
-    """Return an unsigned 32-bit seed for a purpose, and for one of several parts: for generators other than NumPy's."""
+    """Return an unsigned 32-bit seed for a purpose, and for one of several parts, for generators outside NumPy."""
     return int(np.random.SeedSequence([seed, purpose, part]).generate_state(1)[0])

@@ -13,7 +13,7 @@ class BudgetExceeded(ValueError):
     Attributes
     ----------
     least : int, optional
-        The bytes that are enough, where they are known.
+        The bytes that would be enough, if known.
     """
 
     def __init__(self, message: str, *, least: int | None = None) -> None:

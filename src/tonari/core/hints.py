@@ -1,4 +1,4 @@
-"""Hints for names that tonari lacks: what a user of another library looks for, and what does it here.
+"""Hints for missing names: the counterparts in tonari of names from other libraries.
 
 `ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of verbs. Other names raise the usual error.
 """
@@ -164,7 +164,7 @@ def missing_from(module: str) -> Callable[[str], Any]:
 
 
 class Hinted:
-    """A class whose objects say what covers an attribute that other libraries have; `ATTRIBUTES` has its name."""
+    """A base class whose AttributeError names the counterpart of an attribute of another library: `ATTRIBUTES`."""
 
     __slots__ = ()
 
@@ -175,7 +175,7 @@ class Hinted:
 
 
 def argument_hint(name: str, known: Any = ()) -> str:
-    """Return "; " and what covers an argument, "" if nothing is known to; arguments that are known are named."""
+    """Return "; " and a hint for an unknown argument: its counterpart, or the known arguments."""
     hint = ARGUMENTS.get(name, "")
     if name in ("radius", "r", "threshold", "min_similarity") and "radius" in known:
         hint = "a threshold is radius= or min_similarity="
@@ -183,7 +183,7 @@ def argument_hint(name: str, known: Any = ()) -> str:
 
 
 def unexpected(error: TypeError, verb: str, known: Any) -> TypeError | None:
-    """Return a better error where a verb was called with an argument of another verb or library."""
+    """Return an error with a hint for an argument of another verb or library."""
     found = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     if found is None or found[1] in known:
         return None

@@ -1,4 +1,4 @@
-"""How much memory the host can give."""
+"""The free memory of the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MEMINFO = Path("/proc/meminfo")  # of Linux
 
 
 def free_host_memory() -> int:
-    """Return the bytes that can be taken without swapping; what the system keeps of files counts as free.
+    """Return the bytes that can be allocated without swapping; the system's file cache counts as free.
 
     >>> free_host_memory() > 0
     True

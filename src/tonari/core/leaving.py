@@ -1,12 +1,13 @@
 """Interpreter exit while daemon threads are running.
 
 At exit CPython waits for all threads except daemons. It cuts daemons off during finalisation, when they next acquire
-the GIL, and whatever their stacks own is never released. So our own daemon threads (all threads that work for a daemon
-thread of the caller are daemons too) are stopped and waited for before that. A daemon thread of the caller is not ours
-to end: it runs until it is cut off (native/bind/unlocked.hpp), or blocks in :func:`hold` if its work has been stopped.
+the GIL, and whatever their stacks own is never released. Therefore the library stops its own daemon threads (threads
+that work for a daemon thread of the caller are daemons too) and waits for them before that. The library does not end
+daemon threads of the caller: they run until they are cut off (native/bind/unlocked.hpp), or block in :func:`hold` if
+their work has been stopped.
 
-What runs at exit is registered when tonari is imported: CPython refuses that once the exit has begun, in which a thread
-may still make its first search.
+The exit handler is registered when tonari is imported: a thread may make its first search during exit, when CPython
+refuses new handlers.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Helper(threading.Thread):
 
 
 def start(*helpers: Helper) -> None:
-    """Start threads. During exit, a daemon thread of the caller is held here first.
+    """Start threads. During exit, a daemon thread of the caller blocks here.
 
     Ctrl-C takes effect afterwards: inside Thread.start it may leave a lock taken for which the new thread waits.
     """
@@ -75,7 +76,7 @@ def hold() -> None:
 
 
 def was_stopped_at_exit() -> bool:
-    """Whether the work of this thread, one of the caller's, was stopped because the interpreter is exiting."""
+    """Whether the work of this thread of the caller was stopped because the interpreter is exiting."""
     return _begun and not isinstance(threading.current_thread(), Helper)
 
 

@@ -1,4 +1,4 @@
-"""Queries with lists of points, of different lengths: the lists, and how threads share native calls for them."""
+"""Queries with lists of points of different lengths, and the distribution of their native calls among threads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Listed:
     Attributes
     ----------
     numbers : int64 array
-        Numbers of points. Lists of queries may share a part of it.
+        Row numbers of points. The lists of several queries may share a part of this array.
     begins, ends : int64 arrays of shape (m,)
-        Query i is compared with points ``numbers[begins[i]:ends[i]]``, which ascend.
+        Query i is compared with the points ``numbers[begins[i]:ends[i]]``, which are in ascending order.
     self_ids : int64 array of shape (m,), optional
         For each query a point that it must not find, or -1.
     """
@@ -50,14 +50,14 @@ def in_blocks(
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
-    """Call `call` for blocks of rows that together are all of them, on any thread.
+    """Call `call` for consecutive blocks that cover all rows, on any thread.
 
     Parameters
     ----------
     lengths : int64 array of shape (m,)
-        Of the list of each row.
+        The length of the list of each row.
     seconds : float
-        Of one core for all rows.
+        The seconds that one core would take for all rows.
     call : callable(slice)
     threads : int, optional
     progress : None, bool or callable(done, total)

@@ -53,7 +53,7 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a problem; `given` overrides fields of the plan.
+        """Plan a problem; the fields in `given` are set to the values there.
 
         Raises
         ------
@@ -83,18 +83,18 @@ class Method(ABC):
         points : checked rows
         plan : Plan
         prepared : optional
-            The points as :meth:`SearchMethod.prepare` returned them, if they are prepared already.
+            The prepared points of :meth:`SearchMethod.prepare`, if they exist already.
         start : int array or tensor of shape (n, any), optional
             Initial neighbours, -1 where one is missing, on the same device as the points; for methods that refine
             lists.
         progress : None, bool or callable(done, total)
         patience : float, optional
-            How many times the work that its plan expects an approximate method may do, before it gives up.
+            Factor on the work that the plan expects, after which an approximate method gives up.
         """
 
 
 class Preparation(NamedTuple):
-    """Prepared points, and the plan that they were prepared by."""
+    """Prepared points and the plan of their preparation."""
 
     plan: Any
     points: Any
@@ -106,22 +106,22 @@ class SearchMethod(Method):
     def kind(self, problem: Problem, searched: int = 0) -> str:
         """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind.
 
-        `searched` is how many queries the points have been searched for before.
+        `searched` is the number of queries that earlier searches of these points answered.
         """
         return ""
 
     def prepare_kind(
         self, points: Any, problem: Problem, searched: int, before: Preparation | None, progress: ProgressLike = None
     ) -> Preparation:
-        """Plan and prepare points for searches of a kind that has not come yet.
+        """Plan and prepare points for a new kind of search.
 
-        `before` is what was prepared first, if it was by this method; it is returned if nothing is better.
+        `before` is the first preparation, if it was by this method; it is returned if no other is better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))
 
     def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
-        """Compile what searches by a plan launch, and return how many kernels that took; none on the CPU."""
+        """Compile the kernels that searches by a plan launch, and return their number; 0 on the CPU."""
         return 0
 
     @abstractmethod
@@ -129,11 +129,11 @@ class SearchMethod(Method):
         """Prepare points for searches."""
 
     def held_bytes(self, prepared: Any, plan: Any) -> int:
-        """Return the memory that points prepared by a plan take between searches; on CUDA, of each device."""
+        """Return the bytes of points prepared by a plan between searches; on CUDA, on each device."""
         return int(plan.packed_bytes + plan.copied_bytes)
 
     def release(self, prepared: Any) -> None:
-        """Free what a search can prepare again: nothing, where it needs all that is prepared."""
+        """Free prepared data that a search can make again; the default frees nothing."""
 
     @abstractmethod
     def search(
@@ -154,13 +154,13 @@ class SearchMethod(Method):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
-        """Find all prepared points whose returned value is at most the query's limit (at least, for similarities).
+        """Find all prepared points whose returned value is at most the query's limit (for similarities, at least).
 
         Parameters
         ----------
         queries : checked rows of shape (m, d)
         prepared
-            What :meth:`prepare` returned.
+            The result of :meth:`prepare`.
         plan : Plan
             For the same problem with k = 1.
         limits : NumPy array of shape (m,), of the dtype of returned distances
@@ -172,7 +172,7 @@ class SearchMethod(Method):
         Returns
         -------
         RadiusNeighbors
-            Where the queries are. Rows ordered by (returned distance, index).
+            Lists ordered by (returned distance, index), on the device of the queries.
         """
         raise Unsupported(f"method={self.name!r} on {self.device} does not search within a radius")
 
@@ -186,7 +186,7 @@ class SearchMethod(Method):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> Any:
-        """Count what :meth:`find_within` would find for each query: int64 of shape (m,), where the queries are."""
+        """Count the points that :meth:`find_within` would find: int64 of shape (m,), on the device of the queries."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
     def find_pairs(
@@ -199,7 +199,7 @@ class SearchMethod(Method):
         rows : slice
             With start and stop; row i of the result belongs to point ``rows.start + i``.
         points : checked rows
-            All of them, as :meth:`prepare` had them.
+            All points, as passed to :meth:`prepare`.
         limits : array of shape (rows.stop - rows.start,)
         prepared, plan, progress
             As in :meth:`find_within`.
@@ -218,7 +218,7 @@ class SearchMethod(Method):
         threads: int | None = None,
         found: Neighbors | None = None,
     ) -> Neighbors:
-        """Find the k nearest of the points that are listed for each query, where the queries are.
+        """Find the k nearest among the listed points of each query; the result is on the device of the queries.
 
         Parameters
         ----------
@@ -230,12 +230,12 @@ class SearchMethod(Method):
         threads : int, optional
             On the CPU.
         found : Neighbors of shape (m, k), optional
-            On the CPU, where the result is written. Default: new arrays.
+            On the CPU, the arrays for the result. Default: new arrays.
 
         Returns
         -------
         Neighbors of shape (m, k)
-            -1 and inf (-inf for similarities) where fewer than k are listed.
+            Entries are -1 at inf (-inf for similarities) if fewer than k points are listed.
         """
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
@@ -253,9 +253,9 @@ class SearchMethod(Method):
     def search_unchecked(
         self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
     ) -> Neighbors | None:
-        """Search as :meth:`search_once` does, but rows whose values are not checked yet.
+        """Search once, like :meth:`search_once`, rows whose values are not checked yet.
 
-        None if a value is not finite, or if the method does not find out as it searches.
+        Return None if a value is not finite, or if the method does not check values during a search.
         """
         return None
 
@@ -278,7 +278,7 @@ class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for one search of the plan's k and no other: copies that it cannot find may be left out."""
+        """Prepare points for a single search with the plan's k; copies that it cannot find may be left out."""
         return self.prepare(points, plan, progress)
 
     @abstractmethod

@@ -35,7 +35,7 @@ class Neighbors(NamedTuple):
 
     @classmethod
     def empty(cls, m: int, k: int, n: int, *dtypes: Any) -> Neighbors:
-        """Return arrays for the k nearest of n points to each of m queries, whose entries are still to be written.
+        """Allocate arrays for the k nearest of n points to each of m queries, without initial values.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Neighbors(NamedTuple):
 
 
 def value_dtype(*dtypes: Any) -> str:
-    """Return the dtype of distances by those of points and queries: float64 if any is, else float32.
+    """Return the dtype of distances, given those of points and queries: float64 if one of them is, else float32.
 
     >>> value_dtype("uint8", np.dtype("float64")), value_dtype("float16")
     ('float64', 'float32')

@@ -11,14 +11,14 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 
 
 class Pairs(NamedTuple):
-    """All pairs of points within a radius, each once.
+    """All pairs of points within a radius of each other, each pair once.
 
     Attributes
     ----------
     left, right : int32 of shape (count,), or int64 for 2**31 points or more
-        Row numbers of the points, ``left < right``. Ordered by (left, distance, right).
+        Row numbers of the points of each pair, ``left < right``. Pairs are ordered by (left, distance, right).
     distances : float32 or float64 of shape (count,)
-        For ``inner_product`` similarities, which descend for each `left`.
+        The distance of each pair; for ``inner_product`` the similarity, in descending order for each `left`.
     """
 
     left: Any

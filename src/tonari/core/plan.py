@@ -47,7 +47,7 @@ class Plan:
     threads : int
         CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input (on CUDA, per device) for: the points as the method stores them, rows copied from host
+        Bytes beyond the input (on CUDA, for each device): points in the layout of the method, rows copied from host
         memory, temporary buffers, and results.
     seconds : float
         Expected duration, by the cost model of the method.
@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def total_bytes(self) -> int:
-        """Memory beyond the input; on CUDA, per device."""
+        """Bytes beyond the input; on CUDA, for each device."""
         return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
 
     @property
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """What every search has to redo because memory is short, and how much would suffice; "" if nothing."""
+        """A sentence about points that each search packs again, and the memory that would be enough; "" if none."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:

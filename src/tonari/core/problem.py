@@ -1,4 +1,4 @@
-"""The problem: everything that defines a search or graph, in one record that is made once, where the API is called."""
+"""The problem: everything that defines a search or a graph, in one record that the API makes once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.core.neighbors import value_dtype
 class Problem:
     """A search for the k nearest of n points to each of m queries in d dimensions, and the place where it runs.
 
-    :func:`tonari.metrics.problem.make_problem` checks it when it is made; code below the API does not check it again.
+    :func:`tonari.metrics.problem.make_problem` makes and checks it; code below the API does not check it again.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Problem:
     devices : tuple of str
         "cuda:0" and so on; empty for the CPU.
     host_points, host_queries : bool
-        On CUDA: whether they are in host memory and have to be copied to the devices.
+        On CUDA: whether points and queries are in host memory and are copied to the devices.
     threads : int or None
         CPU threads; None leaves the choice to the planner.
     memory : int or None

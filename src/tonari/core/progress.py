@@ -20,7 +20,7 @@ class Counter(Protocol):
 
 
 class Silent:
-    """What counts work that nobody is shown."""
+    """A counter that shows nothing."""
 
     def add(self, amount: int) -> None:
         """Count nothing."""
@@ -36,7 +36,7 @@ _SILENT = Silent()
 
 
 def counting(wanted: ProgressLike, *, total: int, seconds: float, label: str, unit: str = "pair") -> Progress | Silent:
-    """Return what counts work: for short work that nobody asked to see, something that costs no time.
+    """Return a counter of work; for short work without a requested progress bar, one that costs no time.
 
     >>> isinstance(counting(None, total=1, seconds=0.1, label="neighbours"), Silent)
     True
@@ -58,9 +58,9 @@ class Progress:
     seconds : float, optional
         Expected duration, which decides whether None shows a bar. If it is unknown, the bar appears after 2 seconds.
     label, unit : str
-        Shown beside the bar.
+        Texts next to the bar.
     done : int
-        Units that were finished earlier; they do not count towards the rate.
+        Units that were finished before; they do not count towards the rate.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Progress:
                 self._callback(self.done, self.total)
 
     def extend(self, amount: int) -> None:
-        """Add work to the total that turned out to be needed."""
+        """Add work to the total that was unknown at the start."""
         with self._lock:
             self.total += amount
             if self._bar is not None:

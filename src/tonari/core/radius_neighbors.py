@@ -1,4 +1,4 @@
-"""Neighbours within a radius: lists of different lengths, one after the other."""
+"""Neighbours within a radius: lists of different lengths, concatenated."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from tonari.core.slices import cut
 
 
 class RadiusNeighbors(NamedTuple):
-    """All points within a radius of each of m queries, in compressed rows.
+    """All points within a radius of each of m queries, as in a sparse matrix of compressed rows.
 
     The arrays are of the same library as the queries (NumPy, torch, CuPy or JAX) and on the same device.
 
     Attributes
     ----------
     indptr : int64 of shape (m + 1,)
-        The neighbours of query i are at ``indptr[i]`` to ``indptr[i + 1]`` of the other two.
+        The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``; ``distances`` has their distances in the
+        same place.
     indices : int32 of shape (indptr[m],), or int64 for 2**31 points or more
         Row numbers of the points.
     distances : float32 or float64 of shape (indptr[m],)
-        Ascending in each row (``inner_product``: similarities, descending); equal ones by index.
+        Ascending for each query (``inner_product``: similarities, descending); equal distances are in order of index.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
-    """Return the lists of m queries that find none of n points, with distances of a dtype.
+    """Return m empty lists for n points, with distances of a dtype.
 
     >>> none_within(10, "float32").indptr
     array([0])
@@ -55,25 +56,25 @@ def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
 def limits_for(
     radius: float | npt.NDArray[np.float64], m: int, dtype: npt.DTypeLike, *, closed: bool, descending: bool
 ) -> npt.NDArray[Any]:
-    """Return for each query the farthest value that is within its radius, in the dtype of returned distances.
+    """Return for each query the largest distance within its radius, in the dtype of returned distances.
 
     Parameters
     ----------
     radius : float or float64 array of shape (m,)
-        Not NaN, and finite if it is a least similarity.
+        The radius, not NaN; with `descending`, the smallest similarity, finite.
     m : int
     dtype : dtype
         float32 or float64.
     closed : bool
         Whether a distance equal to the radius is within it.
     descending : bool
-        The radius is a least similarity.
+        Whether values are similarities, and the radius is the smallest one.
 
     Returns
     -------
     array of shape (m,) of the dtype
-        A point is within the radius if its returned value is at most this (at least, for similarities). One number for
-        all queries is held once, in an array that cannot be written.
+        A point is within the radius if its returned value is at most this limit (for similarities, at least). A limit
+        that is the same for all queries is stored once, in a read-only array.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def limits_for(
 
 @cached(maxsize=64)
 def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
-    """Return the farthest value of a dtype that is within a radius: :func:`limits_for`, for one number."""
+    """Return the farthest value of a dtype within a radius: :func:`limits_for`, for one number."""
     value = dtype.type
     with np.errstate(over="ignore"):
         limit = value(radius)
@@ -109,12 +110,12 @@ def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Return what is left of the lists of points `first`, `first` + 1, ... without earlier points and themselves.
+    """Return the lists of points `first`, `first` + 1, ... reduced to later points.
 
     Parameters
     ----------
     found : RadiusNeighbors
-        Of NumPy arrays, or of torch tensors.
+        Lists of NumPy arrays, or of torch tensors.
     first : int
 
     Examples
@@ -153,10 +154,10 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 
 
 def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
-    """Return what is kept of lists that are tensors, where they are.
+    """Drop entries from lists that are tensors, on their device.
 
-    Entries are looked at in blocks, which take little more memory: `keeps(entries, rows, points)` is given the numbers
-    of some, those of their lists and the points that they list, and returns a mask of them.
+    Entries are checked in blocks, which take little additional memory: `keeps(entries, rows, points)` takes the numbers
+    of some entries, the numbers of their lists and their points, and returns a mask of the entries to keep.
     """
     import torch
 
@@ -202,7 +203,7 @@ def _is_host(part: Any) -> bool:
 
 
 def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
-    """Return NumPy arrays where the lists are: as they are, or as tensors on the device of the lists."""
+    """Return NumPy arrays on the device of the lists: unchanged, or as tensors."""
     if _is_host(lists[0]):
         return kept
     from_numpy = sys.modules["torch"].from_numpy

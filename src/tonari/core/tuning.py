@@ -1,4 +1,4 @@
-"""Judgments of threads, and of how often and how long is waited."""
+"""Tuned numbers for threads and waiting times."""
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: not recorded.
 WORTH_SHARING = 2e-3  # seconds of work; less is finished before other threads have started [5e-4, 2e-3, 8e-3]

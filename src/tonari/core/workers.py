@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 
 def worth_sharing(seconds: float) -> bool:
-    """Return whether so much work, in seconds of one thread, takes longer than other threads take to start."""
+    """Return whether work of this many seconds on one thread takes longer than starting other threads."""
     return seconds >= tuning.WORTH_SHARING
 
 
@@ -146,7 +146,7 @@ class Workers:
     def _run(self, work: Callable[[], None], count: int) -> None:
         """Run `work` on each of `count` threads, and wait for them.
 
-        The caller's thread only waits: Ctrl-C would end its task anywhere, with a lock that others wait for, say.
+        The caller's thread only waits: Ctrl-C could end a task on it at any point, for example while it holds a lock.
         """
         record = current.get()
         if record is not None:
@@ -178,9 +178,9 @@ class Workers:
 
 
 class _Thread(Helper):
-    """A thread that runs what it is given, one after another, and leaves when it is given nothing for `idle` seconds.
+    """A thread that runs functions one after another, and ends after `idle` seconds without one.
 
-    So a kept thread ends even if Ctrl-C interrupts what would end it.
+    It therefore ends even if Ctrl-C interrupts the code that would end it.
     """
 
     def __init__(self, stop: Callable[[], None], idle: float) -> None:
@@ -191,14 +191,14 @@ class _Thread(Helper):
         self._left = False
 
     def give(self, work: Callable[[], None], ended: SimpleQueue[None]) -> bool:
-        """Let the thread run `work` and then write to `ended`; return False if it has left."""
+        """Let the thread run `work` and then write to `ended`; return False if the thread has ended."""
         with self._lock:
             if not self._left:
                 self._given.put((work, ended))
             return not self._left
 
     def end(self) -> None:
-        """Let the thread leave after what it has been given."""
+        """Let the thread end after the functions that it has received."""
         with self._lock:
             self._left = True
             self._given.put(None)
@@ -226,7 +226,7 @@ class _Thread(Helper):
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread to end, but wake up regularly: another thread may have received the signal."""
+    """Wait for one thread to end, but wake up regularly, since another thread may have received the signal."""
     while True:
         try:
             return ended.get(timeout=tuning.WAKE_SECONDS)
@@ -235,10 +235,10 @@ def _take(ended: SimpleQueue[None]) -> None:
 
 
 def _end(threads: list[_Thread]) -> None:
-    """Let threads leave, and wait until none is left.
+    """Let threads end, and wait for all of them.
 
-    The interpreter's own list is right even if an interrupt fell into Thread.start or Thread.join. A thread without an
-    identity was interrupted while it started; it may still begin, or never.
+    The interpreter's list of threads is right even after an interrupt in Thread.start or Thread.join. A thread without
+    an identity was interrupted while it started; it may never begin.
     """
     for thread in threads:
         thread.end()

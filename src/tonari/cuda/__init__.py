@@ -1,7 +1,7 @@
 """CUDA support that all methods share.
 
 launch.py           fast kernel launches, with arguments by name
-rehearsal.py        what some work launches, found out without data
+rehearsal.py        records the kernels that some work launches, without data
 ahead.py            compiling that together, when a kernel is missing
 compile.py          compiling launches, several at once, and whether Triton has one on disk
 devices.py          moving rows to a device; selecting the current device

@@ -1,4 +1,4 @@
-"""Compile what a search will launch together, when the first of its kernels turns out to be missing.
+"""Compile all kernels of a search together, when the first of them is missing.
 
     dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs
     launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
@@ -33,7 +33,7 @@ Stage: TypeAlias = Callable[[], None]
 
 @dataclass
 class Expectation:
-    """How to rehearse a search that has begun, whether that was done, and the expectation that it is within."""
+    """The rehearsal of a running search, whether it was done, and the enclosing expectation."""
 
     stage: Stage
     progress: ProgressLike
@@ -51,7 +51,7 @@ _expected: ContextVar[Expectation | None] = ContextVar("tonari_expected", defaul
 
 @contextlib.contextmanager
 def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
-    """If a kernel has to be compiled within, rehearse `stage` and compile all that it launches.
+    """Return a context: if a kernel has to be compiled inside it, rehearse `stage` and compile all its kernels.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
 
 
 def prepare_for(call: Call, device: Any) -> None:
-    """Compile what the present search launches if this call has to be compiled; never raises.
+    """Compile all kernels of the present search if this call has to be compiled; never raises.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _rehearse(together: list[Expectation]) -> None:
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:
-    """Compile what a rehearsal launches and Triton lacks, and return how many kernels that were.
+    """Compile the missing kernels of a rehearsal, and return their number.
 
     Kernels that fail are logged as a warning.
     """
@@ -112,7 +112,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
 
 def card_of(device: Any) -> Card:
-    """Return what launches on a CUDA device depend on."""
+    """Return the properties of a CUDA device that launches depend on."""
     import torch
 
     found = torch.cuda.get_device_properties(device)

@@ -1,4 +1,4 @@
-"""Compile the variants of noted launches, several at once, and see whether Triton has one in its cache on disk.
+"""Compile the kernels of recorded launches in parallel, and look them up in Triton's cache on disk.
 
 Triton's own code makes the key of the cache, so that a variant that one process compiles is the one that another loads.
 Nine tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for what launches a kernel: none of them holds the
@@ -55,7 +55,7 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
 
     Notes
     -----
-    A kernel that fails is logged as a warning: whoever launches it compiles it then, and gets the error.
+    A kernel that fails to compile is logged as a warning; its launch then compiles it again, and raises the error.
     """
     from triton import AsyncCompileMode
 

@@ -21,7 +21,7 @@ emptied_by(_known.clear)
 def free_memory(devices: tuple[str, ...]) -> int:
     """Return the bytes available on each of these CUDA devices: free memory plus torch's unused cached memory.
 
-    What others than torch take is noticed a second later.
+    Memory that other programs allocate is noticed within a second.
     """
     return min(_free_on(name) for name in devices)
 

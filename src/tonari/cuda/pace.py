@@ -1,4 +1,4 @@
-"""Let the host launch a step of work while a device does the one before, and no more: Ctrl-C is heard between steps."""
+"""Let the host run at most one step of work ahead of a device, so that Ctrl-C takes effect between steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variants of kernels some work launches, found out by doing it on tensors without data.
+"""Record the kernels that some work launches, by running it on tensors without data.
 
 On torch's device "meta" tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
 the very code of a search, given such rows, runs in milliseconds, and :func:`tonari.cuda.launch.launch` notes each
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 
 class Card(NamedTuple):
-    """What launches on a device depend on.
+    """The properties of a device that launches depend on.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def rehearsing(card: Card) -> Iterator[Rehearsal]:
 
 
 def rehearsed_card() -> Card:
-    """Return what the device "meta" stands for at the moment; RuntimeError outside of a rehearsal."""
+    """Return the card that the device "meta" stands for; RuntimeError outside of a rehearsal."""
     return _rehearsal().card
 
 
@@ -92,7 +92,7 @@ def note(call: Call) -> None:
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
-    """Return slices of rows that are searched in turn: all of them, or in a rehearsal the first two and the last."""
+    """Return slices of rows to search one after another: all, or in a rehearsal the first two and the last."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
 
 

@@ -4,8 +4,8 @@ nearest_neighbors.py        NearestNeighbors
 k_neighbors_transformer.py  KNeighborsTransformer
 k_neighbors_classifier.py   KNeighborsClassifier
 k_neighbors_regressor.py    KNeighborsRegressor
-searching.py                what the four have in common: fit, kneighbors, kneighbors_graph
-settings.py                 scikit-learn's parameters in tonari's words, or why they have none
+searching.py                their common base: fit, kneighbors, kneighbors_graph
+settings.py                 conversion of scikit-learn's parameters
 votes.py                    weights of neighbours, and the sums of a classifier's and a regressor's predictions
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.

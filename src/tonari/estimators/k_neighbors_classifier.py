@@ -24,15 +24,15 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
     ----------
     n_neighbors : int
     weights : "uniform", "distance" or callable
-        "distance": neighbours weigh 1 / distance; where some are at 0, only these count. A callable takes distances of
-        shape (n_queries, n_neighbors), float64, and returns weights.
+        "distance": the weight of a neighbour is 1 / distance; if some neighbours are at distance 0, only these count. A
+        callable receives float64 distances of shape (n_queries, n_neighbors) and returns weights of the same shape.
     algorithm, leaf_size, p, metric, metric_params, n_jobs, device, memory
         As for :class:`NearestNeighbors`.
 
     Attributes
     ----------
     classes_ : array, or list of arrays
-        The classes in ascending order, of each output if there are several.
+        The classes in ascending order; a list with one array for each output, if there are several.
     outputs_2d_ : bool
         Whether y had more than one column.
     n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
@@ -40,8 +40,8 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
 
     Notes
     -----
-    If classes have equally many votes, the first in ``classes_`` is predicted, as in scikit-learn. Which neighbours
-    vote does not depend on chance either: of those at the same distance the smaller row numbers come first.
+    If classes have the same number of votes, the first in ``classes_`` is predicted, as in scikit-learn. The neighbours
+    that vote are deterministic too: at equal distances, smaller row numbers come first.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
         Parameters
         ----------
         X : array of shape (n_queries, n_features), or None
-            None: the fitted rows, each judged by the others.
+            None predicts the fitted rows, each from the others.
         """
         voted = self._voted(X, winners)
         chosen = [classes[each] for classes, each in zip(self._classes, voted, strict=True)]
@@ -105,13 +105,13 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
         Returns
         -------
         float64 of shape (n_queries, n_classes), or a list of such arrays if there are several outputs
-            In the order of ``classes_``.
+            Columns are in the order of ``classes_``.
         """
         found = self._voted(X, shares)
         return found if self.outputs_2d_ else found[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted as in y; for X see :meth:`predict`."""
+        """Return the share of rows whose predicted class equals y; for X see :meth:`predict`."""
         found = self.predict(X)
         if _is_plain(y) and sample_weight is None and found.shape == y.shape and found.dtype.kind == y.dtype.kind:
             return float(np.mean(found == y))
@@ -120,7 +120,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     def _voted(self, X: Any, count: Callable[..., Values]) -> list[Values]:
-        """What a function makes of the votes for each output."""
+        """Apply a function to the votes for each output."""
         found = self._lists(X, None)
         weights, memory = weights_of(found, check_weights(self.weights)), parse_memory(self.memory)
         return [
@@ -135,8 +135,8 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
 
 
 def _is_plain(y: Any) -> bool:
-    """Whether y is one column of integers, booleans or text, with which scikit-learn's checks of classes find no fault.
+    """Whether y is one column of integers, booleans or text, which scikit-learn's checks of classes accept.
 
-    Of 100 rows these checks take a third of a search by cross-validation.
+    For 100 rows these checks would take a third of the time of a cross-validated search.
     """
     return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"

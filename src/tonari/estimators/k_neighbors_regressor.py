@@ -56,7 +56,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
         Parameters
         ----------
         X : array of shape (n_queries, n_features), or None
-            None: the fitted rows, each judged by the others.
+            None predicts the fitted rows, each from the others.
         """
         found = self._lists(X, None)
         weights = weights_of(found, check_weights(self.weights))

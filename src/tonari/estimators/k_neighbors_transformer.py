@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Searching):
-    """Make the sparse graph of nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsTransformer``.
+    """Build the sparse graph of nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsTransformer``.
 
-    The graph is what estimators with ``metric="precomputed"`` take, and ``scanpy.pp.neighbors(transformer=...)``.
+    Estimators with ``metric="precomputed"`` and ``scanpy.pp.neighbors(transformer=...)`` take this graph.
 
     Parameters
     ----------
     mode : "distance" or "connectivity"
-        What the matrix stores. As in scikit-learn a row has n_neighbors + 1 entries with "distance", the row itself
-        among them, and n_neighbors with "connectivity".
+        The values of the matrix: distances, or 1. As in scikit-learn, a row has n_neighbors + 1 entries with
+        "distance", including the row itself, and n_neighbors entries with "connectivity".
     n_neighbors : int
     algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory
         As for :class:`NearestNeighbors`.
@@ -35,9 +35,9 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
 
     Notes
     -----
-    :meth:`fit_transform` puts each row into its own list by its number: in front, at a distance of exactly 0, also
-    among duplicates. :meth:`transform` knows no numbers: it takes its rows as new ones, and of a fitted row and its
-    duplicates, all at distance 0, the one with the smallest number comes first.
+    :meth:`fit_transform` puts each row first in its own list by row number, at distance exactly 0, also among
+    duplicates. :meth:`transform` treats its rows as new ones: if a row equals a fitted row and its duplicates, all are
+    at distance 0, and the one with the smallest row number is first.
 
     Examples
     --------
@@ -74,31 +74,31 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
-        """Keep rows to be searched; see :meth:`NearestNeighbors.fit`."""
+        """Store the rows to search; see :meth:`NearestNeighbors.fit`."""
         check_mode(self.mode)
         self._keep(X)
         self._n_features_out = self.n_samples_fit_
         return self
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Make the graph from new rows to the fitted ones: of shape (n_queries, n_samples_fit).
+        """Build the graph from new rows to the fitted ones: of shape (n_queries, n_samples_fit).
 
         Raises
         ------
         ValueError
-            Fewer rows were fitted than neighbours are wanted, the row itself among them.
+            Fewer rows were fitted than each list needs, including the row itself.
         """
         return self.kneighbors_graph(X, self._entries(), self.mode)  # type: ignore[arg-type]
 
     def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
-        """Fit rows, and make their graph: of shape (n_samples, n_samples)."""
+        """Fit rows and build their graph: of shape (n_samples, n_samples)."""
         self.fit(X)
         k = check_n_neighbors(self._entries(), self.n_samples_fit_, without_self=False)
         graph = knn_graph(self._rows.array, k, include_self=True, **self._how())
         return matrix_of(graph.lists.found, self.n_samples_fit_, self.mode)
 
     def _entries(self) -> int:
-        """Entries of a row of the matrix."""
+        """Return the number of entries in a row of the matrix."""
         return self.n_neighbors + (self.mode == "distance")
 
     def __sklearn_tags__(self) -> Any:

@@ -14,11 +14,11 @@ class NearestNeighbors(Searching, Hinted):
     Parameters
     ----------
     n_neighbors : int
-        Neighbours per row, unless :meth:`kneighbors` is given another number.
+        Neighbours per row; the argument of :meth:`kneighbors` overrides it.
     algorithm : "auto", "brute" or "kd_tree"
-        "auto" takes the one that is expected to be faster; all give the same bits. "ball_tree" is refused.
+        "auto" uses the algorithm that is expected to be faster; all give the same bits. "ball_tree" is refused.
     leaf_size : int
-        Only the default, 30: trees choose the size of their leaves themselves.
+        Only the default of 30 is accepted, since trees choose the size of their leaves themselves.
     metric : str
         "minkowski" with `p`; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
         "canberra", "chi2", "haversine", and their other names (``tonari.metrics.ALIASES``). Others are refused with the
@@ -28,16 +28,17 @@ class NearestNeighbors(Searching, Hinted):
     metric_params : dict, optional
         ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`.
     n_jobs : int, optional
-        Threads on the CPU. None and -1: as many as the work is worth, at most all processors; -2: at most all but one.
+        Threads on the CPU. None and -1: chosen by the amount of work, at most all processors; -2: at most all
+        processors but one.
     device : str or list of str
-        As for :func:`tonari.search`: with "cuda" rows in host memory are searched on a GPU.
+        As for :func:`tonari.search`. With "cuda", rows in host memory are searched on a GPU.
     memory : int or str, optional
         As for :func:`tonari.search`.
 
     Attributes
     ----------
     n_samples_fit_, n_features_in_ : int
-        Rows and columns that were fitted.
+        Number of fitted rows and columns.
     feature_names_in_ : array of str
         Names of the columns, if X had names.
     effective_metric_ : str
@@ -45,8 +46,8 @@ class NearestNeighbors(Searching, Hinted):
 
     Notes
     -----
-    The fitted rows are kept, not copied: they must not change, and a search may raise RuntimeError if they have.
-    float64, float32, float16, uint8 and int8 are searched as they are, others as float64.
+    The fitted rows are not copied. They must not change; a search may raise RuntimeError if they have changed. float64,
+    float32, float16, uint8 and int8 keep their dtype; other dtypes become float64.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class NearestNeighbors(Searching, Hinted):
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
-        """Prepare rows to be searched.
+        """Store the rows to search.
 
         Parameters
         ----------
@@ -93,7 +94,9 @@ class NearestNeighbors(Searching, Hinted):
         Raises
         ------
         ValueError
-            A parameter has no counterpart here, or X is not finite. TypeError: X is sparse.
+            A parameter has no counterpart in tonari, or X is not finite.
+        TypeError
+            X is sparse.
         """
         self._keep(X)
         self._rows.prepared(self._how())

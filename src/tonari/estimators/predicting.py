@@ -1,4 +1,4 @@
-"""What the classifier and the regressor have in common: the parameters of a prediction by neighbours."""
+"""The common base of the classifier and the regressor: the parameters of a prediction by neighbours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.estimators.searching import Searching
 
 
 class Predicting(Searching):
-    """Base of the estimators that predict."""
+    """The base of the estimators that predict."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""What the four estimators have in common: rows checked by scikit-learn, an Index of them, and the lists of neighbours.
+"""The common base of the four estimators: rows checked by scikit-learn, an Index of them, and lists of neighbours.
 
-A fitted estimator keeps the rows, as scikit-learn's do, and makes the Index when it is first searched: a graph of the
-rows themselves (``kneighbors()`` without queries, ``KNeighborsTransformer.fit_transform``) needs none.
+A fitted estimator stores the rows, as in scikit-learn, and builds the Index at its first search. A graph of the rows
+themselves (``kneighbors()`` without queries, ``KNeighborsTransformer.fit_transform``) needs no Index.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # all others 
 
 
 class Searching(BaseEstimator):
-    """Base of the estimators; subclasses have the parameters that are read here."""
+    """The base of the estimators; subclasses define the parameters that it reads."""
 
     n_neighbors: int
     algorithm: str
@@ -38,7 +38,7 @@ class Searching(BaseEstimator):
     memory: int | str | None
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-        """Check parameters and rows, and keep the rows; return y, checked unless it is not given."""
+        """Check parameters and rows, and store the rows; return y, checked if it is given."""
         metric = metric_of(self.metric, self.p, self.metric_params)
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)
@@ -56,7 +56,7 @@ class Searching(BaseEstimator):
         return y
 
     def _how(self) -> dict[str, Any]:
-        """What tonari is asked for beside rows and k."""
+        """The keyword arguments of a search."""
         return {
             "metric": self.effective_metric_,
             "weights": self.effective_metric_params_.get("w"),
@@ -67,7 +67,7 @@ class Searching(BaseEstimator):
         }
 
     def _lists(self, X: Any, n_neighbors: int | None) -> Neighbors:
-        """The lists of the rows of X, or of the fitted rows without themselves if X is None."""
+        """Return the neighbours of the rows of X; if X is None, of the fitted rows, without themselves."""
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)
@@ -82,25 +82,27 @@ class Searching(BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_queries, n_features), optional
-            Default: the fitted rows, each without itself, by its number: duplicates of a row are its neighbours.
+            The query rows. Default: the fitted rows. Each of them is then excluded from its own list by row number, so
+            its duplicates are neighbours.
         n_neighbors : int, optional
-            Default: that of the estimator.
+            Neighbours per row. Default: `n_neighbors` of the estimator.
         return_distance : bool
-            Whether distances are returned, too.
+            Whether to return distances in addition to indices.
 
         Returns
         -------
         distances : float32 or float64 of shape (n_queries, n_neighbors)
-            Ascending; float64 if X or the fitted rows are. Only with ``return_distance=True``.
+            Distances in ascending order; float64 if X or the fitted rows are float64. Only with
+            ``return_distance=True``.
         indices : int64 of shape (n_queries, n_neighbors)
-            Numbers of fitted rows; those at the same distance in ascending order.
+            Row numbers of fitted rows; in ascending order at equal distances.
 
         Raises
         ------
         ValueError
-            There are fewer rows than neighbours, or X is not finite, or has another number of columns.
+            n_neighbors exceeds the number of fitted rows, or X is not finite or has another number of columns.
         sklearn.exceptions.NotFittedError
-            Nothing was fitted.
+            The estimator is not fitted.
         """
         found = self._lists(X, n_neighbors)
         indices = found.indices.astype(np.int64)
@@ -112,14 +114,14 @@ class Searching(BaseEstimator):
         n_neighbors: int | None = None,
         mode: Literal["connectivity", "distance"] = "connectivity",
     ) -> scipy.sparse.csr_matrix:
-        """Make the matrix whose entry (i, j) says that fitted row j is among the nearest of row i of X.
+        """Build the sparse matrix with an entry (i, j) for each fitted row j among the nearest of row i of X.
 
         Parameters
         ----------
         X, n_neighbors
             As for :meth:`kneighbors`.
         mode : "connectivity" or "distance"
-            What is stored: 1, or the distance. A distance of 0 is stored, too.
+            The stored values: 1, or the distance. Distances of 0 are stored too.
 
         Returns
         -------
@@ -132,7 +134,7 @@ class Searching(BaseEstimator):
 
 
 class Rows:
-    """The fitted rows, and the Index of them once something was searched."""
+    """The fitted rows, and their Index after the first search."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -146,7 +148,7 @@ class Rows:
 
 
 def check_mode(mode: Any) -> None:
-    """Refuse a mode that is not known."""
+    """Refuse an unknown mode."""
     if mode not in ("connectivity", "distance"):
         raise ValueError(f"mode={mode!r}: expected 'connectivity' or 'distance'")
 

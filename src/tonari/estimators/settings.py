@@ -1,4 +1,4 @@
-"""scikit-learn's parameters in tonari's words. What has no counterpart is refused, with the nearest fix."""
+"""Conversion of scikit-learn's parameters. A parameter without a counterpart is refused with the nearest fix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     Raises
     ------
     ValueError
-        It has no counterpart, or is a similarity; or `metric_params` has more than "w".
+        The metric has no counterpart or is a similarity; or `metric_params` has keys other than "w".
 
     Examples
     --------
@@ -101,7 +101,7 @@ def method_of(algorithm: Any, leaf_size: Any) -> str:
 
 
 def threads_of(n_jobs: Any) -> int | None:
-    """Return how many threads a search may have; None is as many as the work is worth.
+    """Return the largest number of threads of a search; None lets the amount of work decide.
 
     As elsewhere in scikit-learn -2 is all processors but one, and so on.
 
@@ -120,14 +120,14 @@ def threads_of(n_jobs: Any) -> int | None:
 
 
 def check_weights(weights: Any) -> Any:
-    """Return how neighbours are weighted, if that is known: "uniform", "distance", a function of distances, or None."""
+    """Check the weighting of neighbours: "uniform", "distance", a function of distances, or None."""
     if weights in ("uniform", "distance", None) or callable(weights):
         return weights
     raise ValueError(f"weights={weights!r}: expected 'uniform', 'distance' or a function of distances")
 
 
 def check_n_neighbors(n_neighbors: Any, points: int, *, without_self: bool) -> int:
-    """Check a number of neighbours against the number of rows that were fitted.
+    """Check a number of neighbours against the number of fitted rows.
 
     >>> from tonari.estimators.settings import check_n_neighbors
     >>> check_n_neighbors(5, 5, without_self=True)

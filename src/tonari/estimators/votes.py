@@ -1,4 +1,4 @@
-"""Weights of neighbours, and what they give: shares of classes, and means."""
+"""Weights of neighbours, and the predictions from them: shares of classes, and means."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ Float64 = npt.NDArray[np.float64]
 
 
 def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
-    """Return the weight of each neighbour, float64 of shape (m, k); None if all are the same.
+    """Return the weight of each neighbour, float64 of shape (m, k); None if all weights are equal.
 
-    With "distance" the weight is 1 / distance. Where a neighbour is at distance 0, those at 0 weigh 1 and others 0.
+    With "distance" the weight is 1 / distance. If neighbours are at distance 0, their weight is 1, and that of the
+    others 0.
 
     Raises
     ------
     ValueError
-        A function of distances gives another shape, or only zeros for a row.
+        A function of distances returns another shape, or only zeros for a row.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
 
 
 def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Values:
-    """Return the class with most votes among the neighbours of each row, the smallest of several: shape (m,).
+    """Return the class with most votes among the neighbours of each row, the smallest class in a tie: shape (m,).
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
     weights : float64 of shape (m, k), optional
     classes : int
     memory : int, optional
-        Bytes for the rows that are counted at a time.
+        Bytes for the rows of one block.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
 def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Float64:
     """Return the share of each class among the neighbours of each row: float64 of shape (m, classes).
 
-    For the parameters see :func:`winners`; the result is not part of `memory`.
+    For the parameters see :func:`winners`. `memory` does not include the result.
 
     >>> found = Neighbors(np.zeros((1, 4)), np.array([[0, 1, 2, 3]]))
     >>> shares(np.array([0, 2, 2, 2]), found, None, 3, None).tolist()
@@ -137,7 +138,7 @@ def _shares(labels: Values, weights: Float64 | None, classes: int) -> Float64:
 
 
 def _most(labels: Values, weights: Float64 | None) -> Values:
-    """Return the label with most votes in each row, the smallest of several: equal labels are adjacent once sorted."""
+    """Return the label with most votes in each row, the smallest label in a tie, by sorting labels."""
     order = np.argsort(labels, axis=1, kind="stable")  # votes are added in the order of neighbours, as by _sums
     ordered = np.take_along_axis(labels, order, axis=1)
     begins = np.ones(labels.shape, bool)

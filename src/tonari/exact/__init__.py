@@ -48,7 +48,7 @@ def neighbors(
     k : int
     metric : str
     self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it is itself, which is left out.
+        For each query, its own row number among the points, which is left out.
     threads, memory, progress
         As in :func:`tonari.search`.
 

@@ -43,7 +43,7 @@ class BlockSizes:
     resident_points : int
         Points that stay packed in memory: whole slices, or all.
     active_rows : int
-        Rows of a self-join whose products are shared.
+        Rows of a self-join whose lists are in memory, so that each product is used for both rows.
     stream_blocks : int
         Blocks of queries per thread that share points packed during the search.
     stream_chunk : int
@@ -59,7 +59,7 @@ class BlockSizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """Everything else that memory use depends on."""
+    """The other sizes that memory use depends on."""
 
     n: int
     m: int
@@ -84,16 +84,16 @@ class Needs:
         return self.m * self.k * (value + index_dtype(self.n).itemsize)
 
     def rows_at_once(self, choice: BlockSizes) -> int:
-        """Return how many queries are processed at once while points are packed during the search."""
+        """Return the number of queries that are processed at once while points are packed during the search."""
         blocks = -(-self.m // choice.query_block)
         return min(max(1, choice.stream_blocks * self.threads // self.splits), blocks) * choice.query_block
 
     def passes(self, choice: BlockSizes) -> int:
-        """Return how often the points that do not stay packed are packed."""
+        """Return the number of times that points without a permanent packed copy are packed."""
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
-        """Return the memory of a block of queries if each holds as many survivors as it may."""
+        """Return the bytes of a block of queries with the largest number of survivors for each."""
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
@@ -101,7 +101,7 @@ class Needs:
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
 
     def working_bytes(self, choice: BlockSizes) -> int:
-        """Return the most working memory at a time.
+        """Return the largest working memory at any time.
 
         Blocks of queries, slices packed during the search, and active rows of a self-join are held one after the other,
         so the largest counts; smaller amounts are added.
@@ -139,10 +139,10 @@ class Needs:
 
 
 def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> list[BlockSizes]:
-    """Return the wish, and alternatives that keep the same points packed in less memory.
+    """Yield the preferred sizes, then alternatives that keep the same points packed in less memory.
 
-    First less memory for points packed during the search, then less sharing of products in a self-join, then none, then
-    smaller blocks of queries.
+    The alternatives first reduce the memory for points packed during the search, then the shared products of a
+    self-join, and last the blocks of queries.
     """
     choices = _with_stream_sizes([wish], needs)
     if "active_rows" not in fixed:
@@ -182,7 +182,7 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
 
 
 def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
-    """Return each choice with less and less memory for points packed during the search."""
+    """Yield each choice with decreasing memory for points packed during the search."""
     return [
         replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(needs.chunk, parts))
         for choice in choices
@@ -201,7 +201,7 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 def look_row_bytes(look_dim: int, precision: str) -> int:
     """Return the bytes that a look takes for each point.
 
-    Its contracted copy, a ball for each group of `_LEAST_GROUP` and more, its place in the order, and its sketch.
+    They are its contracted copy, its share of the ball of a group, its position in the order, and its sketch.
     """
     packed = packed_row_bytes(look_dim, precision)
     return packed + -(-(packed + 8) // _LEAST_GROUP) + 8 + 4 * CLUSTER_COLUMNS
@@ -238,7 +238,7 @@ def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
 
 
 def shares_enough(active: int, n: int) -> bool:
-    """Return whether so many active rows of a self-join share enough products to pay off."""
+    """Return whether this number of active rows of a self-join shares enough products to be worthwhile."""
     return active >= 8 * JOIN_BLOCK and 8 * active >= n
 
 

@@ -1,8 +1,8 @@
 """The plan of brute force on the CPU: one frozen record of every choice, made from the problem and the machine.
 
-A search takes these choices from the plan; what depends on the values is decided while it runs: how many columns a
-contraction keeps (``form_dim="pilot"``), and which rows are resolved at a later precision. The command line prints the
-plan. Its fields can be overridden; an override that cannot work is refused with a reason.
+A search takes these choices from the plan. Choices that depend on values are made during the search: the number of
+columns of a contraction (``form_dim="pilot"``), and the rows that are retried at a later precision. The command line
+prints the plan. Callers can override its fields; an override that cannot work is refused with a reason.
 """
 
 from __future__ import annotations
@@ -73,36 +73,37 @@ class ExactPlan(Plan):
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
     form_dim : int
-        Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
-        the length of the rest (docs/exactness.md, "Contracted forms").
+        Columns that the screen compares. Fewer than d are contracted rows: coordinates along the principal directions,
+        and the length of the residual (docs/exactness.md, "Contracted forms").
     look_dim : int
-        Columns of a look at contracted rows before the screen compares what is left in form_dim columns; 0 for no look.
+        Columns of a look at contracted rows, which rules out points before the screen compares the others in form_dim
+        columns; 0 for no look.
     may_contract : bool
-        Whether rows are contracted to 64 or 96 columns, or looked at in fewer first, or both, where a pilot of the
-        points shows that this is faster; decided when the points are prepared, for at least 256 columns and enough
-        work. Points that are looked at are packed in an order of their own, by clusters.
+        Whether a pilot decides, when the points are prepared, if rows are contracted to 64 or 96 columns, looked at in
+        fewer columns first, or both. This requires at least 256 columns and enough work. For a look, points are packed
+        in the order of clusters.
     direct : bool
-        Whether exact values alone decide, without a screen, which is faster for the smallest searches and for few
-        queries of points that are not packed (of float32 rows and squares: exact values of points that estimates
-        leave); the rest of the plan then tells only how to prepare points for others.
+        Whether exact values of all pairs are computed without a screen, which is faster for the smallest searches and
+        for few queries of points that are not packed. (For float32 rows and squared differences, estimates rule out
+        most points first.) The other fields then apply only to later searches of the same points.
     threads : int
     query_block : int
         Queries that share one pass over the points.
     point_chunk : int
         Points per slice of work.
     capacity : int
-        Survivors that a row may hold before it is retried or resolved by exact values.
+        Largest number of survivors of a row; a row with more is retried or resolved by exact values.
     sample_stride, sample_rank : int
         Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
         threshold for the rest (matsumoto2015); 0 means no sample, as for small k.
     active_rows : int
-        For a graph: rows whose survivors are held at once, so that each product of two of them is used for both; 0 if
-        every product is used only for its query.
+        For a graph: rows whose survivors are in memory at once, so that each product of two of them is used for both; 0
+        if every product is used only for its query.
     point_splits : int
         Parts of the points that are searched in parallel if there are fewer blocks of queries than threads.
     adaptive : bool
-        Whether the rest of the rows may move to the next precision, if the survivors of the first blocks cost more than
-        that precision would.
+        Whether the remaining rows may start at the next precision if the first blocks have so many survivors that this
+        is faster.
     resident_points : int
         Points that stay packed in memory: all, or as many as the memory budget allows. The others are packed slice by
         slice, again for each pass over them.
@@ -114,8 +115,8 @@ class ExactPlan(Plan):
     packed_bytes, working_bytes, output_bytes : int
         Most memory beyond the input for packed points that stay, for work, and for results.
     prepare_seconds : float
-        Rough estimate of the time to check the values of the points and to pack those that stay packed, if they are in
-        memory or in the page cache.
+        Rough estimate of the time for checking the points and packing those that stay packed, if they are in memory or
+        in the page cache.
     seconds : float
         Rough estimate of the whole search, including prepare_seconds, which an :class:`tonari.Index` has spent already.
     """
@@ -162,7 +163,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """How many points stay packed, and which budget would hold all; "" if all do."""
+        """A sentence about the number of points that stay packed and the budget for all; "" if all stay packed."""
         if self.resident:
             return ""
         return (
@@ -187,7 +188,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return the plan for points that were contracted to so many columns, or looked at in so many first."""
+        """Return the plan for points with this number of contracted columns, and this number of columns for a look."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
@@ -324,7 +325,7 @@ def _threads(problem: Problem, work: float) -> int:
 
 
 def _shared(problem: Problem, work: float) -> float:
-    """Return the seconds of work, in seconds of one thread, on the threads that it is worth."""
+    """Return the seconds of work, given in seconds of one thread, on as many threads as pay off."""
     return work / _threads(problem, work) if worth_sharing(work) else work
 
 
@@ -355,7 +356,7 @@ def _wish(
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample.
+    """Return the best choices without a memory budget: the inputs of memory formulas, block sizes, and the sample.
 
     `parallel`: threads, and how many parts of the points they may search in parallel.
     """
@@ -408,7 +409,7 @@ def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
 
 
 def contracted_widths(d: int) -> list[int]:
-    """Return the columns that rows of d columns may be contracted to by a pilot's choice, ascending."""
+    """Return the numbers of columns, ascending, among which a pilot chooses for rows of d columns."""
     return [columns for columns in _CONTRACTED if tuning.CONTRACT_FROM * columns <= d]
 
 
@@ -460,7 +461,7 @@ def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
 
 
 def can_join(metric: str, d: int, isa: str) -> bool:
-    """Return whether products of two points can serve both, and are not faster made twice."""
+    """Return whether a product of two points can be used for both, and whether that is faster than two products."""
     return get_metric(metric).form == "gemm" and d >= tuning.JOIN_FROM[isa][1]
 
 

@@ -41,14 +41,15 @@ class Given(NamedTuple):
         ----------
         m, n : int
         own : bool
-            The queries are the points, and no point may find itself.
+            Whether the queries are the points, and no point may find itself.
         noun : str
-            The name in messages of the things that n counts.
+            The name of the points in messages.
 
         Raises
         ------
         TypeError, ValueError
-            Another dtype or shape; a number that is of no point; groups of one side only.
+            A dtype or shape is not supported, a row number is out of range, or only one of the two group arguments is
+            given.
 
         Examples
         --------
@@ -106,7 +107,7 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
-    """Return the mask of all queries and the masks of each; at most one of them is not None."""
+    """Return the mask for all queries and the masks for each query; at most one of them is not None."""
     if where is None:
         return None, None
     there = inputs.place_of(where, "where") is not None

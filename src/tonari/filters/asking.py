@@ -1,7 +1,7 @@
-"""What a call finds of its points, by rules if there are some: the k nearest, everything within a radius, its number.
+"""Answers to a call, with rules if it has any: the k nearest points, all points within a radius, or their number.
 
-The points are of one place: see :class:`tonari.methods.points.Points`. Results are where the queries are, but in host
-memory where rules made them.
+All points are in one place: see :class:`tonari.methods.points.Points`. Results are on the device of the queries, except
+that results with rules are in host memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def nearest(
     rules : Rules, optional
     progress : None, bool or callable(done, total)
     around : bool
-        Whether brute force answers if the method of the call does not support this k; by rules it always does.
+        Whether brute force is used if the method of the call does not support this k; with rules it always is.
     """
     if rules is None:
         return points.nearest(queries, k, progress, around=around)
@@ -62,9 +62,9 @@ def within(
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`.
     most : int, optional
-        At most so many for each query.
+        Largest number of points for each query.
     self_join : bool
-        The queries are the points, and no point finds itself; rules know that themselves.
+        Whether the queries are the points, and no point finds itself; ignored with rules, which record this.
     """
     others = len(points) - self_join
     if most is not None and is_searched(most) and others:

@@ -1,9 +1,9 @@
 """Count the allowed points within a radius of each query.
 
-Where few points are within the radius, they are listed, and those that rules do not allow are dropped. Where many are,
-they are not listed. Counts of disjoint sets of points add up: forbidden points are counted and subtracted, a query's
-own group, unless it is large, from all points, excluded points from all points within the radius. With a mask for each
-query, the shortest of three lists is read: allowed points, forbidden points, or points within the radius.
+If few points are within the radius, they are listed, and forbidden ones are dropped. Many are counted instead: counts
+of disjoint sets of points add up, so forbidden points are counted and subtracted: a query's own group, unless it is
+large, and excluded points. With a mask for each query, the shortest of three lists is used: allowed points, forbidden
+points, or points within the radius.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LARGE = 1 << 18  # pairs of a group that is searched by itself
 def count_allowed(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, progress: ProgressLike = None
 ) -> Ids:
-    """Count the points within the limits that each query may find; in host memory.
+    """Count the allowed points within the limits of each query; the result is in host memory.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count what rules allow of lists of everything within the limits."""
+    """Count the allowed points in lists of everything within the limits."""
     counts = np.zeros(len(queries), np.int64)
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -85,13 +85,13 @@ def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 
 def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
-    """Count what rules allow of what some queries found."""
+    """Count the allowed points in the lists of some queries."""
     by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
     return np.bincount(by[rules.allowed(rows[by], lists.indices)], minlength=len(rows))
 
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
-    """Count among some points for some queries: in copies that take at most half of the memory."""
+    """Count among some points for some queries, in copies that take at most half of the memory."""
     asked, here = (queries, limits) if rows is None else (inputs.rows_at(queries, rows), limits[rows])
     counts = np.zeros(len(asked), np.int64)
     for block in in_room(np.full(len(ids), scope.row_bytes), scope.copied_at_once):
@@ -101,7 +101,7 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
 
 
 def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count by exact values within small groups, and in each large group by itself."""
+    """Count by exact values within small groups, and by a search in each large group."""
     order, begins, ends = groups_of(rules)
     inside, sizes = rules.without("query_groups", "point_groups"), ends - begins
     counts = np.zeros(len(queries), np.int64)
@@ -125,7 +125,7 @@ def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 
 def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count among the points of other groups where a query's own is large; else all points, less those of its own."""
+    """Count the points of other groups if a query's own group is large; else count all points, and subtract its own."""
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
     counts, rest = np.zeros(len(queries), np.int64), np.ones(len(queries), bool)
@@ -146,7 +146,7 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
 
 
 def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count for each query by itself, by the shortest list."""
+    """Count for each query separately, by its shortest list."""
     n, counts = scope.n, np.zeros(len(queries), np.int64)
     least, forbidden = rules.forbidden_bounds(scope.room)
     few = _FEW * (n - forbidden) < n
@@ -179,7 +179,7 @@ def _listed(
     *,
     allowed: bool,
 ) -> Ids:
-    """Count the points within the limits among those that rules allow, or do not allow, to some queries."""
+    """Count the allowed, or the forbidden, points within the limits of some queries."""
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
     for block in in_room((TABLE_PAIR * scope.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, scope.room // 2):
         ids, bounds = rules.lists(rows[block], allowed=allowed)
@@ -188,7 +188,7 @@ def _listed(
 
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count the points within the limits among those that are listed for some queries, by pieces of the lists."""
+    """Count the listed points within the limits of some queries, by pieces of the lists."""
     number = -(-listed.lengths // _PIECE)
     of = np.repeat(np.arange(len(rows)), number)
     first = listed.begins[of] + _PIECE * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))

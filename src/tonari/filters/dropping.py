@@ -1,9 +1,9 @@
-"""Many points for each query: the nearest without rules, more than are wanted, less the forbidden ones.
+"""Filters that allow many points: search for more than k neighbours, and drop the forbidden ones.
 
-A search for K points has found the k nearest allowed ones if k of the K are allowed, or if K is all there is, or if K
-is k more than there are forbidden points. The first K is what k allowed points would take if the forbidden ones lay
-anywhere; queries for which that is not enough ask for four times as many. Where K nears the number of points, the exact
-values of all allowed points take less time.
+A search for K points contains the k nearest allowed ones if k of the K points are allowed, if K is the number of
+points, or if K is at least k plus the number of forbidden points. The first K is the number that would contain k
+allowed points if forbidden points were distributed at random; queries with fewer allowed points search for four times
+as many. When K approaches the number of points, computing the exact values of all allowed points is faster.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tonari.filters.scope import Scope, on_host
 
 _GROWTH = 4
 _FEW = 4096  # points, so few that lists of all of them are short
-_LISTED = 1e-8  # seconds of a point that a table of what is allowed lists
+_LISTED = 1e-8  # seconds per listed point in a table of allowed points
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Find the k nearest allowed points of every query, and write them to `found`, in which all is missing."""
+    """Find the k nearest allowed points of every query, and write them to `found`, whose entries are all missing."""
     n, forbidden = scope.n, rules.forbidden(scope.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
@@ -63,7 +63,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
 
 
 def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
-    """Return how many of n points hold k allowed ones, nearly always, if forbidden points lie anywhere."""
+    """Return the number of nearest points that almost always contains k allowed ones, for random forbidden points."""
     share = np.maximum(1, n - forbidden) / n
     size: Ids = np.ceil((k + 3 * np.sqrt(k) + 3) / share).astype(np.int64)
     return size
@@ -84,13 +84,13 @@ def _length(scope: Scope, m: int, size: int) -> int:
 
 
 def dropping_seconds(scope: Scope, m: int, size: int) -> float:
-    """Estimate the searches for `size` points of m queries, which come in blocks; inf if memory holds no block."""
+    """Estimate the seconds of searching `size` points for m queries, in blocks; inf if no block fits into memory."""
     step = min(m, _at_once(scope, size))
     return scope.seconds(step, size) * (m / step)
 
 
 def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
-    """Return for which queries the exact values of all allowed points are expected to take less time."""
+    """Return a mask of the queries for which computing exact values of all allowed points is expected to be faster."""
     n, allowed = scope.n, scope.n - forbidden
     if n <= _FEW:
         return 4 * wanted >= n
@@ -111,7 +111,7 @@ def _at_once(scope: Scope, size: int) -> int:
 
 
 def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
-    """Search for `size` points, write the first k allowed ones, and return which rows have k."""
+    """Search for `size` points, write the first k allowed ones, and return a mask of the rows with k."""
     whole = len(rows) == len(queries)
     with part(f"nearest {size} without rules", len(rows)):
         near = on_host(scope.nearest(queries if whole else inputs.rows_at(queries, rows), size, False))

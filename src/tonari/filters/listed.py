@@ -1,4 +1,4 @@
-"""Few points for each query: the exact values of all that it may find."""
+"""Filters that allow few points for each query: exact values of all allowed points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY = 32  # bytes of an entry of neighbour lists, and of a copy of it
 
 
 def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:
-    """Return lists of m queries in which all is missing, in host memory."""
+    """Return lists of m queries without any neighbour, in host memory."""
     wide = any("float64" in str(rows.dtype) for rows in (queries, scope.rows))
     far = -np.inf if scope.metric.descending else np.inf
     distances = np.full((m, k), far, np.float64 if wide else np.float32)
@@ -49,14 +49,14 @@ def by_lists(
     rows: Ids,
     listed: Listed,
 ) -> None:
-    """Find the k nearest of what some queries may find among listed points, and write it to their rows of `found`.
+    """Find the k nearest allowed points among listed ones for some queries, and write them to their rows of `found`.
 
     Parameters
     ----------
     rows : int64 array
-        Places of the queries.
+        Positions of the queries.
     listed : Listed
-        Query ``rows[i]`` is compared with the points of list i, as far as rules allow.
+        Query ``rows[i]`` is compared with the allowed points of list i.
     """
     own, checked = rules.own_places(), rules.by_pairs or rules.shared is not None
     started = time.perf_counter()
@@ -77,7 +77,7 @@ def by_lists(
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    """Find the k nearest of all points that some queries may find, and write it to their rows of `found`."""
+    """Find the k nearest allowed points of some queries by a table of all points; write them to `found`."""
     least, _ = rules.forbidden_bounds(scope.room)
     each, started = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries), time.perf_counter()
     for block in in_room(each, scope.room):
@@ -98,7 +98,7 @@ def _record(name: str, rows: int, started: float) -> None:
 
 
 def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
-    """Return the listed points of some queries that rules allow."""
+    """Return the lists of some queries without the points that rules forbid."""
     lengths = listed.lengths
     ahead = np.cumsum(lengths) - lengths
     asked_by = np.repeat(np.arange(len(rows)), lengths)
@@ -109,7 +109,7 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
 
 
 def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
-    """Yield consecutive rows that together take no more bytes than there are, or one row.
+    """Yield ranges of consecutive rows that fit into the given bytes together, or single rows.
 
     >>> list(in_room(np.array([2, 3, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
@@ -122,17 +122,17 @@ def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return for each query the bytes of a table of n points, and of lists made of it."""
+    """Return the bytes for each query of a table of n points and the lists made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 
 def row_bytes(queries: Any) -> int:
-    """Return the bytes of a copy of a query, and of what is known of it."""
+    """Return the bytes of a copy of a query and its bookkeeping."""
     return int(queries.shape[1] * queries.itemsize) + 64
 
 
 def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
-    """Return the points that are searched, by group, and for each query where those of its group begin and end."""
+    """Return the searched points in order of groups, and for each query the beginning and end of its group."""
     assert rules.query_groups is not None
     assert rules.point_groups is not None
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
@@ -144,7 +144,7 @@ def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
 
 
 def _short(points: npt.NDArray[Any], asked: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return groups as numbers of 16 bits if these hold those of the points: NumPy sorts them ten times as fast."""
+    """Return groups as 16-bit numbers if the groups of all points fit: NumPy sorts them ten times as fast."""
     least, most = (int(points.min()), int(points.max())) if len(points) else (0, 0)
     if most - least >= 1 << 16:
         return points, asked

@@ -1,4 +1,4 @@
-"""What is looked at before a way to find, or to count, is chosen: a few queries, and what rules list."""
+"""Checks before a way to find or to count is chosen: of a few queries, and of the points that rules list."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def are_short(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
     """Whether exact values of points that rules list are preferred to lists of everything within the limits.
 
-    Rules list the points of a query's group, or a few that are allowed or forbidden. Lists of everything are cut block
-    by block: memory has to hold those of so many queries that blocks lose no time.
+    Rules list the points of a query's group, or a few that are allowed or forbidden. Lists of everything are
+    cut block by block: the memory must hold enough of these lists that blocks lose no time.
     """
     m, n = len(queries), scope.n
     if scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):

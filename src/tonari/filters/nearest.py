@@ -1,4 +1,4 @@
-"""The k nearest allowed points: which points are copied, which groups are searched one by one, and the rest."""
+"""The k nearest allowed points: the choice of the points to copy and of the groups to search one by one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     k : int
     rules : Rules
     progress : None, bool or callable(done, total)
-        Counts queries, or pairs where one search is enough.
+        Counts queries, or pairs if one search is enough.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
 
 
 def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Write the nearest allowed points of every query to `found`, in which all is missing."""
+    """Write the nearest allowed points of every query to `found`, whose entries are all missing."""
     if not len(queries):
         return
     if not scope.n:
@@ -85,7 +85,7 @@ def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar
 def _among(
     scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
 ) -> None:
-    """Search a copy of some points for some queries, and write what is found with the numbers of the points."""
+    """Search a copy of some points for some queries, and write the results with the row numbers of the points."""
     asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
         _nothing_allowed(len(asked), bar)
@@ -109,7 +109,7 @@ def _nothing_allowed(rows: int, bar: Progress) -> None:
 
 
 def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Search small groups together, by exact values, and each large group by a search of its own."""
+    """Search small groups together, by exact values, and each large group separately."""
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
     sizes = ends - begins
@@ -134,7 +134,7 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
 
 
 def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
-    """Whether to search all points of other groups for each group of queries, rather than to drop those of its own."""
+    """Whether to search a copy of all other groups for each group of queries, instead of dropping points of its own."""
     sizes, asked = _own_groups(rules)
     if len(asked) > m // 8 or scope.n <= 4096:
         return False
@@ -148,7 +148,7 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
 
 
 def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
-    """Return how many points, and how many queries, there are of each group of queries."""
+    """Return the number of points and the number of queries in each group of queries."""
     assert rules.query_groups is not None
     _order, begins, ends = groups_of(rules)
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -169,7 +169,7 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Whether to search all points and to drop the forbidden ones: where all are prepared, and few are not."""
+    """Whether to search all points and drop forbidden ones: if all points are prepared and few are forbidden."""
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:
@@ -179,7 +179,7 @@ def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool
 
 
 def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:
-    """Return what was found among some points with the numbers of all points, and missing entries up to k columns."""
+    """Return results for some points with row numbers among all points, padded with missing entries to k columns."""
     short, far = k - near.indices.shape[1], -np.inf if scope.metric.descending else np.inf
     if isinstance(near.indices, np.ndarray):
         indices = np.asarray(inputs.to_host(ids))[near.indices].astype(index_dtype(scope.n))

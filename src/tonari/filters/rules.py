@@ -1,4 +1,4 @@
-"""The rules of a call: which points each query may find."""
+"""The rules of a call, which decide which points each query may find."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Ids = npt.NDArray[np.int64]
 
 
 def distinct(numbers: Ids) -> Ids:
-    """Return the different ones of some numbers, ascending.
+    """Return the distinct values of some numbers, ascending.
 
-    ``np.unique`` hashes them, which takes many times as long as sorting where most are different. A stable sort is the
-    fastest for numbers in short runs, one above the other, as those of lists are.
+    ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
+    for numbers in short ascending runs, as in lists.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -31,25 +31,25 @@ def distinct(numbers: Ids) -> Ids:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
-    """Which of n points each of m queries may find: those that all rules allow.
+    """The rules of m queries and n points. A query may find a point if all rules allow it.
 
     Attributes
     ----------
     m, n : int
-        Queries and points of the call. All arrays below are about these.
+        Queries and points of the call, to which all arrays below refer.
     shared : SharedMask of n points, optional
         Points that any query may find.
     mask : bool array of shape (m, n), or uint8 of shape (m, ceil(n / 8)), optional
-        For each query; bit j % 8 of byte j // 8, from the lowest, is point j.
+        A mask for each query; in bytes, bit j % 8 of byte j // 8, counted from the lowest, is point j.
     excluded : int64 array, optional
         Pairs that are not allowed, as query * n + point; ascending and distinct.
     query_groups, point_groups : int64 arrays of shape (m,) and (n,), optional
     same : bool
-        A query may find points of its group alone; else points of all other groups.
+        Whether a query may find only points of its own group; else only points of other groups.
     own : bool
-        The queries are the points, and no point may find itself.
+        Whether the queries are the points, and no point may find itself.
     rows, ids : int64 arrays, optional
-        The queries and points that are searched at the moment, ascending. None: all.
+        The queries and points of the current search, ascending; None for all.
     """
 
     m: int
@@ -71,25 +71,25 @@ class Rules:
 
     @property
     def by_pairs(self) -> bool:
-        """Whether there is a rule, beside groups that are the same, by which queries differ."""
+        """Whether queries differ by a rule other than the same group."""
         other = self.query_groups is not None and not self.same
         return self.mask is not None or self.excluded is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without some: those that the points searched keep anyway."""
+        """Return the rules without some that all points of the current search fulfil."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
     def part(self, rows: Ids | None, ids: Ids | None) -> Rules:
-        """Return the rules for some of the queries and points that are searched at the moment, by their places."""
+        """Return the rules for some queries and points of the current search, by their positions."""
         rows = rows if self.rows is None or rows is None else self.rows[rows]
         ids = ids if self.ids is None or ids is None else self.ids[ids]
         return dataclasses.replace(self, rows=self.rows if rows is None else rows, ids=self.ids if ids is None else ids)
 
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether queries may find points, both given by their places, with broadcasting.
+        """Return whether queries may find points, both given as positions, with broadcasting.
 
-        A point of -1, which is none, is not allowed.
+        A point of -1 (missing) is not allowed.
         """
         kept = ids >= 0
         at = np.where(kept, ids, 0).astype(np.int64, copy=False)
@@ -113,7 +113,7 @@ class Rules:
         return kept
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
-        """Return which of all points that are searched some queries may find: shape (len(rows), points searched)."""
+        """Return a mask of the allowed points for some queries: of shape (len(rows), number of searched points)."""
         asked = rows if self.rows is None else self.rows[rows]
         at = slice(None) if self.ids is None else self.ids
         if self.mask is None:
@@ -132,12 +132,12 @@ class Rules:
         return kept
 
     def lists(self, rows: Ids, *, allowed: bool) -> tuple[Ids, Ids]:
-        """Return the points that some queries may, or may not, find.
+        """Return the allowed, or the forbidden, points of some queries.
 
         Returns
         -------
         places, bounds : int64 arrays
-            Those of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
+            The points of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
         """
         if allowed or not self.only_excluded:
             table = self.table(rows)
@@ -149,16 +149,16 @@ class Rules:
 
     @property
     def only_excluded(self) -> bool:
-        """Whether all that is forbidden are excluded pairs, and the queries themselves."""
+        """Whether only excluded pairs and the queries themselves are forbidden."""
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the memory of the excluded pairs, of numbers for each query, and of the points in order of groups."""
+        """Return the bytes of the excluded pairs, the numbers for each query, and the points in order of groups."""
         pairs = 0 if self.excluded is None else len(self.excluded)
         return 24 * pairs + 128 * self.m + (64 * self.n if self.query_groups is not None else 0)
 
     def _excluded_places(self, rows: Ids) -> tuple[Ids, Ids]:
-        """Return the excluded pairs of some queries, and those with themselves: which query, ascending, and place."""
+        """Return the excluded pairs of some queries and those with themselves: queries, ascending, and positions."""
         asked = rows if self.rows is None else self.rows[rows]
         which = points = np.empty(0, np.int64)
         if self.excluded is not None:
@@ -178,16 +178,17 @@ class Rules:
         return which[here], places[here]
 
     def forbidden(self, room: int) -> Ids:
-        """Return for each query that is searched a number that no fewer of the points searched are forbidden by.
+        """Return an upper bound of the number of forbidden points for each query of the current search.
 
-        `room` is the memory, in bytes, that entries of a mask may take while they are counted.
+        `room` limits the bytes of mask entries during counting.
         """
         return self.forbidden_bounds(room)[1]
 
     def forbidden_bounds(self, room: int) -> tuple[Ids, Ids]:
-        """Return how many of the points searched are at least, and at most, forbidden to each query that is searched.
+        """Return a lower and an upper bound of the number of forbidden points for each query of the current search.
 
-        The rule that forbids the most points is the least of them; rules that overlap forbid fewer than their sum.
+        The lower bound is the number that the strictest rule forbids; the upper bound is the sum over rules, which may
+        overlap.
         """
         rows = np.arange(self.m) if self.rows is None else self.rows
         n = self.n if self.ids is None else len(self.ids)
@@ -209,7 +210,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return how many points a query may have to be checked with: all, or those of the largest group."""
+        """Return the largest number of points that a query is checked with: all, or those of the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n
@@ -218,12 +219,12 @@ class Rules:
         return int(np.unique(groups, return_counts=True)[1].max())
 
     def open_places(self) -> Ids:
-        """Return the places of points that the mask of all queries allows; there is one."""
+        """Return the positions of points that the mask for all queries allows; it must exist."""
         assert self.shared is not None
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
     def own_places(self) -> Ids | None:
-        """Return the place of each query among the points that are searched, -1 where it is none; None if any is."""
+        """Return the position of each query among the searched points, -1 if absent; None without self-exclusion."""
         if not self.own:
             return None
         rows = np.arange(self.m) if self.rows is None else self.rows
@@ -235,7 +236,7 @@ class Rules:
         return np.where(self.ids[at] == rows, at, -1)
 
     def _counts(self, rows: Ids, room: int) -> Ids:
-        """Return how many of the points that are searched the mask allows."""
+        """Return the number of searched points that the mask allows."""
         assert self.mask is not None
         counts, step = np.empty(len(rows), np.int64), max(1, room // (3 * self.n))
         for begin in range(0, len(rows), step):

@@ -1,4 +1,4 @@
-"""The points among which a call with rules searches, and its memory: exact searches without rules, and their cost."""
+"""The points and the memory of a call with rules: exact searches without rules, and their cost."""
 
 from __future__ import annotations
 
@@ -40,21 +40,20 @@ _SHARE = 4  # of the memory, the part that pairs may take while rules are checke
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scope:
-    """Points, of which rules allow some, and what memory is left for them.
+    """The points of a call with rules, and the memory for searching them.
 
     Attributes
     ----------
     points : Points
-        Their memory is what searches without rules may use.
+        The points; their memory limits searches without rules.
     unchecked : bool
-        The values of the points, in host memory, are checked when some are copied.
+        Whether the values of points in host memory are checked only when they are copied.
     budget : int, optional
-        The memory of the whole call, if part of it is kept for rules and copies.
+        The memory of the whole call, if a part of it is reserved for rules and copies.
     room : int
-        Bytes that pairs may take while rules are checked, and results of searches that are cut by rules.
+        Bytes for pairs during the check of rules, and for results of searches before rules are applied.
     fixed, row, copied : int
-        Bytes of the budget that rules and results take, that one query may take in `room`, and that copies of points
-        take.
+        Bytes of the budget for rules and results, for one query within `room`, and for copies of points.
     """
 
     points: Points
@@ -85,7 +84,7 @@ class Scope:
 
     @property
     def memory(self) -> int | None:
-        """What searches without rules may use."""
+        """The memory of searches without rules."""
         return self.points.call.memory
 
     @property
@@ -94,42 +93,42 @@ class Scope:
         return self.points.prepared
 
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
-        """Find the k nearest of the points, k <= n; the result is where the queries are."""
+        """Find the k nearest of the points, k <= n; the result is on the device of the queries."""
         with self.refusals():
             return self.points.nearest(queries, k, progress, around=True)
 
     def within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
-        """Find all points within the limits; the result is where the queries are."""
+        """Find all points within the limits; the result is on the device of the queries."""
         with self.refusals():
             return self.points.within(queries, limits, progress)
 
     def count(self, queries: Any, limits: npt.NDArray[Any]) -> Ids:
-        """Count all points within the limits; in host memory."""
+        """Count all points within the limits; the result is in host memory."""
         with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False)))
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
-        """Return the scope of prepared points, for blocks of queries with limits."""
+        """Return a scope with prepared points, for blocks of queries with limits."""
         with self.refusals():
             return dataclasses.replace(self, points=self.points.ready(queries, limits))
 
     @property
     def reserved(self) -> int:
-        """The bytes of the budget that searches without rules must leave."""
+        """The bytes of the budget that are not available to searches without rules."""
         return 0 if self.budget is None or self.memory is None else self.budget - self.memory
 
     def with_room(self, rules: Rules, *, pair: int, results: int, k: int = 1, m: int = 1) -> Scope:
-        """Return the scope of a call with rules, which take a part of its memory.
+        """Return a scope whose memory excludes the part that rules need.
 
         Parameters
         ----------
         rules : Rules
         pair : int
-            The bytes that are needed for each point that one query may have to be checked with.
+            The bytes for each point that one query is checked with.
         results : int
-            The bytes that all results take, as far as they are part of the memory.
+            The bytes of all results that count as memory.
         k, m : int
-            What a search without rules is asked for; what it needs is part of what a refusal names.
+            The sizes of a search without rules, whose memory is included in the number that a refusal names.
         """
         if self.memory is None:
             return dataclasses.replace(self, room=_ROOM)
@@ -150,7 +149,7 @@ class Scope:
         return made
 
     def least(self, k: int, m: int = 1) -> int:
-        """Return the memory that a search of all points needs, for k neighbours of m queries."""
+        """Return the smallest memory for a search of all points for k neighbours of m queries."""
         problem = self.points.problem(self.rows[:1], min(max(k, 1), self.n))
         problem = dataclasses.replace(problem, m=max(m, 1), memory=1)
         method = self.points.method_for(problem)
@@ -162,13 +161,13 @@ class Scope:
         return 0
 
     def enough(self, needed: int) -> int:
-        """Return a budget of the call of which so many bytes are left for searches without rules, and for copies."""
+        """Return a budget of the call that leaves this number of bytes for searches without rules and for copies."""
         needed += needed // tuning.SLACK + 1
         return self.fixed + max(self.row + needed, needed * _SHARE // (_SHARE - 1) + _SHARE)
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Refuse with what the whole call needs, where a search without rules needs more than is left for it."""
+        """Convert a refusal of a search without rules to one that names the memory of the whole call."""
         try:
             yield
         except BudgetExceeded as error:
@@ -184,13 +183,13 @@ class Scope:
             ) from error
 
     def can_copy(self, m: int, k: int, n: int) -> bool:
-        """Whether the memory holds a copy of n points, and a search of it."""
+        """Whether a copy of n points and a search of it fit into the memory."""
         return self.memory is None or self.seconds(m, min(k, n), n=n) < math.inf
 
     def among(self, ids: Any, k: int = 1, m: int = 1) -> Scope:
-        """Return the scope of a copy of some of the points, which counts as memory of the call.
+        """Return the scope of a copy of some points, which counts towards the memory of the call.
 
-        A refusal names what the copy and a search for k neighbours of m queries need.
+        A refusal names the memory of the copy and of a search for k neighbours of m queries.
         """
         memory, copied = self.memory, 0
         budget = memory if self.budget is None else self.budget
@@ -211,7 +210,7 @@ class Scope:
 
     @property
     def copied_at_once(self) -> int:
-        """The bytes that a copy of points may take, where they can be copied a part after the other."""
+        """The largest size in bytes of one copy, if points can be copied in parts."""
         copied = self.row_bytes * self.n
         return copied if self.memory is None else min(copied, self.memory // 2)
 
@@ -221,7 +220,7 @@ class Scope:
         return int(self.rows.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.rows)).itemsize)
 
     def _check(self, copied: npt.NDArray[Any]) -> None:
-        """Refuse copied rows with values that no row may have, naming one by its number among all."""
+        """Refuse copied rows with invalid values; the message has the row number among all points."""
         try:
             self.points.call.rows(copied, "points")
         except ValueError:
@@ -229,7 +228,7 @@ class Scope:
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
-        """Estimate a search of all points, or of n that have to be copied first; inf if memory does not hold it."""
+        """Estimate the seconds of searching all points, or n points after copying them; inf if memory is too small."""
         memory = self.memory if n is None or self.memory is None else self.memory - self.row_bytes * n
         if memory is not None and memory < 1:
             return math.inf
@@ -247,12 +246,12 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the exact values of listed pairs, on one core; on CUDA as if it were one."""
+        """Estimate the seconds of exact values of listed pairs on one core, also on CUDA."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
     def listed(self, queries: Any, k: int, listed: Listed, found: Neighbors | None = None) -> Neighbors:
-        """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
+        """Find the k nearest listed points of each query; the result is in host memory, in `found` if it is given."""
         place, name = self.points.call.place, self.metric.name
         method = search_method(by_force(name), place.device)
         if not place.devices:
@@ -273,7 +272,7 @@ def on_host(found: Any) -> Any:
 
 
 def _planned(method: str, problem: Problem) -> tuple[float, float]:
-    """Return the seconds that are expected of a search, and those of them that prepare the points."""
+    """Return the expected seconds of a search, and the part for preparing the points."""
     plan: Any = search_method(method, problem.device).plan(problem)
     return float(plan.seconds), float(getattr(plan, "prepare_seconds", 0.0))
 

@@ -1,4 +1,4 @@
-"""A mask of points that is the same for all queries, where the caller has it: in host memory or on a device."""
+"""A mask of points that is the same for all queries, in host memory or on a device."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tonari.filters import tuning
 
 
 class SharedMask:
-    """Points that any query may find. What is asked is computed once, as the rules of all parts of a call share it.
+    """The points that any query may find. Results are computed once, since the rules of all parts of a call share them.
 
     Parameters
     ----------
     given : bool array of shape (n,), or tensor on a device
-        On a device the places of allowed points are found there, and the mask is not copied unless `host` is asked for.
+        The mask. On a device, the positions of allowed points are computed there, and only `host` copies the mask.
     """
 
     def __init__(self, given: Any) -> None:
@@ -31,21 +31,21 @@ class SharedMask:
 
     @cached_property
     def places(self) -> Any:
-        """The places of allowed points, ascending, where the mask is."""
+        """The positions of allowed points, ascending, on the device of the mask."""
         if isinstance(self._given, np.ndarray):
             return true_places(self._given)
         return self._given.nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
-        """The places in host memory."""
+        """The positions in host memory."""
         return np.asarray(inputs.to_host(self.places))
 
 
 def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the places of the true entries of a mask, ascending.
+    """Return the positions of the true entries of a mask, ascending.
 
-    In a large mask that is true in few places, bytes of eight entries are looked at first: twice as fast as NumPy.
+    In a large mask with few true entries, groups of eight entries are tested first, which is twice as fast as NumPy.
 
     >>> true_places(np.array([True, False, True])).tolist()
     [0, 2]

@@ -1,4 +1,4 @@
-"""Judgments of rules of what may be found."""
+"""Tuned numbers of searches with filters."""
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): finding the places of a million entries of which 1 % are true.
 PACKED_ENTRIES = 1 << 18  # of a mask of which it takes less time to look at packed bits
@@ -10,13 +10,13 @@ COMPLEMENT_SHARE = 3  # one of so many points, or more, is of a query's own grou
 COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
 
 # Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
-# same without rules. Rules drop what they do not allow from lists of everything within the radius if a few queries show
-# these to be short. That needs no count of all queries where the memory holds the longest lists of so many queries.
-SHORT_LISTS = 16  # one of so many points, or fewer, is within the radius
+# same without rules. Forbidden points are dropped from lists of everything within the radius if a few queries show that
+# the lists are short. No count of all queries is needed if the memory holds the longest lists of UNCOUNTED_QUERIES.
+SHORT_LISTS = 16  # at most one in this many points is within the radius
 UNCOUNTED_QUERIES = 64
 # Exact values of points that are listed by rules are preferred where they take less time than this part of a search.
 SOON = 0.5
-LOOKED_AT = 2e-9  # seconds of a point in a table of what is allowed
+LOOKED_AT = 2e-9  # seconds per point in a table of allowed points
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): radius_search with max_neighbors from 65 on. Counting for all
 # queries takes about as long as a search for the nearest; a count of a few says whether that search is worth its time.
@@ -29,5 +29,5 @@ SLACK = 4  # the part by which they may need more
 
 # Not measured by a case, but by hand on an H200: the first spanning tree of 200,000 x 20 asked for 12 different lengths
 # for one or two queries, and compiled kernels for eight ranges of them, 1 to 4 s each.
-LEAST_LENGTH = 32  # neighbours; searches of a few queries for up to so many take two launches
+LEAST_LENGTH = 32  # neighbours; searches of a few queries for up to this many take two launches
 MANY_QUERIES = 512  # for which a longer list than is needed takes more time than it saves

@@ -1,9 +1,9 @@
-"""Everything within a radius that a query may find, or the nearest of it.
+"""All allowed points within a radius, or the nearest of them.
 
-Queries are searched in blocks, and what a block found is cut by rules, and to the nearest that are wanted, before the
-next: never is everything held at once. Where blocks are needed, a count of all points within the radius says how many
-queries make one. It also says for which queries something else takes less time: exact values of the few points that
-they may find, or a search for the nearest where far more are within the radius than are wanted.
+Queries are searched in blocks. The result of a block is reduced by the rules, and to the `most` nearest points, before
+the next block starts. If blocks are needed, the number of points within the radius determines their size. The same
+counts show for which queries another way is faster: exact values of the allowed points if they are few, or a search for
+the nearest points if far more than `most` are within the radius.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def within_allowed(
     most: int | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points within the limits that each query may find, or the nearest of them; in host memory.
+    """Find all allowed points within the limits of each query, or the nearest of them; the result is in host memory.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def within_allowed(
         See :func:`tonari.core.radius_neighbors.limits_for`.
     rules : Rules
     most : int, optional
-        At most so many for each query.
+        Largest number of points for each query.
     progress : None, bool or callable(done, total)
         Counts queries.
     """
@@ -77,7 +77,7 @@ def _within(
 
 
 def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
-    """Find what rules allow of lists of everything within the limits, in blocks that hold lists of all points."""
+    """Drop forbidden points from lists of everything within the limits; blocks have room for lists of all points."""
     parts = list[Part]()
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -91,7 +91,7 @@ def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Ru
 def _by_rows(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    """Find, for each query by itself, what is near and allowed: in the way that takes the least time."""
+    """Find the allowed points within the limits for each query separately, in the fastest way for it."""
     m, n = len(queries), scope.n
     cuts = rules.by_pairs or rules.own or rules.shared is not None
     if not cuts and most is None:
@@ -125,7 +125,7 @@ def _by_rows(
 
 
 def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
-    """Whether most of some queries are expected to have more within their limits than are wanted."""
+    """Whether most of some queries are expected to have more than `most` points within their limits."""
     if len(rows) < tuning.COUNTED_ONE_OF:
         return False
     least = most if most <= tuning.SHORT_SEARCH else _TOO_MANY * most
@@ -133,7 +133,7 @@ def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
-    """Return what rules allow of what some queries found."""
+    """Return the allowed points among the results of some queries."""
     kept = rules.allowed(np.repeat(rows, np.diff(found.indptr)), found.indices)
     ahead = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     return RadiusNeighbors(ahead[found.indptr], found.indices[kept], found.distances[kept])
@@ -153,7 +153,7 @@ def _by_tables(
     least: Ids,
     bar: Progress,
 ) -> list[Part]:
-    """Compute the exact values of all points that some queries may find; at least so many are forbidden."""
+    """Compute the exact values of all allowed points of some queries; at least `least` are forbidden."""
     parts = list[Part]()
     allowed = scope.n - least[rows]
     for block in in_room(table_bytes(scope.n, allowed) + ENTRY * allowed + row_bytes(queries), scope.room):
@@ -170,7 +170,7 @@ def _by_tables(
 def _by_search(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int, rows: Ids, bar: Progress
 ) -> list[Part]:
-    """Search the nearest that some queries may find, of which more than are wanted are within their limits."""
+    """Search for the `most` nearest allowed points of queries with more than that within their limits."""
     parts = list[Part]()
     for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), scope.room):
         some = rows[block]
@@ -190,7 +190,7 @@ def _among(
     rows: Ids | None,
     ids: Ids,
 ) -> RadiusNeighbors:
-    """Search a copy of some points for some queries; found are numbers of all points."""
+    """Search a copy of some points for some queries; results have row numbers among all points."""
     asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
         bar.add(len(asked))
@@ -203,7 +203,7 @@ def _among(
 def _by_group(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    """Compute all values within small groups, and search each large group by itself."""
+    """Compute all values within small groups, and search each large group separately."""
     order, begins, ends = groups_of(rules)
     inside, sizes, parts = rules.without("query_groups", "point_groups"), ends - begins, list[Part]()
     for first in distinct(begins[sizes > _LARGE]):
@@ -229,7 +229,7 @@ def _by_group(
 
 
 def _of_parts(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
-    """Join what was found for some of the queries each, in the order of the queries; the parts are given up."""
+    """Join the results of disjoint sets of queries in the order of the queries; the parts are freed."""
     if len(parts) == 1 and len(parts[0][0]) == len(queries):
         return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, scope, queries)
     return _joined(parts, scope, queries)

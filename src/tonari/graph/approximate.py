@@ -1,4 +1,4 @@
-"""The approximate case of `knn_graph`: its arguments, the choice of a method, and the initial lists."""
+"""Approximate graphs: the arguments, the choice of the method, and the initial lists."""
 
 from __future__ import annotations
 

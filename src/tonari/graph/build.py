@@ -76,7 +76,7 @@ def build_lists(
 
 
 def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
-    """Build the graph that rules allow; see :func:`tonari.knn_graph`. Only `include_self` may be set of the options."""
+    """Build the graph of the allowed points; see :func:`tonari.knn_graph`. `include_self` is the only option."""
     named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
     if named or not is_search(call.method):
         named = named or [f"method={call.method!r}"]
@@ -105,7 +105,7 @@ def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphO
 
 
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
-    """Raise Unsupported for a method that does not support the problem, in the case where no search would be run."""
+    """Raise Unsupported for a method that does not support the problem, also if no search will run."""
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)
     if why_not is not None:

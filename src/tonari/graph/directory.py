@@ -36,27 +36,27 @@ _LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What manifest.json holds.
+    """The contents of manifest.json.
 
     Attributes
     ----------
     state : "building" or "complete"
     source : dict
-        What identifies the points: their number, dimensions and dtype, a digest of some rows, and the files.
+        The identity of the points: their number, dimensions and dtype, a digest of some rows, and the files.
     request : dict
-        What was asked for: k, metric, method, recall and seed.
+        The request: k, metric, method, recall and seed.
     plan : dict
-        How the graph is built; see :class:`tonari.shards.plan.ShardPlan`.
+        The plan of the build; see :class:`tonari.shards.plan.ShardPlan`.
     method : str
         "exact", or "nn-descent" if neighbours may be missing.
     rows : list of (begin, end, checksum of indices, checksum of distances)
-        Of a complete graph: CRC-32 of ranges of rows.
+        For a complete graph: CRC-32 of ranges of rows.
     report : dict, optional
-        The measured recall, of a graph in which neighbours may be missing.
+        The measured recall, if neighbours may be missing.
     queries : dict, optional
-        What identifies the queries; None for a graph, in which each point asks for its neighbours among the others.
+        The identity of the queries; None for a graph.
     version : int
-        The version of the format in which it was read; it is written in that of this release.
+        The format version of the file that was read; files are written in the version of this release.
     """
 
     state: str
@@ -71,7 +71,7 @@ class Manifest:
 
     @property
     def resumable(self) -> bool:
-        """Whether this release goes on with it as it was begun, if it is not complete."""
+        """Whether this release can resume the build if it is not complete."""
         return self.version == BUILDING_VERSION
 
     @property
@@ -101,9 +101,9 @@ class Manifest:
         Raises
         ------
         FileNotFoundError, NotADirectoryError
-            There is none.
+            The directory or the file does not exist.
         tonari.io.FileFormatError
-            It is damaged or of a later version.
+            The file is damaged or of a later version.
         """
         path = folder / MANIFEST
         try:
@@ -207,9 +207,9 @@ def open_lists(folder: Path) -> Lists:
     Raises
     ------
     FileNotFoundError
-        There is no graph.
+        The directory contains no graph.
     ValueError
-        It is not complete yet.
+        The graph is not complete yet.
     tonari.io.FileFormatError
         A file is damaged, or of a later version.
     """
@@ -228,9 +228,9 @@ def open_neighbors(folder: str | os.PathLike[str]) -> Neighbors:
     Raises
     ------
     FileNotFoundError
-        There are none.
+        The directory contains no neighbours.
     ValueError
-        They are not complete yet.
+        The neighbours are not complete yet.
     tonari.io.FileFormatError
         A file is damaged, or of a later version of the format.
     """

@@ -1,7 +1,6 @@
 """The k-nearest-neighbour graph: a container with its checks and its file.
 
-Exports and imports are in classes of their own, from which it inherits: what other libraries take and give changes
-for reasons of theirs.
+It inherits exports and imports from separate classes, since these follow changes of other libraries.
 """
 
 from __future__ import annotations
@@ -42,22 +41,22 @@ from tonari.nn_descent.report import DescentReport
 class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hinted):
     """The k nearest neighbours of each of n points among the others.
 
-    The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
-    host memory, or torch tensors, CuPy or JAX arrays on CUDA. On CUDA only shapes and dtypes are checked, because
-    checking values would block until the device has finished; :meth:`to_numpy` checks the rest.
+    The arrays belong to the library of the points passed to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
+    host memory; torch tensors, CuPy or JAX arrays on CUDA. On CUDA the constructor checks only shapes and dtypes, since
+    checking values would wait for the device; :meth:`to_numpy` checks the values.
 
     Attributes
     ----------
     indices : int32 or int64 of shape (n, k)
         Row i lists the neighbours of point i, sorted by (distance, index). Missing neighbours are -1, at the end.
     distances : float32 or float64 of shape (n, k)
-        Distances of those neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) where
-        missing.
+        Distances of these neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) for missing
+        neighbours.
     metric : str
         A name in ``tonari.metrics.METRICS`` or ``tonari.metrics.CHANGED``.
     method : str
-        The method by which :func:`tonari.knn_graph` or :func:`tonari.merge` built it: "exact" or "kdtree", which are
-        equally exact, or "nn-descent".
+        The method that built the graph: "exact" or "kdtree", which give the same graph, or "nn-descent". An imported
+        graph has "imported".
     include_self : bool
         Whether column 0 is the point itself. If not, no row lists its own point.
     seed : int, optional
@@ -76,10 +75,10 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     TypeError
         The arrays have other dtypes or belong to different libraries, or another argument has a wrong type.
     ValueError
-        The shapes differ, an array has masked values, the metric is unknown, or a row is not a valid list of
-        neighbours: an index is out of range or listed twice, self is listed although include_self is False or absent
-        although it is True, a distance is NaN or nearer than the one before it, or a missing neighbour is not at the
-        end or has a distance. The message names the row.
+        The shapes differ, an array has masked values, or the metric is unknown; or a row is not a valid list of
+        neighbours, and the message names it. A row is invalid if an index is out of range or occurs twice, if self is
+        in the list although include_self is False (or absent although it is True), if a distance is NaN or nearer than
+        the previous one, or if a missing neighbour is not at the end or has a finite distance.
 
     Examples
     --------
@@ -165,7 +164,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
 
     @property
     def k(self) -> int:
-        """Columns of each row, including self if column 0 is self."""
+        """Number of columns, including self if column 0 is self."""
         return int(self.indices.shape[1])
 
     def __repr__(self) -> str:
@@ -177,8 +176,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     def to_numpy(self) -> KNNGraph:
         """Return the graph as NumPy arrays.
 
-        Arrays on a device are copied; NumPy arrays share memory with tensors in host memory. A graph of NumPy arrays
-        returns itself.
+        Arrays on a device are copied; tensors in host memory share their memory with the NumPy arrays. A graph of NumPy
+        arrays returns itself.
 
         >>> import numpy as np
         >>> from tonari.graph.knn_graph import KNNGraph
@@ -211,8 +210,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         """Return the graph of this graph's points followed by new points.
 
         A few new points are searched exactly; for many, a graph of the new points is built and merged with this one.
-        The result is in memory, with a copy of all points: a graph from a directory that is too large for that is
-        refused, and :func:`tonari.build_graph` builds the graph of the old files followed by the new ones.
+        The result and a copy of all points are in memory. A graph in a directory that is too large for that is refused;
+        build the graph of the old files followed by the new ones with :func:`tonari.build_graph` instead.
 
         Parameters
         ----------
@@ -246,7 +245,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         return KNNGraph.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
 
     def trim(self, k: int) -> KNNGraph:
-        """Return the graph of the first k columns, which share memory with this graph's.
+        """Return the graph of the first k columns, which shares memory with this graph.
 
         Raises
         ------
@@ -263,15 +262,15 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         return KNNGraph.of_lists(reshaping.trim(self.lists, k))
 
     def subset(self, rows: Any) -> KNNGraph:
-        """Return the graph of some of the points, with those of their neighbours that are among them.
+        """Return the graph of some of the points, with their neighbours among these points.
 
-        Lists whose neighbours are left out are shorter: missing neighbours are -1, at the end. To have k neighbours for
-        each, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to host memory.
+        Lists become shorter where neighbours are left out: missing neighbours are -1, at the end. To get k neighbours
+        for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to host memory.
 
         Parameters
         ----------
         rows : integers of shape (m,), or a mask of shape (n,)
-            Different points. Point ``rows[i]`` of this graph is point i of the new one.
+            Row numbers without repeats, or a mask. Point ``rows[i]`` of this graph is point i of the new one.
 
         Returns
         -------
@@ -283,7 +282,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         TypeError
             rows are neither whole numbers nor a mask.
         ValueError
-            No point is left, a number is out of range or comes twice, or the mask has another length.
+            No point is selected, a number is out of range or occurs twice, or the mask has another length.
 
         Examples
         --------
@@ -300,7 +299,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         Parameters
         ----------
         order : integers of shape (n,)
-            Each point once. Point ``order[i]`` of this graph is point i of the new one.
+            A permutation of the row numbers. Point ``order[i]`` of this graph is point i of the new one.
 
         Raises
         ------
@@ -317,11 +316,10 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         return KNNGraph.of_lists(reshaping.permute(self.lists, order))
 
     def connected_components(self) -> npt.NDArray[np.int32]:
-        """Return the number of each point's component: int32 of shape (n,), counted from 0.
+        """Return the connected component of each point, numbered from 0: int32 of shape (n,).
 
-        Two points are in one component if neighbours lead from one to the other, whichever lists the other. HDBSCAN,
-        UMAP's spectral start and the like treat each component by itself, or refuse more than one; a larger k joins
-        them. Needs SciPy.
+        Edges count in both directions. HDBSCAN, UMAP's spectral start and similar methods process each component
+        separately, or refuse more than one; a larger k joins components. SciPy is required.
 
         Examples
         --------
@@ -333,7 +331,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         return structure.connected_components(self.lists)
 
     def occurrence(self) -> npt.NDArray[np.int64]:
-        """Return how many points have each point among their neighbours, itself left out: int64 of shape (n,).
+        """Return for each point the number of other points that list it as a neighbour: int64 of shape (n,).
 
         This is the k-occurrence: its mean is k, hubs have far more, and antihubs have 0 [1]_.
 
@@ -350,10 +348,10 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         return structure.occurrence(self.lists)
 
     def overlap(self, other: KNNGraph) -> npt.NDArray[np.float64]:
-        """Return the share of neighbours that each point has in common in two graphs: float64 of shape (n,).
+        """Return for each point the share of neighbours that two graphs have in common: float64 of shape (n,).
 
-        The common neighbours over those of the longer list, the point itself left out; 1 where both lists are empty.
-        Its mean against the exact graph of the same k is the recall by index.
+        It is the number of common neighbours divided by the length of the longer list, without the point itself; 1 if
+        both lists are empty. If `other` is the exact graph of the same k, the mean is the recall by index.
 
         Raises
         ------
@@ -376,8 +374,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph atomically to an uncompressed .npz file; equal graphs give equal bytes.
 
-        NumPy alone can read the file: its arrays are ``indices``, ``distances`` and ``about``, which holds everything
-        else as JSON. A graph on CUDA is copied to host memory, and is loaded from the file as NumPy arrays.
+        NumPy can read the file: its arrays are ``indices``, ``distances`` and ``about``, a JSON text with all other
+        fields. A graph on CUDA is copied to host memory, and :meth:`load` returns NumPy arrays.
         """
         npz_file.save(self.lists, path)
 
@@ -397,7 +395,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
             The file cannot be opened.
         tonari.io.FileFormatError
             The file is damaged, is not a graph, has a later version of the format, or holds more than `max_expansion`
-            allows. A ValueError, with path, bytes found and bytes expected.
+            allows. It is a ValueError with the path, the bytes found and the bytes expected.
         MemoryError
             The file is valid, but does not fit into memory.
         """
@@ -410,9 +408,9 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
         Raises
         ------
         FileNotFoundError
-            There is no graph.
+            The directory contains no graph.
         ValueError
-            It is not complete yet.
+            The graph is not complete yet.
         tonari.io.FileFormatError
             A file is damaged, or of a later version of the format.
         """

@@ -1,4 +1,4 @@
-"""The lists of a graph as they are passed within the package, and the checks of their contents."""
+"""The lists of a graph, as a record for internal use, and the checks of their contents."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Lists:
     seed : int, optional
     report : DescentReport, optional
     weights : tuple of float, optional
-        Those of the columns, if the metric was weighted.
+        The weights of the columns, if the metric was weighted.
     record : Record, optional
-        The run that built it.
+        The record of the call that built it.
     """
 
     found: Neighbors
@@ -69,7 +69,7 @@ class Lists:
         return self.method in NAMES and is_exact(self.method)
 
     def on_host(self) -> Lists:
-        """Return the same graph with its lists as NumPy arrays, so that a device is copied from once."""
+        """Return the same graph with its lists as NumPy arrays, copied from the device once."""
         return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:
@@ -91,7 +91,7 @@ class Lists:
 def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
     """Yield ranges of points and their neighbours in host memory, without the column of self.
 
-    Of a graph that is mapped from a directory, a block at a time is read.
+    A graph that is mapped from a directory is read block by block.
     """
     found, first = lists.in_numpy(), int(lists.include_self)
     for rows in cut(lists.n, max(1, tuning.READ_AT_ONCE // lists.k)):
@@ -117,10 +117,10 @@ def check_lists(
     n : int
         Number of points.
     include_self : bool
-        Whether column 0 is the point itself. Its distance is exempt from the order: a point may be less similar to
-        itself than to another.
+        Whether column 0 is the point itself. Its distance need not be the smallest, since by inner product a point may
+        be more similar to another point than to itself.
     descending : bool
-        Whether larger is nearer.
+        Whether larger values are nearer.
 
     Raises
     ------

@@ -44,10 +44,10 @@ def merge_lists(
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Join two graphs, each given with its points; see :func:`tonari.merge`. The call is of both points.
+    """Merge two graphs, each with its points; see :func:`tonari.merge`. `call` covers the points of both.
 
-    With `measure`, rounds stop when that is satisfied; see :func:`tonari.nn_descent.driver.build`. If `checked`, the
-    lists are known to be of these points.
+    `measure` stops the rounds when it is satisfied; see :func:`tonari.nn_descent.driver.build`. With `checked`, the
+    lists are known to belong to these points.
     """
     recall, seed = check_recall(recall), check_seed(seed)
     check_name(update)

@@ -42,7 +42,7 @@ def save(lists: Lists, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callable[..., Graph]) -> Graph:
-    """Read a graph, which `make` checks and makes of its attributes; see :meth:`tonari.KNNGraph.load`."""
+    """Read a graph; `make` builds it from its attributes and checks it. See :meth:`tonari.KNNGraph.load`."""
     path, most = Path(path), expansion(max_expansion)
     not_whole = f"{path}: not a whole KNNGraph file: "
     try:

@@ -1,4 +1,4 @@
-"""Plots of a graph with matplotlib, which is imported when the first is drawn."""
+"""Plots of a graph with matplotlib, which is imported when the first plot is drawn."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Plots:
-    """Plots of a graph; :attr:`tonari.KNNGraph.plot` makes it.
+    """Plots of a graph, as :attr:`tonari.KNNGraph.plot`.
 
-    Each method draws into `ax`, a ``matplotlib.axes.Axes``, or into new axes, and returns the axes. They need
-    matplotlib (``pip install 'tonari[plot]'``) and show what :meth:`tonari.KNNGraph.to_html` does.
+    Each method draws into `ax`, a ``matplotlib.axes.Axes``, or into new axes, and returns the axes. The plots show the
+    same data as the page of :meth:`tonari.KNNGraph.to_html`. matplotlib is required (``pip install 'tonari[plot]'``).
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Plots:
     def distances(self, ax: Axes | None = None) -> Axes:
         """Draw histograms of the distances to the nearest and to the k-th neighbours.
 
-        The half per cent of the values at each end is left out.
+        The smallest and the largest 0.5 % of the values are not drawn.
         """
         ax = _axes(ax)
         for column, label in ((0, "nearest"), (-1, "k-th")):
@@ -51,7 +51,7 @@ class Plots:
         return ax
 
     def hubness(self, ax: Axes | None = None) -> Axes:
-        """Draw the histogram of the k-occurrence: in how many lists a point is. Heights have a logarithmic scale."""
+        """Draw the histogram of the k-occurrence, the number of lists that contain a point, on a logarithmic scale."""
         ax, counts = _axes(ax), occurrence(self._lists)
         found = histogram(counts, whole=True)
         if found is not None:
@@ -69,16 +69,16 @@ class Plots:
         ----------
         ax : matplotlib.axes.Axes, optional
         most : int
-            Number of points to draw, at random if the component has more.
+            Largest number of points to draw; a larger component is sampled at random.
         seed : int
-            Seed of the draw.
+            Seed of the sample.
         colors : array of shape (n,), optional
             A number for each point of the graph. Default: the distance of its k-th neighbour.
 
         Raises
         ------
         ValueError
-            No component has three points, or there is not one color for each point.
+            No component has three points, or `colors` has another length than n.
         """
         lists = self._lists
         values = lists.found.distances[:, -1] if colors is None else np.asarray(colors)

@@ -34,17 +34,17 @@ def graph_recall(
     Parameters
     ----------
     lists : Lists
-        The lists of the graph. Its distances are not used: those of the listed points are recomputed. If column 0 is
-        the point itself, it is left out and k is one less. Missing neighbours (-1) count as not found.
+        The lists of the graph. The stored distances are not used; the distances of the listed points are recomputed. If
+        column 0 is the point itself, it is left out, and k is one less. Missing neighbours (-1) count as not found.
     points : array of shape (n, d)
         The points of the graph. The recall is measured on the CPU; a graph or points on CUDA are copied to host memory.
     sample : int
         Number of rows to draw, without replacement; all rows if the graph has no more.
     seed : int
-        Seed of the draw: the same seed measures the same rows. They are drawn independently of those on which the
-        graph's own run measured its recall, whatever the seeds of both.
+        Seed of the sample: the same seed measures the same rows. For any seed, these rows are drawn independently of
+        the rows on which the construction of the graph measured its recall.
     threads : int, optional
-        Default: chosen by the amount of work, at most the processors that this process may use.
+        Threads. Default: chosen by the amount of work, at most the processors that this process may use.
     progress : bool or callable(done, total), optional
         As for ``knn_graph``.
 
@@ -53,8 +53,8 @@ def graph_recall(
     TypeError
         sample or seed is not a whole number.
     ValueError
-        points and graph differ in their number of rows, sample is less than 1, the graph has no column other than self,
-        or a sampled row lists a point twice.
+        Points and graph differ in their number of rows, sample is less than 1, the graph has no column except self, or
+        a sampled row lists a point twice.
 
     Examples
     --------

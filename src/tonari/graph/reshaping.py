@@ -1,7 +1,7 @@
-"""Graphs made of a graph's lists: shorter ones, those of some points, and those of points in another order.
+"""Graphs derived from a graph without a search: fewer neighbours, some of the points, or another order of the points.
 
-A list is in order by (distance, index). So where points get other numbers, neighbours at the same distance are ordered
-anew; missing neighbours stay at the end.
+A list is ordered by (distance, index). When points get new numbers, neighbours at equal distances are sorted again;
+missing neighbours stay at the end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def permute(lists: Lists, order: Any) -> Lists:
 
 
 def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
-    """Return numbers of different points, or those where a mask is True."""
+    """Return row numbers, checked to be distinct, or the rows where a mask is True."""
     given = from_host(inputs.to_host(rows), name, "(m,)")
     if given.size and (given.ndim != 1 or given.dtype.kind not in "iub"):
         raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {given.dtype}")
@@ -61,7 +61,7 @@ def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
 
 
 def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
-    """Return the lists of the points `kept`, numbered in that order, without neighbours that are not kept."""
+    """Return the lists of the points `kept`, renumbered in that order, without other neighbours."""
     distances, indices = (part[kept] for part in lists.in_numpy())
     number = np.full(lists.n + 1, -1, np.int64)  # the last one is of missing neighbours, -1
     number[kept] = np.arange(len(kept))

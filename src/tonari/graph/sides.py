@@ -31,12 +31,12 @@ OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
 
 
 class Sides:
-    """Two sets of points, checked, and the place where they are merged.
+    """Two checked sets of points, and the place of their merge.
 
     Parameters
     ----------
     lists : Lists
-        The graph of one of the sets; the joined graph has its metric, k and include_self.
+        The graph of one set; the merged graph has the same metric, k and include_self.
     points_a, points_b : arrays
     call : Call
         Of both points, by the metric of the graph.
@@ -89,11 +89,11 @@ class Sides:
 
     @functools.cached_property
     def both(self) -> Any:
-        """All points, those of a first."""
+        """All points: the points of a, then those of b."""
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Raise ValueError if a graph was not built from the points of a side, judging by some of its rows."""
+        """Raise ValueError if the distances in some rows of a graph do not match the points of a side."""
         rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
         if lists.n != len(rows):
             raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
@@ -105,7 +105,7 @@ class Sides:
             _check_distances(lists, rows, ours, theirs)
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
-        """Return the lists of a graph, without self, where they are; they are checked unless they were."""
+        """Return the lists of a graph without self, on their own device, and check them unless they were checked."""
         if not checked:
             self.check(lists, side)
         first = int(lists.include_self)
@@ -118,7 +118,7 @@ class Sides:
 
     @property
     def descent(self) -> NnDescent:
-        """The method whose rounds join the lists."""
+        """The method whose rounds merge the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, update: str | None = None) -> DescentPlan:
@@ -130,7 +130,7 @@ class Sides:
     def joined(
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> Lists:
-        """Return the joined lists, as arrays of the library and on the device of the points of a."""
+        """Return the merged lists, in the library and on the device of the points of a."""
         check_range(found.distances, found.indices, None, self.both, self.both, self.record)
         if self.include_self:
             found = self.place.with_self(found, self.both, self.record)
@@ -141,7 +141,7 @@ class Sides:
 
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
-    """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
+    """Raise ValueError if the distances in some rows do not match the points; the names are for the message."""
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), lists.measure
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
@@ -186,7 +186,7 @@ def _rows_at(x: Any, numbers: Any) -> Any:
 def one_after_the_other(first: Any, second: Any) -> Any:
     """Concatenate two arrays, or two tensors on the same device.
 
-    Rows that lie one after the other in memory already, as slices of one array do, are not copied.
+    Adjacent slices of one array are not copied.
     """
     shape = len(first) + len(second), *first.shape[1:]
     if isinstance(first, np.ndarray):
@@ -203,7 +203,7 @@ def one_after_the_other(first: Any, second: Any) -> Any:
 
 
 def _adjacent(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
-    """Whether two arrays are slices of one, the second of which begins where the first ends."""
+    """Whether two arrays are adjacent slices of one array, in this order."""
     if first.base is None or first.base is not second.base or not len(first) or not len(second):
         return False
     whole = first.flags.c_contiguous and second.flags.c_contiguous

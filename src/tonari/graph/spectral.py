@@ -1,13 +1,13 @@
 """A map of a graph in two dimensions, from the eigenvectors of its Laplacian.
 
-With A the number of lists that connect two points (0, 1 or 2) and D the sums of its rows, the map takes the second and
-the third smallest eigenvectors of I - D^-1/2 A D^-1/2, divided by the root of D: those of the random walk on the graph
-(Belkin and Niyogi, "Laplacian eigenmaps", Neural Computation 15, 2003, section 2). Points that short walks connect lie
-together. The first eigenvector is constant, and with several components others are constant on each: the map is of the
-largest one.
+Let A be the number of lists that connect two points (0, 1 or 2), and D the diagonal of its row sums. The map takes the
+eigenvectors of the second and third smallest eigenvalues of I - D^-1/2 A D^-1/2, divided by the square root of D: the
+eigenvectors of the random walk on the graph (Belkin and Niyogi, "Laplacian eigenmaps", Neural Computation 15, 2003,
+section 2). Points that are connected by short walks lie near each other. The first eigenvector is constant, and with
+several components further eigenvectors are constant on each component, so the map shows only the largest one.
 
-A large component is contracted first: some of its points, drawn at random, take in their neighbours, those theirs, and
-so on, and A counts the lists between what they have taken in.
+A large component is contracted first: a random sample of its points absorbs their neighbours, then the neighbours of
+these, and so on until no point is left. A then counts the lists between the points that two sampled points absorbed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Map(NamedTuple):
         The points that are drawn, ascending.
     positions : float64 of shape (m, 2)
     covered : int
-        Points that these stand for, themselves counted.
+        Number of points that the drawn points stand for, including themselves.
     component : int
-        Points of the largest component.
+        Number of points in the largest component.
     """
 
     points: npt.NDArray[np.int64]
@@ -60,9 +60,9 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     most : int
         Number of points to draw; all if the component has no more.
     seed : int
-        Of the draw, and of the start of the eigensolver.
+        Seed of the sample and of the start of the eigensolver.
     labels : int32 of shape (n,), optional
-        What :func:`tonari.graph.structure.connected_components` returns, if it is known.
+        The result of :func:`tonari.graph.structure.connected_components`, if it is known.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
 
 
 def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
-    """Give each point the owner of its nearest neighbour that has one, else of a point that lists it, step by step."""
+    """Assign each point to the owner of its nearest assigned neighbour, else of a point that lists it, step by step."""
     for _ in range(tuning.TAKEN_STEPS):
         if (owners[members] >= 0).all():
             return
@@ -124,7 +124,7 @@ def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.s
 
 
 def _largest(matrix: scipy.sparse.csr_matrix) -> npt.NDArray[Any]:
-    """Return the rows of the largest component: all, unless drawn points took in too few."""
+    """Return the rows of the largest component: all rows, unless the sampled points absorbed too few."""
     from scipy.sparse import csgraph
 
     labels = csgraph.connected_components(matrix, directed=False)[1]

@@ -1,6 +1,6 @@
-"""Numbers that describe a graph: its distances, its local dimension, and how unevenly points are neighbours.
+"""Statistics of a graph: its distances, its local dimension, and its hubness.
 
-Lists are read in blocks of rows, so that a graph that is mapped from a directory is never copied whole.
+Lists are read in blocks of rows, so a graph that is mapped from a directory is never copied as a whole.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class LocalDimension(NamedTuple):
     Attributes
     ----------
     mean : float
-        Over all points: the inverse of the mean of their inverses.
+        The harmonic mean over all points.
     each : float64 of shape (points,)
-        Of the points that have a finite one, in their order.
+        The dimension at each point where it is finite, in order of the points.
     """
 
     mean: float
@@ -31,16 +31,16 @@ class LocalDimension(NamedTuple):
 
 
 class Hubness(NamedTuple):
-    """How unevenly points are neighbours of others; see :func:`hubness`.
+    """The hubness of a graph, how unevenly points occur in lists; see :func:`hubness`.
 
     Attributes
     ----------
     skewness : float
-        Third standardized moment of the k-occurrence; 0 if all points have the same.
+        Third standardized moment of the k-occurrence; 0 if it is the same for all points.
     antihubs : int
-        Points that are nobody's neighbour.
+        Number of points that no point lists.
     hubs : list of (point, occurrence)
-        The largest, most frequent first, ties by the smaller number.
+        The points with the largest occurrence, in descending order, ties by row number.
     """
 
     skewness: float
@@ -56,7 +56,7 @@ class Histogram(NamedTuple):
     edges : float64 of shape (bins + 1,)
     counts : int64 of shape (bins,)
     outside : int
-        Values below the first edge or above the last, infinite ones included.
+        Number of values below the first edge or above the last, including infinite ones.
     """
 
     edges: npt.NDArray[np.float64]
@@ -70,14 +70,14 @@ def distances_at(lists: Lists, column: int) -> npt.NDArray[np.float64]:
     Parameters
     ----------
     lists : Lists
-        The graph; missing neighbours, and the column of self where there is one, do not count.
+        The graph. Missing neighbours and a column of self are ignored.
     column : int
-        0 is the nearest neighbour, -1 the farthest that the lists have room for.
+        0 for the nearest neighbour, -1 for the k-th.
 
     Returns
     -------
     float64 of shape (points,)
-        Of the points that have a neighbour there, in their order.
+        One distance for each point that has a neighbour in this column, in order of the points.
     """
     parts = [
         found.distances[:, column][found.indices[:, column] >= 0]
@@ -90,7 +90,7 @@ def distances_at(lists: Lists, column: int) -> npt.NDArray[np.float64]:
 def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
     """Return minimum, median and maximum as "min", "median" and "max", for JSON.
 
-    None if there are no values, and for one that is infinite, which distances beyond their dtype are.
+    An entry is None if there are no values or if it is infinite (a distance that overflowed its dtype).
     """
     if not len(values):
         return None
@@ -99,7 +99,7 @@ def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
 
 
 def zero_distances(lists: Lists) -> int | None:
-    """Count the entries, self aside, whose distance is 0; None for a similarity, where 0 does not mean equal."""
+    """Count the neighbours at distance 0, without self; None for a similarity, for which 0 does not mean equal rows."""
     if lists.measure.descending:
         return None
     return sum(int(((found.distances == 0) & (found.indices >= 0)).sum()) for _, found in in_blocks(lists))
@@ -113,15 +113,15 @@ def missing_neighbours(lists: Lists) -> int:
 def local_dimension(lists: Lists) -> LocalDimension | None:
     """Estimate the local intrinsic dimension at each point from the distances to its neighbours.
 
-    At a point whose distances are T_1 ≤ … ≤ T_k it is the inverse of the mean of log(T_k / T_j) over j < k, the
-    maximum-likelihood estimate of Levina and Bickel [1]_; the mean is that of MacKay and Ghahramani [2]_. Distances of
-    0 are left out, and so are points with missing neighbours. Where all distances are the same, the estimate is
-    infinite; its inverse, 0, counts in the mean.
+    At a point with distances T_1 ≤ … ≤ T_k the estimate is the inverse of the mean of log(T_k / T_j) over j < k, the
+    maximum-likelihood estimate of Levina and Bickel [1]_. It is averaged over points as MacKay and Ghahramani [2]_
+    propose. Distances of 0 and points with missing neighbours are left out. If all distances of a point are equal, its
+    estimate is infinite; the inverse, 0, enters the mean.
 
     Returns
     -------
     LocalDimension or None
-        None for a similarity, and if no point determines it.
+        None for a similarity, or if no point has an estimate.
 
     References
     ----------
@@ -180,15 +180,17 @@ def histogram(values: npt.NDArray[Any], bins: int = 40, *, whole: bool = False) 
     ----------
     values : array of shape (n,)
     bins : int
-        At most so many; one if all values are the same, and for whole numbers no more than there are numbers.
+        Largest number of bins. If all values are equal there is one bin; whole numbers have at most one bin for each
+        number.
     whole : bool
-        Whether they are whole numbers: then bins have a whole width, lie around whole numbers and hold all values.
-        Otherwise 0.5 % of the values at each end may lie outside, so that a few far ones do not flatten the others.
+        Whether the values are whole numbers. Bins then have a whole width, are centred on whole numbers and contain all
+        values. Otherwise 0.5 % of the values at each end may lie outside, so that a few outliers do not compress the
+        histogram.
 
     Returns
     -------
     Histogram or None
-        None without finite values.
+        None if no value is finite.
     """
     finite = values[np.isfinite(values)]
     if not len(finite):

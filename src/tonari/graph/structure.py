@@ -1,4 +1,4 @@
-"""What the shape of a graph tells: components, how often points are neighbours, what two graphs have in common."""
+"""The structure of a graph: its components, the occurrence of points in lists, and the overlap of two graphs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def connected_components(lists: Lists) -> npt.NDArray[np.int32]:
 
 
 def occurrence(lists: Lists) -> npt.NDArray[np.int64]:
-    """Count how often points are neighbours; see :meth:`tonari.KNNGraph.occurrence`."""
+    """Count the lists that contain each point; see :meth:`tonari.KNNGraph.occurrence`."""
     counts = np.zeros(lists.n, np.int64)
     for _, found in in_blocks(lists):
         counts += np.bincount(found.indices[found.indices >= 0], minlength=lists.n)

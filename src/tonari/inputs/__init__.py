@@ -1,4 +1,4 @@
-"""The border: arguments of callers are checked here, once, so that the code inside need not check them again.
+"""Checks of the callers' arguments, once and here, so that no other code has to check them.
 
     arguments.py     k, threads, memory, output paths
     bfloat16.py      the dtype that NumPy lacks

@@ -1,4 +1,4 @@
-"""Arguments that are not arrays: k, threads, memory, paths. Nothing is guessed: a bad argument is refused."""
+"""Checks of arguments that are not arrays: k, threads, memory, paths. Invalid arguments raise; nothing is guessed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS = {"B": 1} | {f"{p}{b}": base**e for e, p in enumerate("KMGT", 1) for b, 
 
 
 def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> int:
-    """Check the number of neighbours, or of other items that are chosen among `limit`.
+    """Check k, the number of neighbours or of other items among `limit`.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> i
     without_self : bool
         Whether ``limit`` leaves out the point itself; the message then says so.
     noun : str
-        What is counted by ``limit``, in the singular.
+        The name of the items that ``limit`` counts, in the singular.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def check_count(count: Any, name: str, *, least: int = 1) -> int:
 
 
 def check_progress(progress: Any) -> ProgressLike:
-    """Check an argument that asks for a progress bar, for none, or for calls of a function.
+    """Check the argument `progress`: None, a bool or a function.
 
     >>> from tonari.inputs import check_progress
     >>> check_progress("yes")

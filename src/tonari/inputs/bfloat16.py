@@ -1,7 +1,7 @@
 """bfloat16, the upper half of float32, which NumPy lacks: two bytes per value from the border to the kernels.
 
     held              views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
-    native/binds.hpp  and cuda/devices.py take such arrays for what they are
+    native/binds.hpp  and cuda/devices.py treat such arrays as bfloat16
     as_floats         converts to float32 for NumPy, some rows at a time
 
 NumPy copies, slices and indexes an array of BFLOAT16, but does no arithmetic on it: code that omits as_floats fails.

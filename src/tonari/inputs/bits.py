@@ -18,10 +18,10 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     Parameters
     ----------
     x : array of shape (n, bytes) of uint8, or of shape (n, bits) of bool
-        In host memory, as for :func:`as_rows`. The bits of a bool array must fill whole bytes: padding is the caller's,
-        who knows that queries and points get the same.
+        Rows in host memory, as for :func:`as_rows`. The bits of a bool array must fill whole bytes; the caller pads
+        queries and points in the same way.
     name : str
-        What messages call it.
+        The name of the array in messages.
 
     Returns
     -------
@@ -31,10 +31,10 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     Raises
     ------
     TypeError
-        Another dtype, or a sparse matrix.
+        The dtype is not supported, or the matrix is sparse.
     ValueError
-        Not two-dimensional, empty as :func:`as_rows` has it, masked, on another device, or bools that do not fill whole
-        bytes.
+        The array is not two-dimensional, is empty in the sense of :func:`as_rows`, is masked, is on another device, or
+        has bools that do not fill whole bytes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Points and queries on CUDA, and the conversion of results: nothing is copied to host memory unless asked for.
+"""Points and queries on CUDA, and the conversion of results, without unrequested copies to host memory.
 
 Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
 device, for what was written before. All work here runs on torch's current stream.
@@ -52,7 +52,7 @@ def as_device_rows(x: Any, name: str) -> Any:
         float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array, or any other array
         that supports DLPack.
     name : str
-        What messages call it.
+        The name of the array in messages.
 
     Returns
     -------
@@ -62,9 +62,9 @@ def as_device_rows(x: Any, name: str) -> Any:
     Raises
     ------
     TypeError
-        Another dtype, or a sparse tensor.
+        The dtype is not supported, or the tensor is sparse.
     ValueError
-        Not two-dimensional, or empty as :func:`tonari.inputs.as_rows` has it.
+        The array is not two-dimensional, or is empty in the sense of :func:`tonari.inputs.as_rows`.
     """
     tensor = read_tensor(x, name)
     dtype = name_of_dtype(tensor)
@@ -94,7 +94,7 @@ def as_tensor(x: Any) -> Any:
 
 
 def to_host(x: Any) -> Any:
-    """Copy an array on CUDA to host memory, as a torch tensor; return anything else as it is.
+    """Copy an array on CUDA to host memory, as a torch tensor; return any other object unchanged.
 
     >>> from tonari.inputs import to_host
     >>> to_host([1.0])
@@ -125,7 +125,7 @@ def hand_back(part: Any, side: Side) -> Any:
 
 
 def rows_at(rows: Any, ids: Any) -> Any:
-    """Copy some rows of an array or tensor, where it is, by an array or by what :func:`ids_for` returns.
+    """Copy some rows of an array or tensor on its device, by an array or a result of :func:`ids_for`.
 
     >>> import numpy as np
     >>> from tonari.inputs import rows_at
@@ -136,7 +136,7 @@ def rows_at(rows: Any, ids: Any) -> Any:
 
 
 def ids_for(rows: Any, ids: Any) -> Any:
-    """Return the numbers of some rows, where the rows are.
+    """Return row numbers on the device of the rows.
 
     >>> import numpy as np
     >>> from tonari.inputs import ids_for

@@ -20,15 +20,15 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
     Parameters
     ----------
     device : str or list of str
-        "auto": where the arrays are. "cpu". "cuda": the device on which the arrays are, or torch's current one, to
-        which arrays in host memory are then copied. "cuda:1": that one. ["cuda:0", "cuda:1"] or "cuda:all": several.
+        "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's current device for arrays
+        in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"] or "cuda:all": several.
     **given
         The arrays, by the names that messages use for them.
 
     Raises
     ------
     ValueError
-        Any other value, a device that this machine does not have, or arrays on another device.
+        `device` is invalid, this machine lacks the device, or the arrays are on another one.
     ImportError
         torch or Triton is missing.
 
@@ -69,7 +69,7 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
 
 
 def parse_device(device: Any) -> Wish:
-    """Return what an argument `device` asks for, in one of few forms, whether or not this machine has it.
+    """Return an argument `device` in a normal form, whether or not this machine has the device.
 
     >>> from tonari.inputs import parse_device
     >>> parse_device("cuda"), parse_device("cuda:1"), parse_device(["cuda:0", "cuda:1"])
@@ -116,7 +116,7 @@ def _torch(why: str) -> Any:
 
 
 def _present(torch: Any, wish: Wish, device: Any) -> tuple[str, ...]:
-    """Return the devices that were asked for, all of which this machine has."""
+    """Return the requested devices; raise if this machine lacks one."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     present = tuple(f"cuda:{number}" for number in range(count))
     if not present:

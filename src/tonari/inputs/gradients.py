@@ -1,4 +1,4 @@
-"""Rows that require gradients, where a result carries none: what callers are told."""
+"""Warnings about rows that require gradients, for results without gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def requires_gradients(given: Any) -> bool:
-    """Whether an argument is a torch tensor that requires gradients, or a list with one; not where none are recorded.
+    """Whether an argument is a torch tensor that requires gradients, or a list with one; False if torch records none.
 
     >>> requires_gradients([1.0, 2.0])
     False
@@ -29,16 +29,16 @@ def requires_gradients(given: Any) -> bool:
 
 
 def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the distances returned carry none") -> None:
-    """Warn if rows require gradients that the result does not carry; not where torch records none.
+    """Warn if rows require gradients that the result does not carry, unless torch records none.
 
     Parameters
     ----------
     rows : dict of str to rows
-        The caller's arrays, by what messages call them.
+        The caller's arrays, by their names in messages.
     cure : str
         What to do to have gradients.
     dropped : str
-        How the message says that there are none.
+        The part of the message that says that the result has no gradients.
     """
     name = next((name for name, given in rows.items() if requires_gradients(given)), None)
     if name is not None:
@@ -48,7 +48,7 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
 
 
 def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a verb through which no gradient flows: it warns once if an argument requires one, and runs without it.
+    """Wrap a verb without gradients: if an argument requires one, it warns once and runs without recording.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _ARROW_NUMBERS = ("halffloat", "float", "double", "uint8", "int8", "int16", "int
 
 
 def kind_of(x: Any) -> Kind:
-    """Tell whether an array is a torch tensor; everything else in host memory counts as NumPy, including lists.
+    """Return "torch" for a torch tensor, else "numpy", which includes lists.
 
     >>> from tonari.inputs import kind_of
     >>> kind_of([[1.0, 2.0]])
@@ -39,7 +39,7 @@ def kind_of(x: Any) -> Kind:
 
 
 def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
-    """Return a result as the kind of array that the input was, sharing memory.
+    """Return a result in the library of the input, sharing memory.
 
     >>> import numpy as np
     >>> from tonari.inputs import like
@@ -72,7 +72,7 @@ def place_of(x: Any, name: str) -> str | None:
     Raises
     ------
     ValueError
-        It is on a device of another kind, or its library does not tell on which.
+        The array is on a device of another kind, or its library does not report the device.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def place_of(x: Any, name: str) -> str | None:
 
 
 def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Convert to a NumPy array whatever NumPy can convert; `shape` is the expected shape, for messages."""
+    """Convert an object to a NumPy array if NumPy can; `shape` is the expected shape, for messages."""
     refuse_masked(x, name)
     if hasattr(x, "tocsr"):
         raise TypeError(f"{name}: sparse input is not supported; use .toarray() if it fits in memory")
@@ -127,7 +127,7 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
 
 
 def _fix_of_table(table: Any) -> str:
-    """Return how a table of pyarrow becomes an array, by its first column that does not hold plain numbers."""
+    """Suggest how to convert a table of pyarrow to an array, by its first column without plain numbers."""
     for field in table.schema:
         kind = str(field.type)
         if kind.startswith(("list<", "large_list<", "fixed_size_list<")):

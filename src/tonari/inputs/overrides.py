@@ -1,4 +1,4 @@
-"""Fields of a plan that a caller may set: their names, what they may be, and what they mean."""
+"""Checks of the fields of a plan that a caller may set."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Overrides = Mapping[str, Override]
 
 
 def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
-    """Refuse names that cannot be set, and values that are not of their kind.
+    """Refuse unknown names, and values of the wrong kind.
 
-    What else a value has to fulfil depends on the problem and is checked by the planner.
+    Further conditions on a value depend on the problem; the planner checks them.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
 
 
 def read_override(text: str, known: Overrides) -> tuple[str, Any]:
-    """A name and its value from a text such as "leaf=32", "sort=no" or "precisions=int8,float32".
+    """Parse a name and its value from a text such as "leaf=32", "sort=no" or "precisions=int8,float32".
 
     Raises
     ------

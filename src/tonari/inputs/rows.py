@@ -1,4 +1,4 @@
-"""Points and queries in host memory: accepted arrays are not copied, others are refused with the reason."""
+"""Checks of points and queries in host memory. Supported arrays are not copied; others are refused with a reason."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
         JAX array on the CPU, a memory map, or lists of floats (float64). Read-only, strided and big-endian arrays are
         fine.
     name : str
-        What messages call it. There may be no "queries", but all other sets have a row.
+        The name of the array in messages. Only "queries" may have no rows.
     check_values : bool
-        Whether to check for NaN, inf and values beyond 1e150. If False, the caller must: see :func:`check_flags`.
+        Whether to check for NaN, inf and values beyond 1e150. If False, the caller checks later: see
+        :func:`check_flags`.
     threads : int, optional
-        That check values. Default: as many as that is worth.
+        Threads that check values. Default: chosen by the amount of work.
 
     Returns
     -------
@@ -56,10 +57,10 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
     Raises
     ------
     TypeError
-        Another dtype, or a sparse matrix.
+        The dtype is not supported, or the matrix is sparse.
     ValueError
-        Not two-dimensional, empty (no columns, or no rows of other sets than "queries"), masked, on another device,
-        with NaN or inf, or beyond 1e150 in magnitude.
+        The array is not two-dimensional, is empty (no columns, or no rows unless it is "queries"), is masked, is on
+        another device, or has NaN, inf or values beyond 1e150 in magnitude.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
 
 
 def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
-    """Return what is not such an array yet as one, and its dtype."""
+    """Convert other inputs to such an array; return it with its dtype."""
     place = place_of(x, name)
     if place is not None:
         raise ValueError(f"{name}: is on {place}, expected host memory; use {_TO_HOST[library_of(x)]}")
@@ -97,7 +98,7 @@ def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Refuse what is not a matrix with at least one row, or queries if there are none, and one column."""
+    """Refuse an array that is not a matrix with at least one column and, except for queries, one row."""
     if 0 in shape and not (name == QUERIES and len(shape) == 2 and shape[1]):
         least = "at least one column" if name == QUERIES else "at least one row and one column"
         raise ValueError(f"{name}: shape {shape} is empty, expected {least}")

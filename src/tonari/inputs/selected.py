@@ -1,4 +1,4 @@
-"""Input of k-selection: a matrix of values on the CPU or on CUDA, and how many of them each row has."""
+"""Checks of the input of k-selection: a matrix of values on the CPU or on CUDA, and the length of each row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
 
 
 def as_values(x: Any, name: str) -> tuple[Any, str]:
-    """Check a matrix to select from, and return it as the methods of k-selection read it.
+    """Check a matrix for k-selection, and return it in the layout that the methods read.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
         float32, float16, bfloat16, float64, int32 or uint8; NumPy (bfloat16 of ml_dtypes), lists of floats, or torch
         on the CPU or on CUDA. There may be zero rows, but not zero columns.
     name : str
-        What messages call it.
+        The name of the array in messages.
 
     Returns
     -------
@@ -33,9 +33,10 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
     Raises
     ------
     TypeError
-        Another dtype, or a sparse matrix.
+        The dtype is not supported, or the matrix is sparse.
     ValueError
-        Not two-dimensional, no columns or 2**31 and more, masked, or on a device that is neither the CPU nor CUDA.
+        The array is not two-dimensional, has no columns or at least 2**31, is masked, or is neither on the CPU nor on
+        CUDA.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
 
 
 def as_lengths(lengths: Any, shape: tuple[int, int], name: str) -> npt.NDArray[np.int64] | None:
-    """Check how many values each row of a (rows, n) matrix has; None, which means all, stays None.
+    """Check the number of values in each row of a (rows, n) matrix; None means all, and stays None.
 
     >>> from tonari.inputs import as_lengths
     >>> as_lengths([3, 0], (2, 3), "lengths")

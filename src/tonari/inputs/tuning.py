@@ -1,4 +1,4 @@
-"""Judgments of what is checked at the border."""
+"""Tuned numbers of the checks of arguments."""
 
 # Case: small search-1x1000000x8 on cpu. Chosen on: not recorded.
 CHECKED_VALUES = 1 << 24  # at once

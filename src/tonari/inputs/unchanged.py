@@ -1,7 +1,7 @@
-"""Whether an array is still what it was: a few of its rows are compared with copies of them.
+"""Detect changes of an array, by comparing a few of its rows with copies.
 
-Points that are prepared for searches are packed, and the array is read, too, for exact values. If the caller writes to
-it meanwhile, answers are those of neither the old nor the new rows. To compare all rows would take as long as a search.
+A search reads the packed points, and also the original array for exact values. If the caller writes to the array in
+between, answers belong to neither the old nor the new rows. Comparing all rows would take as long as a search.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from tonari.inputs.kinds import kind_of
 
 
 class Unchanged:
-    """What is remembered of an array that can be written to.
+    """Copies of a few rows of a writable array.
 
     Parameters
     ----------
     rows : C-contiguous array of shape (n, d), or tensor
-        A NumPy array is compared row by row. A tensor on CUDA is not read, as the device would have to be waited for:
-        torch counts what its operations write to a tensor and to its views.
+        A NumPy array is compared row by row. A tensor on CUDA is not read, since this would wait for the device;
+        instead, torch's version counter is compared, which counts writes to a tensor and its views.
     source : optional
-        The caller's array that `rows` were made from. If it is a torch tensor over the same memory, it is asked, too.
+        The caller's array from which `rows` were made. If it is a torch tensor over the same memory, its version
+        counter is compared as well.
     """
 
     def __init__(self, rows: Any, source: Any = None) -> None:
@@ -45,12 +46,12 @@ class Unchanged:
         self._version = None if self._tensor is None else self._tensor._version
 
     def check(self, queries: Any = None) -> None:
-        """Raise RuntimeError if the array has changed, as far as that shows.
+        """Raise RuntimeError if a change of the array is detected.
 
         Parameters
         ----------
         queries : array, optional
-            Of the search that comes next: fewer rows are compared if it takes a few microseconds.
+            The queries of the next search. If it takes only microseconds, fewer rows are compared.
         """
         few = (queries.size if type(queries) is np.ndarray else _size(queries)) < tuning.FEW_VALUES
         same = b"".join(self._few) == self._few_before if few else self._rows.tobytes() == self._before
@@ -74,7 +75,7 @@ _FIX = (
 
 
 def can_change(rows: Any) -> bool:
-    """Whether somebody can write to the memory of an array: to itself, or to an array of which it is a view.
+    """Whether the memory of an array can be written, through the array or through an array that it is a view of.
 
     >>> import numpy as np
     >>> from tonari.inputs.unchanged import can_change
@@ -94,7 +95,7 @@ def can_change(rows: Any) -> bool:
 
 
 def shares_memory(rows: Any, source: Any) -> bool:
-    """Whether checked rows are the caller's array itself, or may be."""
+    """Whether checked rows share, or may share, the memory of the caller's array."""
     if kind_of(rows) == "torch":
         return kind_of(source) != "torch" or rows.data_ptr() == source.data_ptr()
     return not isinstance(source, list | tuple) and (

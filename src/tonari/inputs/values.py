@@ -1,8 +1,7 @@
-"""Values that no row may have: NaN, infinity, float64 beyond 1e150, and for some metrics negative values.
+"""Checks for refused values: NaN, infinity, float64 beyond 1e150, and negative values for some metrics.
 
-On the CPU the values are checked before any work. On a GPU that would need a pass of its own and a wait for its end, so
-the kernels that pack the rows flag such values, and the search raises when it would return. Both ways raise the same
-messages.
+On the CPU, values are checked before any work. On a GPU this would need a separate pass and a wait, so the kernels that
+pack the rows flag such values, and the search raises at its end. Both raise the same messages.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 
 def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) -> None:
-    """Refuse NaN, infinity and float64 values beyond 1e150; default threads: as many as that is worth."""
+    """Refuse NaN, infinity and float64 values beyond 1e150; the default number of threads depends on the work."""
     few = rows.nbytes <= tuning.CHECKED_BYTES
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
@@ -55,7 +54,7 @@ def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDAr
 
 
 def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int | None) -> list[T]:
-    """Return what a look at each part of the rows gives, by several threads where they are many."""
+    """Apply a function to each part of the rows, on several threads if there are many rows."""
     if rows.nbytes <= tuning.CHECKED_BYTES:
         return [look(slice(0, len(rows)))]
     parts = cut(len(rows), max(1, tuning.CHECKED_BYTES * len(rows) // rows.nbytes))
@@ -93,25 +92,25 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
 
 
 def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegative: bool) -> None:
-    """Do the same for a result of :func:`as_rows`, in one pass that needs no memory."""
+    """Check a result of :func:`as_rows` like :func:`check_values`, in one pass without temporary memory."""
     bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows, 1)
     if bad or (nonnegative and _native.first_negative_row(rows) >= 0):
         check_values(rows, name, first=first, nonnegative=nonnegative)
 
 
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
-    """Refuse rows in which kernels flagged a forbidden value; waits for those kernels.
+    """Refuse rows in which kernels flagged a forbidden value; this waits for the kernels.
 
-    The first such row is looked up here, since kernels see batches and samples of the rows, and number those.
+    Kernels number rows within their batches and samples, so the first such row is searched here.
 
     Parameters
     ----------
     flags : int64 tensor of shape (3,), or three ints
-        For values that are not finite, beyond 1e150, and negative: 2**62 if there is none, less if there is one.
+        One flag each for values that are not finite, beyond 1e150, and negative: 2**62 if there is none, else less.
     rows : array or tensor of shape (n, d)
-        All rows that the kernels saw.
+        All rows that the kernels read.
     name : str
-        What messages call them.
+        The name of the rows in messages.
     first : int
         The number of ``rows[0]`` among all rows of that name.
 

@@ -10,9 +10,9 @@
     .csv .tsv .parquet .arrow            which columns are coordinates            columns.py, tables.py
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
 
-A mapped file is opened, not read: rows come from the disk when they are used. A file that does not hold what its header
-says is refused with one exception, `FileFormatError`, which has the bytes found and expected. Files are written whole
-or not at all.
+A mapped file is opened, not read: rows are read from disk when they are used. A file whose contents contradict its
+header is refused with one exception, `FileFormatError`, which has the bytes found and expected. Files are written
+atomically.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def read(
         memory
     key : name of the array in an .npz file (needed if it holds several) or HDF5 file ("train" by default), or of the
         column of lists in a Parquet or Arrow file (needed if it has several)
-    columns : names of the columns of a table (.csv, .tsv, .parquet, .arrow) that are coordinates, in their order; with
-        it no column is taken for row numbers
-    drop : names of columns of a table that are left out; not with `columns`
-    max_expansion : how many times the bytes of the file an array of an .npz or HDF5 file, which may be compressed, may
-        take in memory; arrays of up to 64 MiB always may. Default: TONARI_MAX_EXPANSION, or 100.
+    columns : names of the columns of a table (.csv, .tsv, .parquet, .arrow) that are coordinates, in their order;
+        columns that look like row numbers are then accepted
+    drop : names of columns of a table to leave out; not together with `columns`
+    max_expansion : largest size in memory of an array in an .npz or HDF5 file, which may be compressed, as a multiple
+        of the size of the file; arrays of up to 64 MiB are always accepted. Default: TONARI_MAX_EXPANSION, or 100.
 
     Returns
     -------
@@ -80,18 +80,18 @@ def read(
     FileNotFoundError, IsADirectoryError
         no such file
     FileFormatError
-        the contents do not agree with the suffix and the header: a truncated, damaged or empty file, or one whose size
-        differs from what its header implies; rows of different width; no columns; not numbers; HDF5 whose
-        values are in other files; a cell of a table that is not a finite number; a column of a table with names that
-        is not in `columns` and looks like row numbers (no name, "Unnamed: 0", "__index_level_0__", or the values 0 to
-        n - 1); more values than `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.
+        the contents contradict the suffix or the header: the file is truncated, damaged or empty, or has another size
+        than its header implies; rows differ in width; there are no columns or no numbers; values of an HDF5 file are in
+        other files; a cell of a table is not a finite number; a column of a table with names is not in `columns` and
+        looks like row numbers (no name, "Unnamed: 0", "__index_level_0__", or the values 0 to n - 1); or an array is
+        larger than `max_expansion` allows. It is a ValueError with path, bytes found and bytes expected.
     ValueError
-        unknown suffix; an unknown or missing `key` (with the known ones); `columns` or `drop` of a file that is not a
-        table, of a name that it does not have, or both at once
+        the suffix is unknown; `key` is unknown or missing (the message lists the known ones); or `columns` or `drop` is
+        given for a file that is not a table, names a missing column, or both are given
     TypeError
         `columns` or `drop` is not a list of names
     MemoryError
-        a sound file that does not fit into memory
+        the file is valid, but does not fit into memory
     ImportError
         HDF5 without h5py, Parquet or Arrow without pyarrow
 
@@ -110,22 +110,22 @@ def read(
 
 
 def write(path: StrPath, array: Array) -> None:
-    """Write points to a file, whole or not at all.
+    """Write points to a file, atomically.
 
-    An existing file is replaced, with every array in it: .npz and HDF5 files get the one array ("arr_0", "train").
-    A memory map larger than memory is written in pieces of about 8 MB; it may be a map of `path` itself.
+    An existing file is replaced with all its arrays: .npz and HDF5 files then contain a single array ("arr_0",
+    "train"). A memory map larger than memory is written in pieces of about 8 MB; it may map `path` itself.
 
     Parameters
     ----------
     path : str or path; the suffix names the format, see `SUFFIXES`
-    array : shape (n, d), n and d at least 1, any strides; of the dtype that the suffix stands for, never converted
-        (.npy, .npz and HDF5 support all integers and floating-point numbers)
+    array : shape (n, d), n and d at least 1, any strides; its dtype must be that of the suffix, since values are never
+        converted (.npy, .npz and HDF5 support all integers and floating-point numbers)
 
     Raises
     ------
     ValueError
-        unknown suffix, a dtype that the suffix does not stand for, not two-dimensional, no rows or columns, masked
-        values
+        the suffix is unknown, or the array has another dtype than the suffix, is not two-dimensional, has no rows or
+        columns, or has masked values
     FileNotFoundError, IsADirectoryError
         the directory does not exist, or `path` is one
     ImportError
@@ -164,9 +164,8 @@ def describe(
 ) -> FileInfo:
     """Describe a file: shape, dtype and size, from its header (for .*vecs, from all rows' widths); values are not read.
 
-    The arguments are those of `read`. Raises what `read` raises, except that an .ibin file of ground truth is described
-    as such, that arrays may be of any size, and that values, such as those of a column of row numbers, are not looked
-    at.
+    Arguments and exceptions are those of `read`, except that an .ibin file of ground truth is described as such, arrays
+    may have any size, and values are not checked.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written atomically."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from typing import BinaryIO
 def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = True) -> Iterator[BinaryIO]:
     """Open a new binary file that replaces `path` when the block ends without an exception.
 
-    The bytes go to a hidden temporary file in the same directory, reach the disk (fsync), and are then renamed
-    over `path` in one step, which reaches the disk, too. After an exception the temporary file is removed and `path` is
-    unchanged.
-    A symbolic link stays a link, and its target is replaced; without `follow`, the link itself is replaced. Without
-    `named`, the caller waits until the name is on the disk (:func:`sync_directory`).
+    The bytes are written to a hidden temporary file in the same directory and synchronised (fsync). The file is then
+    renamed to `path` in one step, and the directory is synchronised. After an exception the temporary file is removed,
+    and `path` is unchanged. A symbolic link stays a link and its target is replaced; without `follow`, the link itself
+    is replaced. Without `named`, the caller synchronises the directory (:func:`sync_directory`).
 
     Raises
     ------
@@ -55,7 +54,7 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
 
 @contextmanager
 def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Give errors of the system the path of the file that is written: writing to a descriptor names none."""
+    """Add the path of the written file to errors of the system, since writing to a descriptor gives no path."""
     try:
         yield
     except OSError as error:
@@ -65,13 +64,13 @@ def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
-    """Remove the temporary files that killed processes left of :func:`atomic`; nobody may be writing them."""
+    """Remove temporary files of :func:`atomic` from killed processes; no process may be writing them."""
     for path in folder.glob(f".{name[:16]}.{'[0-9a-f]' * 8}.tmp"):
         path.unlink()
 
 
 def sync_directory(folder: Path) -> None:
-    """Wait until the names in a directory are on the disk, where the system can."""
+    """Wait until the names in a directory are on the disk, if the system supports it."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

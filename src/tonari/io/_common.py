@@ -56,15 +56,16 @@ _UNREADABLE = (
 
 
 class FileFormatError(ValueError):
-    """A file does not hold what its suffix and its header say.
+    """The contents of a file contradict its suffix or its header.
 
-    It is truncated, damaged, of another kind, refers to other files, or would take far more memory than it has bytes.
+    The file is truncated, damaged or of another format, refers to other files, or would take far more memory than its
+    size.
 
     Attributes
     ----------
     path : Path
     found : int
-        Bytes found: of the file, or of the part of it that the message names.
+        The number of bytes found in the file, or in the part of it that the message names.
     expected : int or str
         Bytes expected, or a description of what was expected.
 
@@ -128,14 +129,14 @@ def size_of(path: Path) -> int:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; refuse, without waiting for a writer, what is not a regular file.
+    """Open a regular file to read its bytes; refuse any other kind without waiting for a writer.
 
     Raises
     ------
     FileNotFoundError, NotADirectoryError, IsADirectoryError
-        There is no such file.
+        The file does not exist.
     FileFormatError
-        It is a device, a pipe or a socket.
+        The path is a device, a pipe or a socket.
     """
     file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)), "rb")
     status = os.fstat(file.fileno())
@@ -159,7 +160,7 @@ def _refusal(path: Path, found: int, expected: str, why: str, fix: str, where: s
 
 @contextmanager
 def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "") -> Iterator[None]:
-    """Convert exceptions for bytes that are not as `expected` to a `FileFormatError`.
+    """Convert exceptions from parsing to a `FileFormatError`; `expected` describes the right contents.
 
     `found` is the size in bytes of the file, or of the part that `where` names. Errors of the disk are not converted.
     """
@@ -180,14 +181,14 @@ def reason(error: BaseException) -> str:
 
 
 def check_matrix(where: str, shape: tuple[int, ...], dtype: DType) -> None:
-    """Refuse to write anything but rows and columns of numbers; `where` names the file and the array."""
+    """Refuse to write an array that is not a matrix of numbers; `where` names the file and the array."""
     fault = _fault(shape, dtype)
     if fault:
         raise ValueError(f"{where}: {fault}")
 
 
 def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *, where: str = "") -> None:
-    """Refuse to read anything but rows, possibly none, and columns of numbers."""
+    """Refuse to read an array that is not a matrix of numbers; it may have no rows."""
     fault = _fault(shape, dtype, rows=0)
     if fault:
         expected = "a matrix of numbers"
@@ -197,7 +198,7 @@ def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *
 
 
 def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
-    """Return what is wrong with an array that should be a matrix of so many rows at least."""
+    """Return the fault of an array that should be a matrix of at least this many rows, or ""."""
     if dtype.kind not in "biuf":
         return f"holds {dtype}, expected integers or floats. Convert with .astype()."
     if len(shape) != 2:
@@ -211,7 +212,7 @@ def _fault(shape: tuple[int, ...], dtype: DType, rows: int = 1) -> str:
 
 
 def expansion(asked: float | None) -> float:
-    """Return how many times the bytes of a file its values may take in memory: `asked`, TONARI_MAX_EXPANSION, or 100.
+    """Return the largest allowed expansion of a compressed file in memory: `asked`, TONARI_MAX_EXPANSION, or 100.
 
     >>> expansion(None), expansion(1000)
     (100.0, 1000.0)
@@ -230,7 +231,7 @@ def expansion(asked: float | None) -> float:
 
 
 def check_expansion(path: Path, size: int, needed: int, most: float, *, where: str = "") -> None:
-    """Refuse values of `needed` bytes in a file of `size` bytes if that is more than `most` times as many."""
+    """Refuse values of `needed` bytes in a file of `size` bytes if they exceed `most` times its size."""
     if needed > max(FREE_BYTES, most * size):
         raise _refusal(
             path,

@@ -12,7 +12,7 @@ from tonari.io._common import Array, DType, FileInfo
 
 
 class Family(Protocol):
-    """What the module of a format provides."""
+    """The interface of the module of a format."""
 
     def read(self, path: Path, *, mmap: bool, key: str | None, most: float) -> Array: ...
     def write(self, path: Path, array: Array) -> None: ...

@@ -1,4 +1,4 @@
-"""Rows that come once and in order, in blocks of any size, for readers and writers that work block by block."""
+"""Rows that are read once and in order, in blocks of any size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonari.io._common import Array, DType
 
 
 class Sequential:
-    """A matrix whose rows are produced while it is sliced from the first row to the last.
+    """A matrix that can be sliced once, from the first row to the last, while its rows are produced.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Sequential:
         return taken
 
     def _end(self) -> None:
-        """Let the producer look at the whole table, and refuse it, after its last row."""
+        """Run the producer to its end after the last row, where it may refuse the whole table."""
         for block in self._blocks:
             if len(block):
                 raise AssertionError(f"more than {len(self)} rows were produced")

@@ -1,7 +1,7 @@
 """Parquet and Arrow files (.parquet, .arrow), by pyarrow.
 
-Points are one column of lists of one length ("vector" when written here), or one column for each dimension.
-Neighbours are two columns of lists, indices and distances, as `KNNGraph.to_arrow` makes them.
+Points are either one column of lists of equal length ("vector" in files written here), or one column for each
+dimension. Neighbours are two columns of lists, indices and distances, as `KNNGraph.to_arrow` makes them.
 """
 
 from __future__ import annotations
@@ -209,15 +209,16 @@ def write_neighbors(
     about: Mapping[str, Any],
     names: tuple[Array | None, Array | None] = (None, None),
 ) -> None:
-    """Write neighbours as columns of lists, with what is known about them as JSON under "tonari" of the schema.
+    """Write neighbours as columns of lists, with their properties as JSON under "tonari" in the schema.
 
-    `names` of the rows are a column "id", those of the points, in lists as `indices`, a column "ids"; both optional.
+    `names` optionally has the names of the rows, written as a column "id", and those of the points, written as a column
+    "ids" of lists like `indices`.
     """
     _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)}, names)
 
 
 def _named(indices: Array, names: Array) -> Any:
-    """Return the names of neighbours as an Arrow array of lists of fixed size, null where one is missing."""
+    """Return the names of neighbours as an Arrow array of fixed-size lists, null for missing neighbours."""
     arrow = pyarrow()
     flat = indices.reshape(-1)
     found = arrow.array(names[flat], mask=flat < 0)  # of a missing one, -1, any name

@@ -3,8 +3,8 @@
     | n: uint32 | d: uint32 | n * d values, row by row |      8-byte header, little-endian
     | n: uint64 | d: uint64 | n * d values, row by row |      16-byte header, when n or d is above 2**32 - 1
 
-The size of the file distinguishes the two. It also distinguishes a matrix of ids from ground truth, which shares
-`.ibin`.
+The size of the file distinguishes the two headers. It also distinguishes a matrix of ids from ground truth, since both
+use the suffix `.ibin`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def counts(path: Path) -> tuple[int, int, int]:
 
 
 def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
-    """Tell whether the size is that of n * k int32 ids and n * k float32 distances after an 8-byte header."""
+    """Whether the size is that of n * k int32 ids and n * k float32 distances after an 8-byte header."""
     return rows > 0 and columns > 0 and size == 8 + 8 * rows * columns
 
 
 def layout(path: Path) -> tuple[int, int, int]:
-    """Return (header bytes, n, d), by the reading of the header that agrees with the size of the file."""
+    """Return (header bytes, n, d), using the header that agrees with the size of the file."""
     dtype = DTYPES[path.suffix.lower()]
     rows, columns, size = counts(path)
     expected = 8 + rows * columns * dtype.itemsize

@@ -1,8 +1,8 @@
-"""Which columns of a table are coordinates, and which are names of rows.
+"""The choice of the columns of a table that are coordinates or names of rows.
 
-Programs that write tables like to add the row numbers: pandas writes its index as a first column without a name,
-reads that back as "Unnamed: 0", and keeps it in Parquet files as "__index_level_0__". As a coordinate such a column
-would decide which points are near each other, so it is refused by name until the caller says what it is.
+Programs often add row numbers to tables: pandas writes its index as a first column without a name, reads it back as
+"Unnamed: 0", and stores it in Parquet files as "__index_level_0__". As a coordinate, such a column would dominate the
+distances, so it is refused unless the caller names the columns.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Choice:
         return self.columns is not None or bool(self.drop)
 
     def places(self, path: Path, names: Sequence[str] | None, width: int) -> list[int]:
-        """Return which of the `width` columns of a table are coordinates.
+        """Return the positions of the coordinates among the `width` columns of a table.
 
         Raises
         ------
         ValueError
-            A name that the table does not have, or has twice; no column is left.
+            A name is missing from the table or occurs twice, or no column is left.
         tonari.io.FileFormatError
-            A column that no caller chose has no name, or that of an index.
+            The caller did not choose columns, and one has no name, or the name of an index.
         """
         if self.columns is not None:
             return [place_of(path, names, name) for name in self.columns]
@@ -83,7 +83,7 @@ def choice(columns: Sequence[str] | None, drop: Sequence[str] | None) -> Choice:
 
 
 def place_of(path: Path, names: Sequence[str] | None, name: str) -> int:
-    """Return the place of a column."""
+    """Return the position of a column."""
     if names is None:
         raise ValueError(
             f"{path}: there is no column {name!r}: the first line holds numbers, not names. Write a line of names "
@@ -97,7 +97,7 @@ def place_of(path: Path, names: Sequence[str] | None, name: str) -> int:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names for a message, the first ones of many.
+    """Return names for a message; only the first ones if there are many.
 
     >>> listed(["x", "y"])
     'x, y'
@@ -113,9 +113,9 @@ class RowNumbers:
     ----------
     path : Path
     names : sequence of str
-        Of the columns that are watched.
+        Names of the watched columns.
     chosen : bool
-        The caller named the columns: nothing is refused.
+        Whether the caller named the columns, so that none is refused.
     """
 
     def __init__(self, path: Path, names: Sequence[str] | None, *, chosen: bool) -> None:
@@ -125,14 +125,14 @@ class RowNumbers:
         self._left = list(range(len(names or ()))) if watched else []
 
     def see(self, block: Array) -> None:
-        """Look at the next rows."""
+        """Check the next rows."""
         if self._left:
             numbers = np.arange(self._seen, self._seen + len(block))
             self._left = [place for place in self._left if np.array_equal(block[:, place], numbers)]
         self._seen += len(block)
 
     def check(self) -> None:
-        """Refuse the first column that counted all rows; a single row does not count."""
+        """Refuse the first column that contains all row numbers, unless there is only one row."""
         if self._left and self._seen > 1:
             place = self._left[0]
             why = f"its values are 0 to {self._seen - 1}"

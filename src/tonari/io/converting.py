@@ -1,4 +1,4 @@
-"""Points from one file to another, block by block, without a value that changes unasked."""
+"""Convert points from one file format to another, block by block; values change only if requested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.io.tables import is_table, table
 
 
 def open_rows(path: Path, key: str | None = None, choice: Choice | None = None) -> Any:
-    """Open points to be sliced from first to last; only .npz and HDF5 files are held in memory."""
+    """Open points for slicing from first to last; only .npz and HDF5 files are loaded into memory."""
     form = format_of(path, key)
     if is_table(path, choice):
         return table(path, key, choice)
@@ -32,7 +32,7 @@ def convert(
     done: Callable[[int, int], None],
     choice: Choice | None = None,
 ) -> tuple[int, int, DType, Sequence[str] | None]:
-    """Copy points to a file of another format, whole or not at all; an existing file is replaced.
+    """Copy points to a file of another format, atomically; an existing file is replaced.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def convert(
     key : str, optional
         Name of the array in `source`.
     dtype : dtype, optional
-        Of the values in `target`, which are rounded to it; default: that of its suffix, else that of `source`, and a
-        value that would change is refused.
+        The dtype of `target`, to which values are rounded. Default: that of its suffix, else that of `source`; a value
+        that would change is then refused.
     done : callable(rows, total)
         Called after each block.
 
@@ -56,8 +56,8 @@ def convert(
     Raises
     ------
     ValueError
-        A value that would change, and is not to be rounded; one too large for `dtype`; a fraction or NaN for integers;
-        `dtype` is not that of the suffix; `source` has no rows.
+        A value would change although `dtype` is not given, is too large for `dtype`, or is a fraction or NaN for an
+        integer type; `dtype` is not that of the suffix; or `source` has no rows.
     """
     form = format_of(target)
     if dtype is not None and form.dtype is not None and dtype != form.dtype:
@@ -84,7 +84,7 @@ def _converted(
 
 
 def _check(block: Array, given: Array, start: int, source: Path, rounded: bool) -> None:
-    """Refuse the first value that became another one; of rounded floats, only those that became infinite."""
+    """Refuse the first value that changed; when floats are rounded, only values that became infinite."""
     if np.can_cast(block.dtype, given.dtype, "safe"):
         return
     if rounded and given.dtype.kind == "f":

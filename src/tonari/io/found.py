@@ -41,7 +41,7 @@ def write_found(
     *,
     names: tuple[Array | None, Array | None] = (None, None),
 ) -> None:
-    """Write neighbours, whole or not at all; an existing file is replaced.
+    """Write neighbours, atomically; an existing file is replaced.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def write_found(
     indices, distances : arrays of shape (n, k)
         Of NumPy.
     about : mapping
-        What JSON can say about them, such as the metric; kept in Parquet and Arrow files.
+        Their properties as JSON values, such as the metric; stored in Parquet and Arrow files.
     names : pair of arrays, optional
-        Names of the rows, and of the points that `indices` number. Text has them in the place of row numbers; Parquet
-        and Arrow files have columns ``id`` and ``ids`` in addition; HDF5 has no place for them.
+        Names of the rows, and of all points. They replace row numbers in text files; Parquet and Arrow files get
+        additional columns ``id`` and ``ids``; HDF5 files cannot store them.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
     | n: uint32 | k: uint32 | n * k ids, int32 | n * k distances, float32 |      little-endian
 
-Files with uint32 ids read the same below 2**31. An id of -1 (all bits set) is a missing neighbour.
+Files with uint32 ids have the same bytes below 2**31. An id of -1 (all bits set) is a missing neighbour.
 """
 
 from __future__ import annotations
@@ -118,19 +118,19 @@ def _pair(path: Path, indices: Array, distances: Array) -> Neighbors:
 
 @in_default_floats
 def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
-    """Write neighbours as Big-ANN ground truth, whole or not at all; an existing file is replaced.
+    """Write neighbours as Big-ANN ground truth, atomically; an existing file is replaced.
 
     Parameters
     ----------
-    path : str or path; by custom .ibin or .bin. The suffix of another format is refused.
-    neighbors : distances (n, k), float64 is rounded to the float32 of the format; indices (n, k), integers from -1
+    path : str or path; usually .ibin or .bin. The suffix of another format is refused. neighbors : distances (n, k),
+    float64 is rounded to the float32 of the format; indices (n, k), integers from -1
         (missing) to 2**32 - 2
 
     Raises
     ------
     ValueError
-        the suffix of another format; shapes that differ, no rows or columns; an index or distance that does not fit;
-        masked values
+        the suffix is that of another format, the shapes differ, there are no rows or columns, an index or distance does
+        not fit the format, or values are masked
     FileNotFoundError, IsADirectoryError
         the directory does not exist, or `path` is one
 

@@ -1,4 +1,4 @@
-"""Ground truth written in place, some rows at a time: offsets are fixed, so rows can be written in any order.
+"""Ground truth written in place, block by block: offsets are fixed, so rows can be written in any order.
 
     8 + 4 * k * row              ids of a row
     8 + 4 * k * (rows + row)     its distances
@@ -28,8 +28,8 @@ OPENINGS = 100
 class GroundTruthPart:
     """A file of ground truth that is not complete yet.
 
-    One process at a time may have it open: the process that holds the lock of the file at `path` may change that file,
-    and may create, replace and remove the files that are named after it.
+    Only one process can have it open. The process that holds the lock of the file at `path` may change that file, and
+    may create, replace and remove the files named after it.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class GroundTruthPart:
     ValueError
         More rows or neighbours than the header can hold.
     BlockingIOError
-        Another process has it open.
+        Another process has the file open.
     OSError
-        It is a symbolic link, is not a regular file, or cannot be opened.
+        The path is a symbolic link, is not a regular file, or cannot be opened.
     """
 
     def __init__(self, path: Path, rows: int, k: int) -> None:
@@ -140,7 +140,7 @@ def being_written(path: Path) -> BlockingIOError:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether another process has a file open as a `GroundTruthPart`, under this name now."""
+    """Whether another process has the file of this name open as a `GroundTruthPart`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, PermissionError):  # a file that may not be read cannot be tested

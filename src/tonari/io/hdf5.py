@@ -3,8 +3,8 @@
 Datasets: train (n, d), test (m, d), neighbors (m, k), distances (m, k); the attribute `distance` of the file is the
 metric. Needs h5py. Datasets are read whole, because they may be chunked or compressed.
 
-Nothing outside the file is read: a dataset that is a link into another file, or whose values are in other files
-(external storage, virtual datasets), is refused. Otherwise a file could expose any other file that its reader may read.
+No other file is read: a dataset that is a link into another file, or that stores its values in other files (external
+storage, virtual datasets), is refused. Otherwise a hostile file could expose every file that its reader can read.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _other_file(path: Path, where: str, how: str) -> FileFormatError:
 
 
 def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple[Any, str]:
-    """Return the object of a name, or None; and a description of the other file that it is in, which is not opened.
+    """Return the object of a name, or None, and a description of the other file that contains it, which is not opened.
 
     HDF5 would follow a link to another file as soon as it is asked for the name, so links are resolved here.
     """

@@ -26,7 +26,7 @@ class Archive:
     ----------
     path : Path
     most : float
-        How many times the bytes of the file an array may take in memory.
+        Largest size of an array in memory, as a multiple of the size of the file.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Archive:
     Raises
     ------
     FileFormatError
-        The file is not a complete archive. The methods raise it if an array is not complete.
+        The file is not a complete archive. Methods raise it for an incomplete array.
     """
 
     def __init__(self, path: Path, most: float) -> None:

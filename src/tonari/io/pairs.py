@@ -1,4 +1,4 @@
-"""Pairs of points in a .npy file of records, written block by block: as many as the disk holds."""
+"""Pairs of points in a .npy file of records, written block by block."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 def write_pairs(
     path: Path, blocks: Iterable[Pairs], indices: Any, distances: Any, names: npt.NDArray[Any] | None = None
 ) -> int:
-    """Write pairs, and return how many they are; the file appears when all is done, and replaces an older one.
+    """Write pairs and return their number; the file appears when it is complete, and replaces an older one.
 
     Parameters
     ----------
     path : Path
     blocks : iterable of Pairs
-        Of NumPy arrays.
+        Blocks of pairs as NumPy arrays.
     indices, distances : dtype
     names : array, optional
-        Names of the points, which stand in the place of row numbers; `indices` is not used then.
+        Names of the points, which replace row numbers; `indices` is then ignored.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Fields of a JSON object that a file holds, checked one by one: anybody can write one, with a right checksum."""
+"""Checks of the fields of a JSON object in a file, one by one: a hostile file can have a valid checksum."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def one_of(*known: str) -> Test:
 
 
 def none_or(test: Test) -> Test:
-    """Return the test for null, or what another test takes."""
+    """Return the test for null or values that pass another test."""
     return lambda value: value is None or test(value)
 
 
@@ -49,14 +49,14 @@ def list_of(test: Test) -> Test:
 
 
 def map_of(test: Test) -> Test:
-    """Return the test for objects all of whose values another test takes."""
+    """Return the test for objects whose values all pass another test."""
     return lambda value: isinstance(value, dict) and all(map(test, value.values()))
 
 
 def check(
     found: Any, fields: Mapping[str, Test], where: str = "", *, optional: Mapping[str, Test] | None = None
 ) -> None:
-    """Raise ValueError for the first field that is missing, unknown, or not what its test takes.
+    """Raise ValueError for the first field that is missing, unknown, or fails its test.
 
     Examples
     --------

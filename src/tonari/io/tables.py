@@ -14,7 +14,7 @@ from tonari.io.columns import Choice
 
 
 def is_table(path: Path, choice: Choice | None = None) -> bool:
-    """Whether a file has columns with names; refuse a choice of columns where it has none."""
+    """Whether a file is a table with named columns; refuse a choice of columns for other files."""
     found = path.suffix.lower() in TABLES
     if choice and not found:
         what = "columns=" if choice.columns is not None else "drop="
@@ -33,7 +33,7 @@ def table(path: Path, key: str | None, choice: Choice | None) -> Sequential:
 def read_points(
     path: Path, *, mmap: bool, key: str | None, most: float, choice: Choice
 ) -> tuple[Array, Sequence[str] | None]:
-    """Open the points in a file of any format; return them, and the names of their columns if a table has them."""
+    """Open the points in a file of any format; return them with the names of their columns, if a table has names."""
     form = format_of(path, key)
     if not is_table(path, choice):
         return form.family.read(path, mmap=mmap, key=key, most=most), None

@@ -67,7 +67,7 @@ def _cells(path: Path, number: int, line: str) -> list[str]:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether the parser of the values takes a cell: unlike Python, it takes neither 1_000 nor digits beyond ASCII."""
+    """Whether the parser of the values accepts a cell; unlike Python, it refuses 1_000 and non-ASCII digits."""
     try:
         float(cell)
     except ValueError:
@@ -81,7 +81,7 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 
 def _head(path: Path) -> tuple[list[str], bool, int]:
-    """Return the cells of the first line, whether they are names, and the number of rows."""
+    """Return the cells of the first line, a flag for names in them, and the number of rows."""
     with _opened(path) as file:
         lines = _lines(file)
         number, first = next(lines, (1, ""))
@@ -96,7 +96,7 @@ def _head(path: Path) -> tuple[list[str], bool, int]:
 
 
 def table(path: Path, choice: Choice | None = None) -> Sequential:
-    """Open the table; its rows are parsed as they are asked for."""
+    """Open the table; rows are parsed when they are read."""
     choice = choice or Choice()
     head, named, rows = _head(path)
     places = choice.places(path, head if named else None, len(head))
@@ -148,13 +148,13 @@ def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: boo
 
 
 def _unparsed(path: Path, block: list[Line], why: object) -> FileFormatError:
-    """Return the error for lines whose cells are numbers one by one, such as those with a cell of several lines."""
+    """Return the error for lines that fail to parse although each cell is a number, such as cells of several lines."""
     message = f"{path}: lines {block[0][0]} to {block[-1][0]}: {why}, expected a row of numbers in each line"
     return FileFormatError(message, path, len(block), "a row of numbers in each line")
 
 
 def _split(path: Path, block: Iterable[Line], row: int, head: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place of each row, in words, and its cells; refuse a row of another width than the first line."""
+    """Yield the location of each row, for messages, and its cells; refuse a row of another width than the first."""
     for at, (number, line) in enumerate(block, row):
         cells, where = _cells(path, number, line), f"{path}: row {at} (line {number})"
         if len(cells) != len(head):
@@ -182,7 +182,7 @@ def _fault(
 
 
 def column(path: Path, name: str) -> Array:
-    """Read one column as names of rows: int64 if each is written as such a number, else text."""
+    """Read one column as names of rows: int64 if all cells are integers, else text."""
     head, named, _ = _head(path)
     place = place_of(path, head if named else None, name)
     found = [cells[place].strip() for row, block in _rows(path, named) for _, cells in _split(path, block, row, head)]

@@ -2,7 +2,7 @@
 
     plan.py        the plan of a search, on the CPU and on CUDA
     memory.py      the memory that a plan needs
-    traversal.py   which traversal a plan takes: the walk, or the rounds of gieseke2014
+    traversal.py   the choice of the traversal: the walk, or the rounds of gieseke2014
     reference.py   build and visits in plain NumPy: the specification of the compiled kernels
     cpu/, cuda/    tree, build, search
     papers/        the rounds of gieseke2014

@@ -279,7 +279,7 @@ def _on_cuda(
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether trees of slabs stay in host memory: prepared ones do or do not, others may take half of what is free."""
+    """Whether trees of slabs stay in host memory: as prepared, else if they take at most half of the free memory."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 

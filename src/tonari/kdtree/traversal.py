@@ -23,7 +23,7 @@ def choose(overrides: dict[str, Any]) -> str:
     Raises
     ------
     ValueError
-        Another word, or a buffer for the walk.
+        If the traversal is unknown, or if a buffer is given for the walk.
 
     Examples
     --------

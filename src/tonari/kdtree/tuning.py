@@ -1,4 +1,4 @@
-"""Judgments of the k-d tree: numbers that change how fast it is, and no answer."""
+"""Tuned numbers of the k-d tree: they affect its speed, but no answer."""
 
 from tonari.core.units import MIB
 

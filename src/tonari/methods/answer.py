@@ -1,4 +1,4 @@
-"""From checked rows to an answer: take the caller's plan or choose one, then run its method."""
+"""Answer a search of checked rows: take the caller's plan or choose one, then run its method."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ emptied_by(_kept.clear)
 
 
 def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
-    """Return the answer in the kind of array that the caller's rows are, on the same device."""
+    """Return the answer in the library and on the device of the caller's rows."""
     if type(queries) is np.ndarray and isinstance(found.indices, np.ndarray):
         return found
     side = inputs.side_of(queries, name)
@@ -62,8 +62,7 @@ def decide(
 ) -> Decision:
     """Decide by the caller's plan, which must have been made for this problem, or else make a new plan.
 
-    On the CPU a decision that follows from the sizes is kept for the next problem like it: planning takes longer than a
-    small search.
+    On the CPU a decision that depends only on sizes is cached, since planning takes longer than a small search.
     """
     method = call.method
     if plan is None:
@@ -85,7 +84,7 @@ def decide(
 
 
 def kept_decision(problem: Problem, method: str, purpose: str = "nearest") -> Decision | None:
-    """Return what was decided for a problem like this on the CPU, if it follows from the sizes alone."""
+    """Return the cached decision for an equal problem on the CPU, if there is one."""
     known = None if problem.devices else _kept.get((problem, method, purpose, environment(*PLAN_VARIABLES)))
     if known is None:
         return None
@@ -94,7 +93,7 @@ def kept_decision(problem: Problem, method: str, purpose: str = "nearest") -> De
 
 
 def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = "nearest") -> None:
-    """Keep a decision on the CPU that follows from the sizes alone."""
+    """Cache a decision on the CPU that depends only on sizes."""
     if problem.devices or made.by_data or made.prepared is not None:
         return
     if len(_kept) >= tuning.KEPT_DECISIONS:
@@ -104,7 +103,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return how many processors are free to use, unless the work of a decision on the CPU is worth only one."""
+    """Return the number of free processors, or 1 if the work of a decision on the CPU is worth only one."""
     processors = default_threads()
     return None if decision.plan.threads == 1 < processors else processors
 
@@ -135,7 +134,7 @@ def build_graph(
 
 
 def checked(found: Found, queries: Any, points: Any, metric: Metric, *, names: Sequence[int] | None = None) -> Found:
-    """Return an answer without values beyond the range of their type, which are refused; see :func:`check_range`."""
+    """Return an answer after refusing values beyond the range of their type; see :func:`check_range`."""
     indptr = found.indptr if isinstance(found, RadiusNeighbors) else None
     check_range(found.distances, found.indices, indptr, queries, points, metric, names=names)
     return found

@@ -1,23 +1,23 @@
 """method="auto": choose a k-d tree or brute force, whichever is expected to be faster on these points and queries.
 
-The number of leaves that a query visits depends on the data, not only on d. So it is measured with a few queries, in
-steps that each cost little compared with what they may save:
+The number of leaves that a query visits depends on the data, not only on d. It is therefore measured with a few
+queries, in steps that are short compared with the time they may save:
 
     sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
                among few points take what is expected to be faster for uniform ones
-    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. Left out if a
-               tree of uniform points would take hardly longer than brute force; if it would take longer, and a look a
-               good share of brute force, that is taken
+    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. skipped if a
+    tree of uniform points would take hardly longer than brute force. Brute force is taken if the tree would take longer
+    and the trees of the sample would take a good share of brute force's time
     probe      build the whole tree, which the search can then use, and decide
 
-On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
-tree is expected to be sooner among uniform points takes it without looking; most data are easier. Should they be
-harder, a query is left to brute force once its visits have cost several times its share of that (`most_visits` of
+On CUDA, probing a few queries takes longer than many searches. If a tree is expected to be faster for uniform points,
+it is used without a probe, since most data are easier than uniform points. If the data are harder, a query whose visits
+have cost several times its share of brute force is answered by brute force (`most_visits` of
 :class:`tonari.kdtree.plan.TreePlan`).
 
-For a graph that may miss neighbours, NN-Descent is compared with that choice by its expected time and, if that is less,
-by how hard the problem is for it, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If
-NN-Descent then fails to reach its recall, the exact graph is built after all.
+For a graph that may miss neighbours, NN-Descent is compared with the chosen exact method by expected time. If
+NN-Descent is faster, the hardness of the data is estimated from a few hundred points
+(``nn_descent/intrinsic_dimension.py``). If NN-Descent does not reach the recall, the exact graph is built instead.
 """
 
 from __future__ import annotations
@@ -63,22 +63,22 @@ def choose(
     once: bool = True,
     progress: ProgressLike = None,
 ) -> Decision:
-    """Choose the exact method that is expected to take less time.
+    """Choose the exact method with the least expected time.
 
     Parameters
     ----------
     problem : Problem
     points, queries : checked rows
     as_if : rows, optional
-        Queries to decide by: the choice is not for one search of `queries` alone, and worth a look at the data.
+        Queries that stand for later searches. The choice is then for many searches, which justifies a look at the data.
     once : bool
-        Whether a tree that is built to decide serves one search of the problem's k only.
+        Whether a tree that is built for the decision is used for a single search with the problem's k.
     progress : None, bool or callable(done, total)
 
     Returns
     -------
     Decision
-        Includes the tree if it was built to decide and is the method chosen.
+        The decision, with the tree if it was built for the decision and is the chosen method.
     """
     settled = by_sizes(problem, len(queries if as_if is None else as_if))
     if isinstance(settled, Decision):
@@ -88,7 +88,7 @@ def choose(
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
-    """Decide by sizes alone for m queries; return an Open choice if it depends on the data."""
+    """Decide from the sizes for m queries; return an Open choice if the decision depends on the data."""
     exact = search_method(brute_force(problem.metric), problem.device)
     plan = exact.plan(problem)
     if get_metric(problem.metric).bits:
@@ -158,7 +158,7 @@ class Open:
     m : int
         Number of queries for which the choice is made.
     step : int or None
-        The sample has every step-th point; None to build the whole tree at once.
+        The sample contains every step-th point; None builds the whole tree at once.
     """
 
     problem: Problem
@@ -170,7 +170,7 @@ class Open:
 
     @property
     def by_tree_of_uniform(self) -> float:
-        """Seconds of a tree and its search if the points are uniform."""
+        """Expected seconds of building and searching a tree of uniform points."""
         return build_seconds(self.tree) + tree_seconds(self.tree, self.m, self.seen_in_uniform)
 
     @property
@@ -180,7 +180,7 @@ class Open:
 
     @property
     def looking(self) -> float:
-        """Seconds of looking at the data on the CPU, among uniform points."""
+        """Expected seconds of a look at the data on the CPU, for uniform points."""
         tree, build = self.tree, build_seconds(self.tree)
         if self.step is None:
             return build + tree_seconds(tree, tuning.FIRST_PROBED, self.seen_in_uniform)
@@ -191,12 +191,14 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether queries can be left to brute force: on CUDA, and without a budget, since that needs memory too."""
+        """Whether brute force can answer hard queries: only on CUDA and without a budget, since it needs memory too."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree; if possible, a query is left to brute force once it has visited far more than
-        that is worth, `times` as much if the choice has yet to be made. Small trees have fewer nodes than that.
+        """Return the plan of the tree, if possible with a limit on visits.
+
+        Beyond the limit, brute force answers the query. The limit is `times` as high if the choice is still open. Small
+        trees have fewer nodes than the limit.
         """
         if not self.can_be_bounded:
             return self.tree
@@ -209,7 +211,7 @@ class Open:
 
 
 def without_looking(choice: Open) -> Decision | None:
-    """Take a tree on CUDA for one search, if it is expected to be sooner among uniform points; else return None."""
+    """Choose a tree on CUDA for one search if it is expected to be faster for uniform points; else return None."""
     brute, seconds = choice.by_force.seconds, choice.by_tree_of_uniform
     if not choice.can_be_bounded or brute < seconds:
         return None
@@ -220,7 +222,7 @@ def without_looking(choice: Open) -> Decision | None:
 
 
 def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: ProgressLike) -> Decision:
-    """Decide by what some queries visit in trees."""
+    """Decide from the nodes that some queries visit in trees."""
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
@@ -254,7 +256,7 @@ def choose_graph(
     start: str,
     progress: ProgressLike = None,
 ) -> Decision:
-    """Choose the method for a graph that may miss neighbours: NN-Descent if clearly faster, else an exact method.
+    """Choose the method for a graph that may miss neighbours: NN-Descent if it is clearly faster, else an exact method.
 
     Parameters
     ----------
@@ -293,7 +295,7 @@ def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
 
 
 def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate how hard the points are for NN-Descent, from the exact neighbours of some of them."""
+    """Estimate the hardness of the points for NN-Descent from the exact neighbours of some of them."""
     some, k = _some(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
@@ -303,22 +305,22 @@ def _hardness(problem: Problem, points: Any) -> float:
 
 
 def _of_samples(least: float, build: float, step: int) -> float:
-    """Return the seconds of building the trees of both samples, where the whole tree takes `build`."""
+    """Return the expected seconds of building the trees of both samples, if the whole tree takes `build`."""
     return 4 * least + 1.25 * build / step
 
 
 def _step(plan: Any) -> int | None:
-    """Return the step of the sample, which has every step-th point; None if there are too few points for one."""
+    """Return the step of the sample, which contains every step-th point; None if there are too few points."""
     step = min(tuning.SAMPLE, plan.n // max(tuning.LEAST_SAMPLE, tuning.SAMPLE_PER_NEIGHBOUR * plan.k))
     return step if step >= tuning.LEAST_STEP else None
 
 
 def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
-    """Extrapolate what queries visit in the whole tree from trees of two samples of the points.
+    """Extrapolate the visits of queries in the whole tree from trees of two samples of the points.
 
-    From a quarter of the sample to all of it, visits grow by some power of the number of points; from the sample to all
-    points, by a lower one. As long as the ball around a query reaches all leaves, visits grow like n; once the ball is
-    small compared with the whole, they hardly grow.
+    From a quarter of the sample to the whole sample, visits grow as some power of the number of points; from the sample
+    to all points, as a lower power. While the ball around a query reaches all leaves, visits grow as n; once the ball
+    is small compared with the data, they hardly grow.
     """
     seen, method, step = [], choice.method, cast(int, choice.step)
     for every in (4 * step, step):
@@ -331,7 +333,7 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
 
 
 def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> MeanVisits:
-    """Extrapolate visits to `to` times the points of `fine`, itself of `times` those of `coarse`, with slowing growth.
+    """Extrapolate visits to `to` times as many points as in `fine`, which has `times` as many as `coarse`.
 
     >>> grown(MeanVisits(4, 2, 100), MeanVisits(16, 3, 400), times=4, to=16)
     MeanVisits(leaves=128.0, nodes=24.0, points=3200.0)
@@ -342,7 +344,7 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
 
 
 def _count(choice: Open, most: int) -> int:
-    """Return how many queries to probe."""
+    """Return the number of queries to probe."""
     return min(most, max(tuning.FIRST_PROBED, choice.m // tuning.PROBED_SHARE[choice.problem.device]))
 
 

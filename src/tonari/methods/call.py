@@ -1,4 +1,4 @@
-"""The record of a call: everything that was asked for beside the rows, checked once."""
+"""The record of a call: its arguments except the rows, checked once."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Call:
         return made.with_progress(progress)
 
     def with_progress(self, progress: Any) -> Call:
-        """Return the call with another progress, which is checked."""
+        """Return the call with another `progress` argument, after checking it."""
         progress = inputs.check_progress(progress)
         return self if progress is self.progress else dataclasses.replace(self, progress=progress)
 
@@ -103,7 +103,7 @@ class Call:
         return self.place.rows(x, name, self.metric, self.threads)
 
     def both(self, queries: Any, points: Any) -> tuple[Any, Any]:
-        """Check queries and points, which may be one array, and return them as rows."""
+        """Check queries and points, which may be the same array, and return them as rows."""
         base = self.rows(points, "points")
         if queries is points:
             return base, base
@@ -113,7 +113,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search of rows; no queries are asked like one, and never planned for."""
+        """Return the problem of a search; one query stands for none, since a search without queries needs no plan."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(
@@ -133,14 +133,14 @@ class Call:
         )
 
     def limits(self, points: Any, queries: Any, *, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
-        """Return the largest value within the radius of each query; see :func:`tonari.metrics.radius.limits_of`."""
+        """Return the largest distance within the radius of each query; see :func:`tonari.metrics.radius.limits_of`."""
         wide = "float64" in (inputs.name_of_dtype(points), inputs.name_of_dtype(queries))
         within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         return limits_of(self.metric, len(queries), "float64" if wide else "float32", **within)
 
 
 def _one_place(given: dict[str, Any]) -> Hashable:
-    """Return the place of plain arrays, or of torch tensors, that are all in one; None for other arrays."""
+    """Return the common place of NumPy arrays, or of torch tensors; None for other arrays or different places."""
     places = {_place_of(x) for x in given.values()}
     return places.pop() if len(places) == 1 else None
 

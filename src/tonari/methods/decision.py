@@ -1,4 +1,4 @@
-"""The record of a decision (its method, its plan, its reason), which runs what was decided.
+"""A decision: its method, its plan and its reason, and how it is run.
 
 A method takes further decisions while it runs, such as the columns of a screen: ``tonari.core.trail`` records them.
 """
@@ -19,22 +19,22 @@ from tonari.methods import tuning
 
 
 class Decision(NamedTuple):
-    """A method, its plan, and what the decision was based on.
+    """A method, its plan, and the basis of the decision.
 
     Attributes
     ----------
     method : Method
     plan : Plan
     prepared : optional
-        The points as the method prepared them, if that was needed to decide.
+        The prepared points, if the decision needed them.
     seconds : float
-        Expected duration, given what is known of the data.
+        Expected duration, given the known properties of the data.
     reason : str
-        Why this method; "" if the caller asked for it.
+        The reason for this method; "" if the caller named it.
     instead : Decision, optional
         The fallback if the method fails to reach the recall in its plan.
     by_data : bool
-        Whether it depends on the values of the rows, and not on the sizes alone.
+        Whether the decision depends on the values of the rows, in addition to the sizes.
     """
 
     method: Any
@@ -47,9 +47,9 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """How many times the work that its plan expects the method may do; None if there is no fallback.
+        """The factor on the planned work after which the method gives up; None without a fallback.
 
-        Both durations are those that plans expect: no clock decides which graph is built.
+        It follows from expected durations only, so measured times never decide which graph is built.
         """
         return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 
@@ -105,5 +105,5 @@ class Decision(NamedTuple):
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:
-    """Return the decision for a plan, with the seconds that the plan itself expects."""
+    """Return the decision for a plan, with the expected seconds of the plan."""
     return Decision(method, plan, prepared, plan.seconds, reason)

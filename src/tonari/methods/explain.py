@@ -28,7 +28,7 @@ _UNDECIDED = "depends on the data: auto would search a sample of the points firs
 
 
 class Candidate(NamedTuple):
-    """One method, and what it would take to solve the problem.
+    """One method, with its expected time and memory for the problem.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Candidate(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The method that `auto` chooses, and what each method would take.
+    """The method that `auto` chooses, and the expected time and memory of each method.
 
     Attributes
     ----------
     method : str or None
-        The method that `auto` chooses; None if that depends on data that were not given.
+        The method that `auto` chooses; None if the choice depends on data and only shapes were given.
     reason : str
     candidates : tuple of Candidate
         Exact methods before approximate ones.
@@ -99,7 +99,7 @@ def explain(
     dtype: npt.DTypeLike | None = None,
     run: bool = False,
 ) -> Explanation:
-    """Estimate what each method would take for a search or graph, and say which one method="auto" chooses.
+    """Estimate the time and memory of each method for a search or graph, and report the choice of method="auto".
 
     With ``run=True`` the choice is also run, and the answer shows the choices on the way, and all attempts.
 
@@ -108,8 +108,8 @@ def explain(
     queries : array of shape (m, d), its shape, or None
         As for :func:`tonari.search`; None for a graph of the points, as built by :func:`tonari.knn_graph`.
     points : array of shape (n, d), or its shape
-        Given arrays, `auto` examines the data as it does for a search, which may take part of the time of a search.
-        Given shapes, no data is read, and if the choice depends on the data, the answer says so.
+        For arrays, `auto` examines the data as in a search, which may take part of the time of a search. For shapes, no
+        data are read; if the choice depends on the data, the result says so.
     k : int
     metric, device, threads, memory
         As for :func:`tonari.search`. If shapes are given, the arrays are assumed to be in host memory.
@@ -131,13 +131,13 @@ def explain(
     Raises
     ------
     TypeError, ValueError
-        For arguments that :func:`tonari.search` refuses, for one array and one shape, for a dtype given with arrays,
-        or for ``run=True`` with shapes.
+        For arguments that :func:`tonari.search` refuses, for a mixture of an array and a shape, for a dtype in
+        addition to arrays, or for ``run=True`` with shapes.
 
     Notes
     -----
-    Expected seconds depend only on sizes. For a k-d tree they assume uniformly distributed points, which is why `auto`
-    examines the data before it chooses one.
+    Expected seconds depend only on sizes. For a k-d tree they assume uniformly distributed points, so `auto` examines
+    the data before it chooses a tree.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _problem_of_shapes(
 
 
 def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
-    """Decide by sizes alone; None if it depends on the data."""
+    """Decide from the sizes; None if the decision depends on the data."""
     made = by_sizes(problem, problem.m)
     decision = made if isinstance(made, Decision) else without_looking(made) if recall is None else None
     if decision is None:
@@ -228,7 +228,7 @@ def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
 
 
 def candidate(name: str, problem: Problem, recall: float | None) -> Candidate:
-    """Return what the method of this name would take to solve a problem."""
+    """Return the expected time and memory of the method of this name for a problem."""
     given = {} if is_exact(name) else {"recall": recall}
     try:
         plan = method_for(name, problem.device).plan(problem, **given)

@@ -1,6 +1,6 @@
-"""Answers to calls without queries: checked as all calls are, but nothing is planned, prepared or launched for them.
+"""Answers to calls without queries, which are checked like all calls, but need no plan, preparation or kernel.
 
-They are NumPy arrays, which are handed back to the caller's side as those of a search are.
+They are NumPy arrays, and are converted for the caller like the results of a search.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ def none_nearest(problem: Problem, method: str) -> Neighbors:
     Parameters
     ----------
     problem : Problem
-        That of one query.
+        The problem of one query.
     method : str
-        As the caller named it; Unsupported if it does not solve the problem.
+        The method that the caller named; Unsupported if it cannot solve the problem.
     """
     refuse_unsupported(problem, method)
     return no_neighbors(problem.k, problem.n, problem.value_dtype)
 
 
 def none_within_radius(problem: Problem, method: str) -> RadiusNeighbors:
-    """Return what is within the radii of no queries; see :func:`none_nearest`."""
+    """Return the radius result of no queries; see :func:`none_nearest`."""
     refuse_unsupported(problem, method)
     return none_within(problem.n, problem.value_dtype)
 
@@ -42,7 +42,7 @@ def none_counted(problem: Problem, method: str) -> npt.NDArray[np.int64]:
 
 
 def refuse_unsupported(problem: Problem, method: str) -> None:
-    """Raise Unsupported if a method that is named does not solve a problem."""
+    """Raise Unsupported if a named method cannot solve a problem."""
     why_not = None if method == "auto" else search_method(method, problem.device).refuses(problem)
     if why_not is not None:
         raise Unsupported(why_not)

@@ -36,26 +36,26 @@ class Place(Protocol):
     def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> Any:
         """Check an array, and return it as rows that the place and the metric accept.
 
-        On the CPU `threads` check its values, by default as many as that is worth.
+        On the CPU, `threads` threads check its values; by default the number depends on the work.
         """
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        """Return the threads for preparing n points for later searches: those asked for, else as many as that is worth.
+        """Return the threads for preparing n points for later searches: the requested number, or by the work.
 
-        On CUDA none.
+        On CUDA the result is None.
         """
 
     def check_plan(self, plan: Plan) -> None:
         """Raise ValueError for a plan that was made for another place."""
 
     def no_others(self, rows: Any, metric: Metric) -> Neighbors:
-        """Return empty neighbour lists, one per row, where the rows are; the values of the rows are checked."""
+        """Check the values of rows, and return an empty list for each on their device."""
 
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
-        """Put each point before its neighbours in the lists of a self-join; the result is where the rows are."""
+        """Put each point before its neighbours in the lists of a self-join; the result is on the device of the rows."""
 
     def there(self, x: Any) -> Any:
-        """Return an array as the methods of the place expect it: NumPy in host memory, or a tensor on `devices[0]`."""
+        """Convert an array for the methods of the place: NumPy in host memory, or a tensor on `devices[0]`."""
 
 
 class CpuPlace:

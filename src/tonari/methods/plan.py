@@ -45,15 +45,15 @@ def plan(
         dtype of the points, such as "bfloat16".
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
     method : "auto", "exact", "kdtree", "bits" or "nn-descent"
-        "auto" plans brute force, as "exact" does, and "bits" for rows of bits, whose d counts bytes: whether a k-d tree
-        is faster depends on the data, which only a search with method="auto" examines. "nn-descent" plans an
-        approximate graph; then m must be n.
+        "auto" plans brute force: "exact", or "bits" for rows of bits, for which d is the number of bytes. A k-d tree
+        may be faster, but this depends on the data, which only a search with method="auto" examines. "nn-descent" plans
+        an approximate graph, and requires m = n.
     device : str or list of str
-        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are assumed to
-        be in host memory and copied from there.
+        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": the plan assumes that points and
+        queries are in host memory and are copied from there.
     threads : int, optional
-        CPU threads. Default: TONARI_NUM_THREADS, else the processors that this process may use, but fewer for short
-        work: a search of a millisecond or two gets one.
+        CPU threads. Default: TONARI_NUM_THREADS if it is set, else the processors that this process may use, but fewer
+        for short work: a search of one or two milliseconds uses one thread.
     memory : int or str, optional
         Budget beyond the input, in bytes or as a string such as "2GB"; on CUDA, per device.
     self_join : bool

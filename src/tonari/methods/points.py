@@ -1,4 +1,4 @@
-"""Points that calls search: the one place where a search is replayed, or decided and run."""
+"""The points of a call. Every search goes through this module, which replays it or decides and runs it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Points:
     ----------
     rows : checked rows of shape (n, d)
     call : Call
-        Its memory is what these searches may use.
+        The call. Its memory is the limit of these searches.
 
     Attributes
     ----------
     prepared : bool
         Whether they are prepared already.
     held_bytes : int
-        The memory of what is prepared, part of that of the call.
+        The bytes of the prepared points, part of the memory of the call.
     """
 
     prepared: ClassVar[bool] = False
@@ -58,7 +58,7 @@ class Points:
         return 0
 
     def within_memory(self, memory: int | None) -> Self:
-        """Return the same points for searches that may use so much memory."""
+        """Return the same points with another memory limit for searches."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, call=dataclasses.replace(self.call, memory=memory))
         return made
@@ -68,11 +68,11 @@ class Points:
         return self.call.problem(self.rows, queries, k, self_join=self_join)
 
     def refuse_unsupported(self, queries: Any, k: Any = 1) -> None:
-        """Raise Unsupported if the method that was named does not solve a problem."""
+        """Raise Unsupported if the named method cannot solve a problem."""
         refuse_unsupported(self.problem(queries, k), self.call.method)
 
     def method_for(self, problem: Problem) -> str:
-        """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""
+        """Return the method of the call, or brute force if it does not support a k that is larger than requested."""
         method = self.call.method
         if method == "auto" or search_method(method, problem.device).refuses(problem) is None:
             return method
@@ -81,9 +81,9 @@ class Points:
     def nearest(
         self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False, around: bool = False
     ) -> Neighbors:
-        """Find the k nearest points of checked queries; the result is where the queries are.
+        """Find the k nearest points of checked queries; the result is on the device of the queries.
 
-        With `around`, a method that does not serve this k leaves it to brute force.
+        With `around`, brute force is used if the method does not support this k.
         """
         found = self.replayed(queries, k, progress, self_join=self_join)
         if found is not None:
@@ -91,7 +91,7 @@ class Points:
         return self.searched(queries, k, progress, self_join=self_join, around=around)
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
-        """Replay a search on CUDA that was captured; None if there is none."""
+        """Replay a search that was captured as a CUDA graph; None if there is none."""
         differing = (self.rows,) if self_join else (queries, self.rows)  # from the search that was captured
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
@@ -126,11 +126,11 @@ class Points:
         return decide(call, problem, self.rows, queries, plan, progress)
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
-        """Return the points prepared for what is within limits of these queries, which may come in blocks."""
+        """Return the points prepared for radius searches of these queries, which may be split into blocks."""
         return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
-        """Decide how to find what is within limits of some queries, and prepare the points for them and others."""
+        """Decide how to find the points within the limits of some queries, and prepare the points for all queries."""
         problem = self.problem(queries, 1)
         made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
         return DecidedPoints(self.rows, self.call, made)
@@ -138,11 +138,11 @@ class Points:
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
     ) -> RadiusNeighbors:
-        """Find all points within the limits of checked queries; the result is where the queries are."""
+        """Find all points within the limits of checked queries; the result is on the device of the queries."""
         return self.decided_within(queries, limits, progress).within(queries, limits, progress, self_join=self_join)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        """Count the points within the limits of checked queries; the result is where the queries are."""
+        """Count the points within the limits of checked queries; the result is on the device of the queries."""
         return self.decided_within(queries, limits, progress).count(queries, limits, progress)
 
     def _graph_key(self, queries: Any, k: Any, self_join: bool) -> GraphKey | None:

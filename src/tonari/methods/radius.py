@@ -1,8 +1,8 @@
-"""Which method finds what is within a radius, and its run.
+"""The choice of the method for a radius search, and its run.
 
-A radius says nothing of how many points it holds, on which the choice between a tree and brute force depends. Where
-sizes alone do not settle it, "auto" counts the neighbours of a few queries in a sample of the points, and chooses as
-for a search for so many.
+The choice between a tree and brute force depends on the number of points within the radius, which is unknown. If the
+sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points and estimates the mean
+number of neighbours. It then chooses the method that it would choose for a search with k set to this mean.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tonari.metrics import Metric
 def decide_within(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike = None
 ) -> Decision:
-    """Decide who finds all points within the limits, and prepare the points.
+    """Choose the method that finds all points within the limits, and prepare the points.
 
     Parameters
     ----------
     problem : Problem
-        With k = 1.
+        The problem with k = 1.
     points, queries : checked rows
     limits : array of shape (m,)
         See :func:`tonari.core.radius_neighbors.limits_for`.
@@ -53,7 +53,7 @@ def decide_within(
 def _chosen(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike
 ) -> Decision:
-    """Choose the method, by a look at the data if sizes do not settle it."""
+    """Choose the method, by a look at the data if the sizes do not decide."""
     prepared, by_data = None, False
     if method == "auto":
         choice = by_sizes(problem, problem.m)
@@ -67,17 +67,17 @@ def _chosen(
 
 
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) -> RadiusNeighbors:
-    """Return those of the nearest neighbours that are within the limits."""
+    """Return the nearest neighbours that are within the limits."""
     return cut_lists(found, limits, descending=metric.descending)
 
 
 def is_searched(most: int | None) -> bool:
-    """Whether the nearest so many are found by a search, and then cut at the limits."""
+    """Whether to search for the `most` nearest points and then drop those beyond the limits."""
     return most is not None and most <= tuning.SEARCHED
 
 
 def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any]) -> int:
-    """Estimate how many points a query finds, at least 1."""
+    """Estimate the mean number of points that a query finds, at least 1."""
     step, every = -(-problem.m // tuning.COUNTED), -(-problem.n // tuning.COUNTED_AMONG)
     some, among = rows_apart(queries, step), rows_apart(points, every)
     method = search_method("exact", problem.device)

@@ -1,9 +1,9 @@
 """The registry of methods: one instance per name and device, created on first use.
 
 To add a method, write a subpackage (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
-each device, and register them here. What works with any method takes its list from here. Names of single methods are in
-`auto`, which compares them, and where one method is meant: brute force in `shards/` and `filters/`, NN-Descent in
-`graph/`.
+each device, and register them here. Code that works with any method takes the list of methods from here. A method is
+named elsewhere only in `auto`, which compares methods, and in code that needs one of them: brute force in `shards/` and
+`filters/`, NN-Descent in `graph/`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def method_for(name: str, device: str) -> Method:
 
 
 def by_force(metric: str) -> str:
-    """Return the name of the method that compares all pairs by a metric.
+    """Return the name of the brute-force method for a metric.
 
     >>> by_force("euclidean"), by_force("hamming")
     ('exact', 'bits')

@@ -1,10 +1,10 @@
-"""Searches on the CPU that are repeated: what was checked and decided for one is kept for those like it.
+"""Repeated searches on the CPU: the checks and decisions of a search are cached for equal ones.
 
-Two searches are alike if they differ only in the values and addresses of their rows. Then all checks of arguments,
-except those of values, have the same outcome, and so has planning; of a search of microseconds these are the most part.
-Therefore verbs look here first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and verbs of radii by
-:func:`within`. Kept is what follows from sizes, and from how many processors are free to use.
-`tonari.exact.cuda.replay.cache` is the like for CUDA.
+Two searches are equal in this sense if they differ only in the values and addresses of their rows. All checks of
+arguments, except those of values, then have the same result, and so has planning. For a search of microseconds these
+take most of the time, so verbs look here first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and
+searches within a radius by :func:`within`. A cached decision depends only on sizes and on the number of free
+processors. `tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Kept(NamedTuple):
-    """The decision for a search of checked rows that were given as they are.
+    """The cached decision of a call whose rows needed no conversion.
 
     Attributes
     ----------
     call : Call
     decision : Decision
-        Of points that are not prepared.
+        Without prepared points.
     processors : int, optional
-        Those that were free to use, if the plan depends on them.
+        The number of free processors, if the plan depends on it.
     limits : array of shape (m,), optional
         Of a search within a radius.
     """
@@ -56,7 +56,7 @@ emptied_by(_kept.clear)
 
 
 def facts_of(x: Any) -> Key | None:
-    """Return what decides about an array, beside its values; None for one that methods do not read as it is.
+    """Return the shape and dtype of an array, which decide how it is searched; None if it would have to be converted.
 
     >>> facts_of(np.zeros((2, 3), np.float32))
     ((2, 3), dtype('float32'))
@@ -67,7 +67,7 @@ def facts_of(x: Any) -> Key | None:
 
 
 def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
-    """Return the key of a search by its arguments; `words` are those that are strings. None if it is not kept."""
+    """Return the cache key of a search; `words` are its string arguments. None if the search is not cached."""
     ours, theirs = facts_of(queries), facts_of(points)
     # True == 1 and 5.0 == 5, but neither is a k.
     if ours is None or theirs is None or type(k) is not int or any(type(word) is not str for word in words):
@@ -76,12 +76,12 @@ def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
 
 
 def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-    """Answer a search like an earlier one; None if there was none.
+    """Answer a search by the cached decision of an equal one; None if there is none.
 
     Raises
     ------
     TypeError, ValueError
-        For `progress`, and for the values of the rows, as for a first search.
+        As for a first search, for `progress` and the values of the rows.
     """
     kept = _valid(key)
     if kept is None:
@@ -95,7 +95,7 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
 
 
 def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept, Record] | None:
-    """Build the lists of a graph like an earlier one, with its decision and a record of its own; None if none was."""
+    """Build a graph equal in this sense to an earlier one: return its lists, the cached call and a record, or None."""
     kept = _valid(key)
     if kept is None:
         return None
@@ -118,9 +118,9 @@ def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, clos
 def within(
     key: Key | None, queries: Any, points: Any, progress: ProgressLike
 ) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
-    """Return the checked queries, the points that are prepared for them, and the limits, as of an earlier search.
+    """Return the checked queries, the prepared points and the limits for a search equal to an earlier one.
 
-    None if there was none; TypeError and ValueError as of :func:`answered`.
+    None if there is none. Raises TypeError and ValueError like :func:`answered`.
     """
     kept = _valid(key)
     if kept is None:
@@ -134,9 +134,9 @@ def within(
 
 
 def keep(key: Key | None, call: Call, decision: Decision, limits: npt.NDArray[Any] | None = None) -> None:
-    """Keep the decision of a call for searches of checked rows that were given as they are.
+    """Cache the decision of a call whose rows needed no conversion.
 
-    With `limits`, the prepared points are left out: the next points are others.
+    With `limits`, the prepared points are not cached, since the next call has other points.
     """
     if limits is not None:
         decision = decision._replace(prepared=None)

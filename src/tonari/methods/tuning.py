@@ -1,4 +1,4 @@
-"""Judgments of the choice of a method, and of what is kept between calls."""
+"""Tuned values for the choice of a method, and sizes of the caches between calls."""
 
 # Case: kdtree auto-sift-d10, auto-uniform-d5, auto-magnitudes-d7 on cpu. Chosen on: not recorded.
 MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing

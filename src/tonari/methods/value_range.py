@@ -1,9 +1,9 @@
-"""Values beyond the range of their type: neighbours that tie there would come in the order of their rows.
+"""Refuse values beyond the range of their type, which would make different distances tie.
 
-Rows are ordered by the values that are returned, so that lists can be merged. A value that overflows is infinite, and
-one that underflows is 0 or has lost digits: such values are equal where the exact ones are not. Those answers are
-refused. A count has no values, but hinges on them where its limit is at an end of the range. The extremes of all values
-show whether any can be of this kind; for ordinary data nothing else is looked at.
+Rows are ordered by returned values, so that lists can be merged. A value that overflows is infinite, and one that
+underflows is 0 or has lost digits: such values may be equal although the exact values differ. Answers with them are
+refused. A count has no values, but it depends on such values if its limit is at an end of the range. The extremes of
+all values show whether such values are possible; for ordinary data no other check is needed.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def check_range(
     Parameters
     ----------
     values, indices : arrays of shape (m, k) or (any,), or tensors
-        Rows in order, or what is found within radii; missing entries have the index -1.
+        Lists of k neighbours, or concatenated lists of a radius search; missing entries have the index -1.
     indptr : array of shape (m + 1,), optional
-        Where the rows of flat arrays begin.
+        The beginnings of the lists in concatenated arrays.
     queries, points : checked rows
     record : Metric
     names : sequence of int, optional
-        The numbers by which messages name the queries; by default those of their rows.
+        The numbers of the queries in messages; by default their row numbers.
 
     Raises
     ------
     ValueError
-        Naming a query and the value.
+        A value is beyond the range; the message names the query and the value.
     """
     one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
     if one and type(values) is np.ndarray and values.size:  # ordered, so that the ends are the extremes
@@ -75,7 +75,7 @@ def check_range(
 
 
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
-    """Return the least value, the largest, and at most the least magnitude."""
+    """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if not isinstance(values, np.ndarray):
         import torch
 
@@ -89,14 +89,14 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
 
 
 def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
-    """Whether values can be smaller than the differences that rows of their type can have."""
+    """Whether values can be smaller than the smallest difference between rows of their type."""
     if record.angular or record.degree == 0 or not (record.products or record.power > 1):
         return False
     return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))
 
 
 def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
-    """Whether a query may be so small that values of such rows underflow; its first element often shows that not."""
+    """Whether a query may be so small that values underflow; often its first element rules it out."""
     if record.products:
         return True
     bound = (tiny * _DIGITS) ** (1 / _power(record))
@@ -159,7 +159,7 @@ def check_counts(
     count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
     find: Callable[[npt.NDArray[np.int64]], Any],
 ) -> None:
-    """Refuse counts that hinge on values that have overflowed or underflowed: those whose limits are such values.
+    """Refuse counts that depend on values that have overflowed or underflowed; only some limits make this possible.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def check_counts(
     count : callable(rows, limits) -> counts
         Counts for some queries within other limits.
     find : callable(rows) -> RadiusNeighbors
-        Finds what was counted for some queries.
+        Finds the counted points of some queries.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def _check_far(
     n: int,
     record: Metric,
 ) -> None:
-    """Refuse rows that have infinite values, for which more is within an infinite limit than within the largest."""
+    """Refuse rows with infinite values: an infinite limit finds more points for them than the largest finite one."""
     largest = np.finfo(limits.dtype).max
     if record.descending:
         infinite = _on_host(count(rows, np.full_like(limits, np.inf)))
@@ -218,7 +218,7 @@ def _check_far(
 
 
 def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
-    """Whether rows have elements so large that values of such rows may overflow."""
+    """Whether rows have elements so large that their values may overflow."""
     if record.angular:
         return False
     q, x = (float(_largest(rows).max()) for rows in (queries, points))
@@ -227,7 +227,7 @@ def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> 
 
 
 def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDArray[np.bool_]:
-    """Return which queries are so small that their values with some point may underflow."""
+    """Return a mask of the queries that are so small that a value with some point may underflow."""
     sizes = _largest(queries)
     if not record.products:
         return _size(sizes, record) < tiny * _DIGITS
@@ -237,13 +237,13 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield some rows after the other that have few neighbours together, or one row."""
+    """Yield consecutive rows that have few neighbours together, or a single row."""
     block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 
 
 def _size(largest: npt.NDArray[np.float64], record: Metric) -> npt.NDArray[np.float64]:
-    """Return about the largest value that rows of such elements have."""
+    """Return about the largest value between rows with elements of this magnitude."""
     with np.errstate(over="ignore", under="ignore"):
         size: npt.NDArray[np.float64] = largest ** _power(record)
     return size

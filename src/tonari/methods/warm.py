@@ -1,4 +1,4 @@
-"""`tonari.warm`: compile what a search on CUDA launches, before the first search."""
+"""`tonari.warm`: compile the kernels of a search on CUDA before the first search."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def warm(
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> int:
-    """Compile the kernels of a search on CUDA, in parallel, so that the first search need not wait for them.
+    """Compile the kernels of a search on CUDA in parallel, so that the first search does not wait for them.
 
-    Triton keeps compiled kernels on disk (``TRITON_CACHE_DIR``, default ``~/.triton/cache``) for all later processes,
-    until Triton or tonari changes. Kernels depend on the dtype, d, k, the metric and the kind of GPU, and on n and m
-    only roughly.
+    Triton stores compiled kernels on disk (``TRITON_CACHE_DIR``, default ``~/.triton/cache``) for all later processes,
+    until Triton or tonari changes. Kernels depend on the dtype, d, k, the metric and the GPU model, and only roughly on
+    n and m.
 
     Parameters
     ----------
@@ -49,20 +49,21 @@ def warm(
     Returns
     -------
     int
-        Number of kernels that had to be compiled: 0 if Triton had all of them. One that fails is logged as a warning.
+        The number of compiled kernels; 0 if all were on disk. A kernel that fails to compile is logged as a warning.
 
     Raises
     ------
     TypeError, ValueError, ImportError
         As for :func:`tonari.plan`.
     Unsupported
-        A ValueError: the search does not fit into the device's memory, and its kernels are compiled as it goes.
+        The search does not fit into the device's memory; its kernels are compiled during the search. It is a
+        ValueError.
 
     Notes
     -----
-    Kernels of brute force are compiled, which is what ``method="exact"`` runs, with and without a mask. Compiled when
-    they are first needed are those of rows that have to be searched again, because no bound proves what was found for
-    them; of searches within a radius and of lists; and those of k-d trees, of NN-Descent and of rows of bits.
+    The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Other kernels are
+    compiled when they are first needed: those that search unproved rows again, and those of radius searches, lists, k-d
+    trees, NN-Descent and rows of bits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The place that an argument `device` selects; code that only CUDA needs is imported when a CUDA device is used."""
+"""The place that an argument `device` selects; modules for CUDA are imported when a CUDA device is used."""
 
 from __future__ import annotations
 

@@ -5,24 +5,24 @@
     angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
                chord where that is small
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
-    changed    a function of another metric of changed rows    haversine, minkowski:p
+    changed    a function of another metric of transformed rows   haversine, minkowski:p
     bits       of rows of bits, packed in bytes                hamming, jaccard
 
-The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
-score(q, x) = a(x) - 2 <q', x'>. "terms" has the "elementwise" form. A user's Triton function f is an elementwise
-metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64. "bits" has neither
-form: its rows are no numbers, and it has a method (``tonari.bits``) and a table (:data:`BIT_METRICS`) of its own.
+The first three families have the "gemm" form: a matrix product on matrix units gives score(q, x) = a(x) - 2 <q', x'>,
+which orders the points. "terms" has the "elementwise" form. A user's Triton function f is an additional elementwise
+metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64. "bits" has neither form, since
+its rows are not numbers: it has its own method (``tonari.bits``) and table (:data:`BIT_METRICS`).
 
-The rows of "changed" are changed where the API is called (``changed.py``), and so are those of a metric with
-weights; what is below compares the changed rows, by one of the others. Its records are in :data:`CHANGED`.
+The API transforms the rows of "changed" metrics and of metrics with weights (``changed.py``); the code below it
+compares the transformed rows by one of the other metrics. The records of "changed" metrics are in :data:`CHANGED`.
 
 Adding a metric
 ---------------
-Code tests fields of the record, never the name. So a new elementwise metric is written in four places: its record
+Code tests fields of the record, never the name. A new elementwise metric therefore needs four additions: its record
 below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
-``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics
-that are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and
-says why.
+``kernels/terms.py``. ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics that
+are neither a product of rows nor a sum or maximum of terms cannot be added this way; :data:`UNSUPPORTED` lists some,
+with reasons.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 class Metric:
     """One metric: everything that differs between metrics.
 
-    Kernels receive a record as a constant and use its numbers and flags. These, which ``repr`` shows, are all that a
-    compiled kernel depends on.
+    Kernels receive a record as a constant and use its numbers and flags. A compiled kernel depends only on these, and
+    ``repr`` shows exactly these.
 
     Attributes
     ----------
@@ -65,27 +65,27 @@ class Metric:
     nonnegative : bool
         Whether negative input is refused.
     power : float
-        The power of lengths with which values grow.
+        The exponent p with which values scale: they grow as lengths to the power p.
     in_trees : bool
-        Whether a k-d tree can bound it, that is, whether its terms ascend with ``abs(q - x)``.
+        Whether a k-d tree can bound the metric: its terms must increase with ``abs(q - x)``.
     self_value : float, optional
-        The value of a row with itself; None if it depends on the row.
+        The value between a row and itself; None if it depends on the row.
     cluster_rows : callable, optional
         Transforms rows so that squared L2 distance orders pairs more like this metric, for the clusters of NN-Descent.
     maximum : bool
         Family "terms": whether the value is the largest term instead of their sum.
     divides : bool
-        Family "terms": whether a term takes a division, which needs more registers.
+        Family "terms": whether a term contains a division, which needs more registers.
     degree : float
         Family "terms": f(c q, c x) = c**degree f(q, x).
     stretch : float
         Family "terms": ``abs(f(q, x) - f(q, y))`` is at most `stretch` times ``difference(x, y)``
         (``kernels/terms.py``), for elements of at most `largest`.
     largest : float
-        Family "terms": the largest magnitude of elements for which `stretch` holds. Rows that have larger ones when
-        they are scaled are decided by exact values.
+        Family "terms": the largest magnitude of elements for which `stretch` holds. Rows with larger scaled elements
+        are resolved by exact values.
     underflow : float
-        The most that a term of the definition can lose to underflow in float64.
+        The largest error of a term of the definition through underflow in float64.
     function : triton.JITFunction, optional
         The user's Triton function that defines the metric.
     """
@@ -110,7 +110,7 @@ class Metric:
 
     @cached_property  # as all below: they are asked many times in a search of microseconds
     def form(self) -> Literal["gemm", "elementwise"]:
-        """ "gemm" if a matrix product ranks the points, "elementwise" if pairs are compared element by element."""
+        """ "gemm" if a matrix product orders the points, "elementwise" if pairs are compared element by element."""
         return "elementwise" if self.elementwise else "gemm"
 
     @cached_property
@@ -136,7 +136,7 @@ class Metric:
 
     @cached_property
     def changed(self) -> bool:
-        """Whether it is another metric of changed rows, in which form alone it can be searched."""
+        """Whether searches must replace it by another metric of transformed rows."""
         return self.family == "changed"
 
     @cached_property
@@ -154,14 +154,14 @@ class Metric:
         return METRICS[self.root_of] if self.root_of else self
 
     def lengths(self, values: Any) -> Any:
-        """Return values of this metric to the power with which lengths grow; values are at least 0."""
+        """Convert values of this metric, which are at least 0, to values that grow in proportion to lengths."""
         if self.power == 1:
             return values
         return np.sqrt(values) if self.power == 2 else values ** (1 / self.power)
 
     @cached_property
     def own(self) -> bool:
-        """Whether it is a user's Triton function; then f(0, 0) may have any value."""
+        """Whether it is a user's Triton function, for which f(0, 0) may have any value."""
         return is_own(self.name)
 
 
@@ -288,10 +288,10 @@ def get_metric(metric: Any) -> Metric:
     Raises
     ------
     ValueError
-        There is no such metric; the message lists all names and suggests the closest one.
+        The name is unknown; the message lists all names and suggests the closest one.
     Unsupported
-        It is one of :data:`UNSUPPORTED`, and the message says why, and what to do instead; or a Minkowski distance of a
-        p that is not in :data:`MINKOWSKI`.
+        The metric is one of :data:`UNSUPPORTED` (the message has the reason and an alternative), or a Minkowski
+        distance with a p that is not in :data:`MINKOWSKI`.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def cuda_terms(metric: str) -> Terms:
     Raises
     ------
     ValueError
-        The metric is a user's Triton function that this process has not seen.
+        The metric is a user's Triton function that is unknown in this process.
     """
     from tonari.metrics.kernels import terms
 

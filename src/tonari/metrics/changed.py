@@ -1,4 +1,4 @@
-"""Metrics that are another metric of changed rows: haversine, Minkowski distances, metrics with weights of columns.
+"""Metrics that equal another metric of transformed rows: haversine, Minkowski distances, and weighted columns.
 
     haversine(q, x)               = 2 arcsin(min(1, c / 2)),  c = euclidean(u(q), u(x))
     u(lat, lon)                   = (cos lat cos lon, cos lat sin lon, sin lat)
@@ -9,9 +9,9 @@
     l1                            S(w |q - x|)                rows times w
     linf                          max |q - x| where w > 0     rows without the columns of weight 0
 
-The changed rows are float64, and each of their numbers is rounded once (a weight's product) or has an error below 2^-52
-(a unit vector). All that follows is the search of these rows by the other metric: exact for them, in the order of its
-float64 values. ``finish`` ascends, so that it keeps this order.
+The transformed rows are float64. Each of their numbers is rounded once (a product with a weight) or has an error below
+2^-52 (a unit vector). The search of these rows by the base metric is exact for them, in the order of its float64
+values. ``finish`` is monotone, so it keeps this order.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ _INFINITY = np.array(np.inf).view(np.int64)
 
 @dataclass(frozen=True)
 class Change:
-    """A metric as another metric of changed rows.
+    """A metric, expressed as another metric of transformed rows.
 
     Attributes
     ----------
     metric : str
-        What the caller asked for.
+        The metric that the caller requested.
     weights : tuple of float, optional
         One for each column.
     base : str
-        The metric by which the changed rows are compared.
+        The metric that compares the transformed rows.
     prepare : callable(rows, name) -> float64 rows
-        Checks and changes rows: an array in host memory, of any accepted dtype, or a torch tensor on CUDA.
+        Checks and transforms rows: an array in host memory, of any supported dtype, or a torch tensor on CUDA.
     finish : callable(values) -> values, optional
-        Makes values of this metric of float64 values of `base`, ascending; None if they are the same.
+        A monotone function from float64 values of `base` to values of this metric; None if they are equal.
     instead : str
-        What to pass, with `base` as the metric, where rows are not changed; "" for weights.
+        For messages of functions without a transformation: the rows to pass with the metric `base`; "" for weights.
     """
 
     metric: str
@@ -82,7 +82,7 @@ class Change:
     instead: str = ""
 
     def rows(self, x: Any, name: str) -> Any:
-        """Check an array of any accepted kind, and return the changed rows: of NumPy, or a tensor on CUDA."""
+        """Check an array of any supported kind; return the transformed rows, a NumPy array or a tensor on CUDA."""
         if inputs.place_of(x, name) is None:
             return self.prepare(inputs.as_rows(x, name), name)
         rows = inputs.as_device_rows(x, name)
@@ -91,14 +91,14 @@ class Change:
         return self.prepare(rows, name)
 
     def values(self, values: Any) -> Any:
-        """Return values of this metric for values of `base`, of NumPy or a tensor."""
+        """Convert values of `base` to values of this metric, as a NumPy array or a tensor."""
         if self.finish is None:
             return values
         made = _in_blocks(self.finish, values if isinstance(values, np.ndarray) else values.cpu().numpy())
         return made if isinstance(values, np.ndarray) else values.new_tensor(made)
 
     def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
-        """Return the radius of `base` that holds the pairs whose values of this metric are within a caller's.
+        """Return the radius of `base` that corresponds to a radius of this metric.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     Parameters
     ----------
     finish : callable
-        Ascends, and finishes inf as inf.
+        A monotone function that maps inf to inf.
     limits : array of shape (m,)
 
     Examples
@@ -145,16 +145,16 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
 
 
 def change_of(metric: Any, weights: Any = None) -> Change | None:
-    """Return how a metric, or its values with weights, is another metric of changed rows; None if it is not.
+    """Return the transformation for a metric, or for a metric with weights; None if it needs none.
 
-    Weights that are all 1 are none.
+    Weights that are all 1 have no effect.
 
     Raises
     ------
     TypeError, ValueError
-        Unknown metric; weights that are not numbers, negative, not finite or all 0.
+        The metric is unknown, or weights are not numbers, negative, not finite or all 0.
     Unsupported
-        The metric has no weights.
+        The metric does not support weights.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
 
 @dataclass(frozen=True)
 class _Weighting:
-    """Multiply columns by what their weights ask for, and drop those of weight 0."""
+    """Multiply columns by factors from their weights, and drop columns of weight 0."""
 
     weights: npt.NDArray[np.float64]
     factors: Callable[[Float64], Float64]

@@ -45,9 +45,10 @@ def inner_product(q: Float64, x: Float64) -> Float64:
 def cosine(q: Float64, x: Float64) -> Float64:
     """1 - c, at most 2, where c = S(q * x) / (|q| * |x|), |q| = sqrt(S(q * q)), is at most 1 / 2; 1 if a row is zero.
 
-    Else s / 2, at most 1 / 2, where s = S((q * (1 / |q|) - x * (1 / |x|)) ** 2) is the squared chord of the rows of
-    length 1: it is 0 for equal rows, and small values keep the digits that 1 - c loses. The value is 0 where s is at
-    most ((d + 192) * 2**-57) ** 2, which is the most that roundings leave of the chord of parallel rows.
+    For larger c the value is s / 2, at most 1 / 2, where s = S((q * (1 / |q|) - x * (1 / |x|)) ** 2) is the squared
+    chord of the rows scaled to length 1. It is 0 for equal rows, and small values keep the digits that 1 - c would
+    lose. The value is 0 if s is at most ((d + 192) * 2**-57) ** 2, an upper bound of the rounding errors for parallel
+    rows.
     """
     dot = lane_sum(lambda i: q[i] * x[i], len(q))
     qq = lane_sum(lambda i: q[i] * q[i], len(q))
@@ -157,7 +158,7 @@ def unit_vectors(latitude: Float64, longitude: Float64) -> Float64:
 
 
 def great_circle(chord: Float64) -> Float64:
-    """Return the angles between unit vectors, in radians, of their distances; inf, for a missing one, stays inf."""
+    """Return the angles between unit vectors, in radians, from their distances; inf (missing) stays inf."""
     angle = 2.0 * arcsin(np.minimum(1.0, chord / 2.0))
     return np.where(np.isinf(chord), np.inf, angle)
 

@@ -1,12 +1,12 @@
-"""Distances that carry gradients: what a search has found, as a function of the rows, for torch.
+"""Distances with gradients: the results of a search as a differentiable function of the rows, for torch.
 
-The values are those of the search, bit for bit. Backwards, each pair's value is computed again from its two rows, in
-float64 and in blocks, by the definitions of ``definitions.py``; so no row is gathered that is not being worked on.
-Which points are nearest does not change in a small neighbourhood, so indices have no part in the derivative.
+The values are those of the search, bit for bit. The backward pass recomputes the value of each pair from its two rows,
+in float64 and in blocks, by the definitions of ``definitions.py``, so that only the rows of one block are gathered. The
+nearest points do not change in a small neighbourhood, so indices do not contribute to the derivative.
 
-Where a definition has no derivative, the subgradient is 0: a distance of two equal rows (euclidean), a row of zeros
-(cosine), a constant row (correlation), equal elements (l1, canberra, powers). The largest elements of linf share it
-evenly.
+If a definition has no derivative, the subgradient is 0: for two equal rows (euclidean), a row of zeros (cosine), a
+constant row (correlation), and equal elements (l1, canberra, powers). For linf, tied largest elements share the
+gradient equally.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def with_gradients(found: Found, queries: Tensor, points: Tensor, metric: str) -> Found:
-    """Return what was found, its distances now a differentiable function of queries and points.
+    """Return a result whose distances are a differentiable function of queries and points.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of changed rows, whose verbs change them before they search."""
+    """Raise Unsupported for a metric of transformed rows, which only functions that transform them support."""
     if not metric.changed:
         return
     change = change_of(metric.name)
@@ -105,7 +105,7 @@ def refuse_metric(problem: Problem) -> str | None:
 
 
 def usual_dtype(metric: str | TritonFunction) -> str:
-    """Return the dtype of rows whose arrays nobody gave."""
+    """Return the default dtype of rows if no arrays are given."""
     return "uint8" if get_metric(metric).bits else "float32"
 
 

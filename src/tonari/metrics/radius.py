@@ -1,4 +1,4 @@
-"""What a caller says of a radius: a distance or a least similarity, one for all queries or one for each."""
+"""The radius of a caller: a distance or a smallest similarity, one for all queries or one for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.metrics import Metric
 def limits_of(
     record: Metric, m: int, dtype: npt.DTypeLike, *, radius: Any, min_similarity: Any, closed: Any
 ) -> npt.NDArray[Any]:
-    """Check what a caller says of a radius, and return the farthest value within it for each query.
+    """Check the radius of a caller, and return the largest distance within it for each query.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def limits_of(
     radius : float or array of shape (m,), or None
         At least 0; squared for "sqeuclidean".
     min_similarity : float or array of shape (m,), or None
-        For "inner_product", and for "cosine" and "correlation", where a point is within it if its distance is at most
-        1 - min_similarity, a difference in float64.
+        For "inner_product"; also for "cosine" and "correlation", where it means the radius 1 - min_similarity, computed
+        in float64.
     closed : bool
 
     Returns

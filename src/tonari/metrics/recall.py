@@ -1,7 +1,7 @@
 """Recall: the share of the true neighbours that were found, with a confidence interval.
 
-The sampling unit is the row. The neighbours of one row are missed together (a missed cluster loses whole rows), so an
-interval that counted rows x k independent trials would be too narrow. See :func:`_interval`.
+The sampling unit is the row. Neighbours of one row tend to be missed together (a missed cluster affects whole rows), so
+an interval for rows x k independent trials would be too narrow. See :func:`_interval`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Recall:
-    """Share of the true neighbours that were found; a point's own entry never counts.
+    """The recall, the share of the true neighbours that were found; a point's own entry never counts.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ def neighbors_recall(
 ) -> Recall:
     """Measure the recall of a search result against the true one.
 
-    The queries are regarded as a random sample, and the interval is for the population that they were drawn from.
+    The queries are treated as a random sample, and the interval is for the population that they were drawn from.
 
     Parameters
     ----------
     found : Neighbors of shape (m, k)
-        Its distances are not recomputed, so they must be those of the points that it lists.
+        The measured lists. Distances are not recomputed, so they must be the distances of the listed points.
     truth : Neighbors of shape (m, k) or wider
         Extra columns are ignored.
     metric : str
@@ -127,7 +127,7 @@ def recall_of(
 
 
 def _rounding(*dtypes: np.dtype[Any]) -> float:
-    """Return the distance from 1 to the next number in the least precise of some dtypes; 0 for whole numbers."""
+    """Return the machine epsilon of the least precise of some dtypes; 0 for integers."""
     return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind == "f"), default=0.0)
 
 

@@ -38,7 +38,7 @@ def brute(
     metric : str
         A name in ``tonari.metrics.METRICS``.
     self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it is itself; that point is left out, but not its duplicates.
+        For each query, its own row number among the points. This point is left out, but not its duplicates.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Cube roots from additions, multiplications and divisions alone, in float64.
 
-NumPy's own depends on the C library in its last bit; IEEE 754 defines these operations, so that the bits here are the
-same everywhere. For x = 2^(3 k) m, with m from 1/2 to 4, Newton's method takes a linear guess of the cube root of m to
-y, within a few units in the last place:
+The last bit of NumPy's cube root depends on the C library. IEEE 754 defines the operations used here, so the bits are
+the same everywhere. For x = 2^(3 k) m, with m from 1/2 to 4, Newton's method takes a linear guess of the cube root of m
+to y, within a few units in the last place:
 
     y  <-  y - (y - m / y^2) / 3            the relative error e becomes about e^2: 2^-4, 2^-8, ... 2^-64
 
@@ -32,7 +32,7 @@ _GUESS = 0.72, 0.24  # of the line that is within a sixteenth of the cube root f
 
 
 def cube_root(x: Float64) -> Float64:
-    """Return the cube root of numbers of at least 0, of which inf is one.
+    """Return the cube root of numbers from 0 to inf.
 
     >>> import numpy as np
     >>> cube_root(np.array([0.0, 8.0, 0.001]))
@@ -43,7 +43,7 @@ def cube_root(x: Float64) -> Float64:
 
 
 def two_thirds(x: Float64) -> Float64:
-    """Return x**(2/3) of numbers of at least 0, of which inf is one.
+    """Return x**(2/3) of numbers from 0 to inf.
 
     >>> import numpy as np
     >>> two_thirds(np.array([0.0, 8.0, 0.001]))
@@ -55,7 +55,7 @@ def two_thirds(x: Float64) -> Float64:
 
 
 def _parts(x: Float64) -> tuple[npt.NDArray[np.bool_], Float64, npt.NDArray[np.int32]]:
-    """Return which numbers are neither 0 nor inf, and m from 1/2 to 4 and k of x = 2^(3 k) m, of 1 for the others."""
+    """Return a mask of the numbers other than 0 and inf, and m from 1/2 to 4 and k of x = 2^(3 k) m (else of 1)."""
     usual = (x > 0) & (x < np.inf)
     fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # exact, as ldexp is
     third = exponent // 3
@@ -75,7 +75,7 @@ def _root(m: Float64) -> Float64:
 
 
 def _product(a: Float64, b: Float64) -> tuple[Float64, Float64]:
-    """Return a * b, rounded, and what was lost; of numbers that are neither huge nor tiny."""
+    """Return a * b, rounded, and its rounding error, for numbers that are neither huge nor tiny."""
     product = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -83,7 +83,7 @@ def _product(a: Float64, b: Float64) -> tuple[Float64, Float64]:
 
 
 def _halves(a: Float64) -> tuple[Float64, Float64]:
-    """Return a as a sum of two numbers of 26 bits."""
+    """Split a into a sum of two numbers of 26 bits."""
     scaled = _SPLIT * a
     high = scaled - (scaled - a)
     return high, a - high

@@ -1,9 +1,9 @@
 """Sine, cosine and arcsine from additions, multiplications, divisions and square roots alone, in float64.
 
-NumPy's own depend on the processor and on the C library in their last bit; IEEE 754 defines these operations, so that
-the bits here are the same everywhere. The polynomials, the reduction by multiples of pi / 2 and the split of the
-arcsine are those of fdlibm, whose files ``k_sin.c``, ``k_cos.c``, ``e_rem_pio2.c`` and ``e_asin.c`` derive their errors
-(below one unit in the last place) and carry this notice:
+The last bits of NumPy's functions depend on the processor and the C library. IEEE 754 defines the operations used here,
+so the bits are the same everywhere. The polynomials, the reduction by multiples of pi / 2 and the split of the arcsine
+are those of fdlibm, whose files ``k_sin.c``, ``k_cos.c``, ``e_rem_pio2.c`` and ``e_asin.c`` derive their errors (below
+one unit in the last place) and carry this notice:
 
     Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved. Permission to use, copy, modify, and distribute
     this software is freely granted, provided that this notice is preserved.

@@ -18,7 +18,7 @@ class Round(NamedTuple):
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int
-        How many of these neighbours their rows did not have before.
+        Number of these neighbours that are new in their rows.
     phi : float
         Sum of their distances (wang2021, equation 3).
     """

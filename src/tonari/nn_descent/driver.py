@@ -59,10 +59,10 @@ def build(
         Compare only points on different sides of this row number, to merge two graphs. The recall is then that of the
         worse side.
     patience : float, optional
-        The run gives up after so many times the work that the plan expects, for a caller that has another method to
-        fall back on. Work is counted in comparisons, not in seconds, so that the same call gives up on any machine,
-        however busy, or on none. It also gives up as soon as the recall appears to converge below the target. The
-        result is then left incomplete, without a warning.
+        Factor on the work that the plan expects, after which the run gives up, for a caller with another method to fall
+        back on. Work is counted in comparisons, not in seconds, so that the same call gives up on any machine, however
+        busy, or on none. It also gives up as soon as the recall appears to converge below the target. The result is
+        then left incomplete, without a warning.
     measure : callable(found), optional
         Returns the recall of an answer, whose `low` is to reach the plan's, for a caller that knows some neighbours and
         reports what is missed. Default: the recall of a sample, whose true neighbours are searched.

@@ -1,4 +1,4 @@
-"""Judgments of k-selection: numbers that change how fast it is, and no answer."""
+"""Tuned numbers of k-selection: they affect its speed, but no answer."""
 
 # Case: select bars-8192x32768-k64 on cpu. Chosen on: one thread with AVX-512, not recorded which.
 ROW_SECONDS = 1e-6  # of one thread, for a row

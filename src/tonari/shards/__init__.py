@@ -1,13 +1,12 @@
-"""Graphs of more points than a memory holds: tasks on ranges of rows, each of which leaves files behind.
+"""Graphs of more points than fit in memory: tasks on ranges of rows, each of which writes files.
 
 a file, files, or an object with rows(begin, end)      source.py      read by ranges, and known by a digest
     │
     ▼
 which route, how many shards, what it takes            plan.py        bytes of host, device and disk; seconds
-    │
-    ├── exact_route.py     every slab of rows meets every other
-    ├── pair_rounds.py     every two slabs meet once, and each row keeps the nearest that it met:
-    │       exact_pairs_route.py   exactly, on the CPU: a product serves both of its rows
+    │ ├── exact_route.py     every slab of rows is compared with every other
+    ├── pair_rounds.py     every two slabs are compared once, and each row keeps its nearest so far:
+    │       exact_pairs_route.py   exactly, on the CPU: a product gives the scores of both rows
     │       merge_route.py         by merging the graphs of the two (GGM, wang2021)
     └── cluster_route.py   shards of near rows that overlap (dealing.py); the lists of a row are joined
     ▼

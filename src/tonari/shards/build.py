@@ -36,19 +36,19 @@ class Executor(Protocol):
     Attributes
     ----------
     workers : int
-        How many tasks run at the same time.
+        The number of tasks that run at the same time.
     """
 
     @property
     def workers(self) -> int: ...
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
-        """Run tasks, in any order, and call `done` after each; raise where one cannot be done."""
+        """Run tasks, in any order, and call `done` after each; raise if one fails."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a caller asked for, checked."""
+    """The checked arguments of a build."""
 
     source: Source
     k: int
@@ -63,7 +63,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the result depends on."""
+        """The arguments that the result depends on."""
         return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
 
 
@@ -91,14 +91,14 @@ def build(
 
 
 def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, workers: int) -> Manifest:
-    """Return the manifest of a build that is to go on, or write a new one for so many workers.
+    """Return the manifest of an unfinished build, or write a new one for this number of workers.
 
     Raises
     ------
     FileExistsError
-        The directory holds something else.
+        The directory contains other files.
     ValueError
-        It holds a graph of other points or another request.
+        The directory belongs to other points or another request.
     """
     facts = request.source.facts(), None if request.queries is None else request.queries.facts()
     remove_unfinished(folder, MANIFEST)
@@ -141,7 +141,7 @@ def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, work
 
 
 def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None]) -> str:
-    """Say what a directory holds if it is of other points, queries or another request; else ""."""
+    """Describe a directory that belongs to other points, queries or another request; else return ""."""
     words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
     points, queries = facts
     if (manifest.queries is None) != (queries is None):
@@ -162,7 +162,7 @@ def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], di
 
 
 def _check_memory(manifest: Manifest, request: Request, folder: Path) -> None:
-    """Raise BudgetExceeded if a build that is to go on needs more memory than is allowed now."""
+    """Raise BudgetExceeded if an unfinished build needs more memory than is allowed now."""
     plan = ShardPlan.of_manifest(manifest.plan)
     needed = plan.device_bytes if request.devices else plan.host_bytes
     if manifest.state == BUILDING and request.memory is not None and request.memory < needed:

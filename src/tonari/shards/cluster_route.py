@@ -1,13 +1,14 @@
-"""Shards of near rows that overlap: each is built by itself, then the lists of a row are joined.
+"""Overlapping shards of near rows: each shard's graph is built separately, then the lists of each row are merged.
 
     truth-P         the true neighbours of two samples of rows, in a part of all rows
     centres         k-means, shards of near centres, and how far shards overlap: chosen by one sample (dealing.py)
-    members-B       of every block of rows: which of them are in each shard
+    members-B       the rows of a block that belong to each shard
     shard-S         the graph of a shard's rows
-    rows-B          the lists of a block's rows, joined from all shards that they are in
-    recall          measured on the other sample: on the first it would be what the overlap was chosen for
+    rows-B          the lists of a block's rows, merged over all shards that contain them
+    recall          measured on the other sample, since the overlap was fitted to the first one
 
-No two rows that share no shard meet; what is lost by that is measured before a shard is built, and known at the end.
+Rows without a common shard are never compared. The loss is estimated before the first shard is built, and measured at
+the end.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
 
 
 def _piece_rows(worker: Worker, count: int) -> int:
-    """Return the rows of each range of which so many are drawn: fewer where they exceed the budget."""
+    """Return the number of rows per range for a number of ranges, reduced to the budget."""
     source, plan = worker.job.source, worker.job.plan
     if worker.device == "cpu":  # instead of a shard, and of a part of what builds their graphs
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
@@ -104,7 +105,7 @@ def _piece_rows(worker: Worker, count: int) -> int:
 
 
 def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:
-    """Return evenly spaced ranges of so many rows in host memory, and their numbers; with a shift, others."""
+    """Return evenly spaced ranges of rows in host memory, and their row numbers; `shift` selects other ranges."""
     source = worker.job.source
     if size * tuning.PIECES >= source.n:
         begins, size = np.zeros(1, np.int64), source.n
@@ -118,7 +119,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
 
 
 def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Floats, count: int) -> dealing.Near:
-    """Return the nearest centres of about so many rows, others than those of the centres."""
+    """Return the nearest centres of a sample of rows that were not used to train the centres."""
     rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
@@ -126,7 +127,7 @@ def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Float
 
 
 def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats) -> dealing.Near:
-    """Return the nearest centres of rows of the source, of which a shard's worth is held at a time."""
+    """Return the nearest centres of rows of the source, reading as many rows at once as a shard has."""
     near = min(tuning.NEAR, len(centres))
     found = [
         _near_in_host_memory(worker, worker.load.at(ids[part]), centres, near)

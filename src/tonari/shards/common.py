@@ -1,4 +1,4 @@
-"""What several routes share: blocks of the source, lists that grow, samples whose true neighbours are known."""
+"""Helpers of several routes: blocks of the source, merging of lists, and samples with known true neighbours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tonari.streams.pipeline import Pipeline
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
-    """Yield ranges of rows, by the plan each read while the one before is used; the caller drops each after use."""
+    """Yield ranges of rows; if the plan reads ahead, each is read while the last one is used. The caller frees each."""
     read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
     if not worker.job.plan.reads_ahead:
         yield from read
@@ -52,12 +52,12 @@ def empty_lists(worker: Worker, rows: int) -> Neighbors:
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
-    """Merge lists of points of the source into some of the rows of others, in place; row numbers ascend."""
+    """Merge lists into some rows of other lists, in place; row numbers ascend."""
     join(worker, kept, [(rows, found)])
 
 
 def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
-    """Merge several lists of the same rows as :func:`merge_into` does, those of some rows at a time by each thread."""
+    """Merge several lists of the same rows, like :func:`merge_into`; threads work on blocks of rows."""
     descending = worker.job.record.descending
 
     def merge(here: slice) -> None:
@@ -112,7 +112,7 @@ def lists_here(worker: Worker, found: Neighbors) -> Neighbors:
 
 
 def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
-    """Return lists in host memory with the numbers that their points have in the source, in the dtype of `ids`."""
+    """Return lists in host memory with row numbers of the source, in the dtype of `ids`."""
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
@@ -125,7 +125,7 @@ def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neigh
 
 
 def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Neighbors:
-    """Return lists of two ranges of rows in host memory, with the numbers that their points have in the source."""
+    """Return lists of two ranges of rows in host memory, with row numbers of the source."""
     dtype, size, moved = index_dtype(worker.job.source.n), first.stop - first.start, second.start - first.stop
     if isinstance(found.indices, np.ndarray):
         ids = found.indices.astype(dtype)
@@ -141,10 +141,10 @@ def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Ne
 
 
 def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Callable[[Any], Any]) -> Neighbors:
-    """Copy lists from a device, where their numbers are changed, some rows at a time, to numbers of a dtype.
+    """Renumber lists on a device, block by block, and copy them to host memory in a dtype.
 
-    They are page-locked in host memory if rows are, by the plan: memory that is used anew, while the first touch of
-    other memory takes longer than the copy.
+    If the plan stages rows in page-locked memory, lists use it too: it is reused, whereas the first write to fresh
+    memory takes longer than the copy.
     """
     from tonari.cuda.collect import Collector
     from tonari.cuda.staging import empty_on_host
@@ -185,7 +185,7 @@ def nearest_of_all(
 
 
 def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
-    """Move each row's own point out of its list, to the end, as missing."""
+    """Remove each row's own point from its list, and add a missing entry at the end."""
     is_own = found.indices == own[:, None]
     order = np.argsort(is_own, axis=1, kind="stable")
     indices = np.where(is_own, -1, found.indices)
@@ -196,7 +196,7 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows by which the recall is measured; also that of every merge of two shards, if there are such."""
+    """Draw the rows that measure the recall, also that of each merge of two shards."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
@@ -204,7 +204,7 @@ def measured_rows(job: Job) -> npt.NDArray[np.int64]:
 
 
 def overlap_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows by which the overlap of shards is chosen, independently of those that measure the result."""
+    """Draw the rows that determine the overlap of shards, independently of the rows that measure the recall."""
     return _rows_for(job, Purpose.SHARD_OVERLAP, _sampled(job))
 
 
@@ -275,13 +275,13 @@ RECALL = in_one_piece(lambda worker, args: None, _compute_recall, lambda worker,
 
 
 def truth_stage(n: int, plan: ShardPlan) -> Stage:
-    """The stage that finds the true neighbours of the samples, those in a range of rows by each task."""
+    """Return the stage that finds the true neighbours of the samples; each task searches a range of rows."""
     count = _truth_tasks(plan)
     ranges = [(at, n * at // count, n * (at + 1) // count) for at in range(count)]
     return Stage([Task(_truth_task(args[0]), "truth", args, args[2] - args[1]) for args in ranges])
 
 
 def recall_stage(plan: ShardPlan) -> Stage:
-    """The stage that measures the result by them."""
+    """Return the stage that measures the recall."""
     names = itertools.chain.from_iterable(map(_truth_parts, range(_truth_tasks(plan))))
     return Stage([Task("recall", "recall")], drops=tuple(names))

@@ -1,15 +1,15 @@
-"""Deal rows to shards so that near rows share one: clusters, shards of near clusters, and rows in several shards.
+"""Assign rows to overlapping shards so that near rows share a shard.
 
     centres         k-means of a sample of the rows
-    shard_of        centres cut in two, again and again, into shards that have about as many rows, copies included
-    parts           rows of one centre that are too many for a shard take turns, by their numbers
+    shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
+    parts           if one centre has too many rows for a shard, they are divided by row number
     reaches         how far a row is from the border to another centre's rows, the plane halfway between the two
                     centres: 0 if it is on that border, 1 / 2 if it is its own centre
     memberships     a row is in the shard of its nearest centre, and in those of other near centres within the margin
 
-Two neighbours are found if they share a shard. What margin that takes is known, before anything is built, for rows
-whose true neighbours are known, and the margin is the least that is enough for as many as are wanted. Fewer shards
-have fewer rows in common, so there are as few as can hold all rows.
+Two neighbours can find each other if they share a shard. For a sample of rows the true neighbours are known in advance,
+so the margin is the smallest at which enough of these neighbours share a shard. Fewer shards need fewer copies of rows,
+so the number of shards is the smallest that holds all rows.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
 def _halves(
     rows: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], left: int, right: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Cut rows in two parts for so many shards each: across their first principal axis, then between their means."""
+    """Bisect rows for given numbers of shards: across their first principal axis, then between their means."""
     axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
     for _ in range(tuning.HALVING_STEPS):
         order = np.argsort(rows @ axis, kind="stable")
@@ -96,14 +96,14 @@ def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
 
 
 class Shards(NamedTuple):
-    """Which shards rows are in.
+    """The assignment of rows to shards.
 
     Attributes
     ----------
     first : int64 of shape (centres,)
-        The shard of each centre's rows, or the first of those among which they take turns.
+        The shard of each centre's rows, or the first of several among which they are divided.
     turns : int64 of shape (centres,)
-        The number of these.
+        The number of shards among which the rows of each centre are divided.
     """
 
     first: Any
@@ -116,7 +116,7 @@ class Shards(NamedTuple):
         return int((self.first + self.turns).max())
 
     def holds(self, shard: int) -> Any:
-        """Return which centres have rows in a shard."""
+        """Return a mask of the centres with rows in a shard."""
         return (self.first <= shard) & (shard < self.first + self.turns)
 
 
@@ -126,7 +126,8 @@ class Near(NamedTuple):
     Attributes
     ----------
     reaches : floats of shape (rows, near)
-        How far the border to each centre is, in units of the distance between the two centres; 0 for the nearest one.
+        The distance to the border of each centre, in units of the distance between the two centres; 0 for the nearest
+        one.
     centres : integers of shape (rows, near)
         The nearest first.
     rows : integers of shape (rows,)
@@ -147,7 +148,7 @@ def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
 
 
 def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
-    """Return how far rows are from the border between their nearest centre and other near ones.
+    """Return the distance of rows from the border between their nearest centre and other near centres.
 
     With distances a and b >= a of a row from two centres that are g apart, the row is (b² - a²) / 2g from the plane
     halfway between them; divided by g that is the same for data of any density.
@@ -158,12 +159,12 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
     centres : integers of shape (rows, near)
     gaps : floats of shape (c, c)
     squared : bool
-        The distances are squares already.
+        Whether distances are squared.
 
     Returns
     -------
     floats of shape (rows, near)
-        0 where a centre is as near as the nearest; inf where it cannot be told.
+        0 if a centre is as near as the nearest one; inf if it cannot be computed.
     """
     first, apart = distances[:, :1], gaps[centres[:, :1], centres]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -176,7 +177,7 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
 
 
 def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return pairs (shard, place of a row in `near`) in order.
+    """Return pairs (shard, position of a row in `near`) in order.
 
     All are NumPy arrays, or all are tensors on one device; numbers are int64.
     """
@@ -206,7 +207,7 @@ def _shards_of(near: Near, shards: Shards) -> Any:
 
 
 class Dealt(NamedTuple):
-    """Shards, and what is expected of them.
+    """Shards, and their expected coverage and size.
 
     Attributes
     ----------
@@ -225,16 +226,16 @@ class Dealt(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Rows by which shards are judged.
+    """The rows from which coverage and size of shards are estimated.
 
     Attributes
     ----------
     many : Near
-        Rows drawn evenly, for sizes.
+        Evenly drawn rows, which give the sizes.
     sample, others : Near
         Sampled rows, and the rows that are their neighbours.
     truth : int64 of shape (sampled rows, k)
-        Their neighbours, as places in `others`.
+        The true neighbours of the sampled rows, as positions in `others`.
     """
 
     many: Near
@@ -244,17 +245,17 @@ class Seen(NamedTuple):
 
 
 def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: float) -> Dealt:
-    """Choose the fewest shards that are small enough, with the least margin that covers enough.
+    """Choose the fewest shards that are small enough, with the smallest margin that covers enough neighbours.
 
     Parameters
     ----------
     centres : float32 of shape (c, d)
     shards : int
-        With so many of equal weight, those that are too large are cut instead.
+        The number of shards of equal weight to start with; shards that are too large are then bisected.
     most : float
         The largest share of all rows that a shard may have.
     wanted : float
-        Share of the neighbours to cover, as far as margins go and shards of one centre stay small enough.
+        Share of the neighbours to cover, within the limits on the margin and on the size of shards.
     """
     weights = np.bincount(seen.many.centres[:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
     most = max(most, 1.5 / len(seen.many.rows))
@@ -282,7 +283,7 @@ def _cut(
     most: float,
     wanted: float,
 ) -> Dealt:
-    """Cut shards that are too large, or where that is impossible lower the margin, or divide rows of one centre."""
+    """Bisect shards that are too large; if that is impossible, reduce the margin or divide the rows of one centre."""
     turns, limit = made.turns, tuning.MOST_MARGIN
     while True:
         sizes = _shares(made, seen.many)

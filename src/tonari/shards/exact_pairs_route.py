@@ -1,7 +1,7 @@
-"""Every two slabs of rows meet once, and each product of two rows serves both: on the CPU, where that is faster.
+"""Compare every two slabs of rows once, using each product for both rows: on the CPU, if that is faster.
 
-The graph has the bits of one in memory: values are exact, and lists are ordered by (distance, row) wherever they are
-cut.
+The graph has the bits of a graph in memory: values are exact, and lists are ordered by (distance, row) for any division
+into slabs.
 """
 
 from __future__ import annotations

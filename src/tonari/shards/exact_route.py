@@ -1,8 +1,8 @@
-"""Every block of rows meets every slab of points: the lists of a block's rows are merged over all slabs.
+"""Compare every block of rows with every slab of points, and merge the lists of a block over all slabs.
 
-The rows are queries; or, for a graph, the points themselves, and a block is a slab, which meets itself, too. The lists
-have the bits of a search or a graph in memory: values are exact, and lists are ordered by (distance, row) wherever they
-are cut.
+The rows are queries or, for a graph, the points themselves: a block is then a slab, which is also compared with itself.
+The lists have the bits of a search or a graph in memory: values are exact, and lists are ordered by (distance, row) for
+any division into slabs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of a source where a worker computes: NumPy arrays, or tensors on its device (``loading_cuda.py``)."""
+"""Load rows of a source for a worker: as NumPy arrays, or as tensors on its device (``loading_cuda.py``)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tonari.shards.source import Source
 
 
 class Arriving(Protocol):
-    """Rows of a task that wait where they do not take the memory of the one that is computed."""
+    """Rows of the next task, stored outside of the memory of the current one."""
 
     def arrive(self) -> Any:
-        """Return the rows where they are computed; again and again, for a task may be tried again."""
+        """Return the rows on the worker's device. It can be called repeatedly, since a task may be repeated."""
 
 
 class Arrived:
-    """Rows that are where they are computed already."""
+    """Rows that are already on the worker's device."""
 
     def __init__(self, rows: Any) -> None:
         self._rows = rows
@@ -84,7 +84,7 @@ class HostLoader:
         return Arrived(self.at(ids))
 
     def close(self) -> None:
-        """There are none between calls."""
+        """Do nothing: no threads exist between calls."""
 
 
 def loader_for(source: Source, metric: str, threads: int, device: str) -> Loader:

@@ -1,7 +1,7 @@
-"""Rows of a source as tensors on a CUDA device, copied on a stream of their own beside what the device computes.
+"""Load rows of a source as tensors on a CUDA device; a separate stream copies them while the device computes.
 
-Rows of the next task may wait in page-locked host memory instead, from where a device fetches them at 50 GB/s: then
-none of its memory is taken by rows that it does not compute yet.
+Rows of the next task may instead wait in page-locked host memory, which a device reads at 50 GB/s. They then need no
+memory on the device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Staged:
     ----------
     rows : tensor in page-locked memory
     parts : list of slices
-        The ranges of the source that they are, whose values are checked; none for rows by number.
+        The ranges of the source that the rows come from, whose values are checked; empty for rows by number.
     """
 
     def __init__(self, rows: Any, loader: CudaLoader, parts: list[slice]) -> None:
@@ -95,7 +95,7 @@ class CudaLoader:
         return Staged(out, self, [])
 
     def fetch(self, staged: Any, parts: list[slice]) -> Any:
-        """Copy page-locked rows to the device, and check those that are of ranges."""
+        """Copy page-locked rows to the device, and check the values of ranges."""
         with on(self._device):
             out = self._empty(len(staged))
             out.copy_(staged, non_blocking=True)
@@ -165,7 +165,7 @@ class CudaLoader:
         return empty_on_host((rows, self._source.d), self._source.dtype, locked=self._stream is not None)
 
     def _place(self, rows: Any, out: Any) -> None:
-        """Copy rows that an object made, which may be anywhere."""
+        """Copy rows that an object returned, in any library and on any device."""
         if inputs.place_of(rows, "source.rows") is None:
             rows = over(np.ascontiguousarray(inputs.as_rows(rows, "source.rows", check_values=False)))
         out.copy_(inputs.as_tensor(rows))

@@ -1,4 +1,4 @@
-"""Run tasks in this process: one after the other on the CPU, and on every CUDA device at the same time.
+"""Run tasks in this process: one after another on the CPU, and in parallel on several CUDA devices.
 
 A thread writes the last task while one is computed; on a CUDA device another reads the next.
 """
@@ -45,7 +45,7 @@ class LocalExecutor:
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks, in any order; `done` is called after each, from any thread.
 
-        Raises the first error of a task that cannot be mended by trying again, or that came three times.
+        Raises the first error that a repetition cannot fix, or that occurred three times.
         """
         todo: SimpleQueue[Task] = SimpleQueue()
         for task in tasks:
@@ -141,7 +141,7 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 
 def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[tuple[Task, Any]]) -> None:
-    """Write tasks of which pieces come one after the other."""
+    """Write tasks, whose pieces arrive one after another."""
     for task, first in computed:
         pieces = _pieces([first], computed)
         del first  # or it would stay in memory until the next task
@@ -149,7 +149,7 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
 
 
 def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:
-    """Yield what was computed of a task; the caller takes as much as there is."""
+    """Yield the computed pieces of a task; the caller must consume all of them."""
     yield first.pop()
     for _, made in others:
         yield made
@@ -164,16 +164,16 @@ def _finish(worker: Worker, task: Task, computed: Iterator[Any], done: Callable[
 
 
 class _Writer:
-    """A thread that writes what is computed while more is; a context manager, which waits for it.
+    """A thread that writes results while others are computed; a context manager that waits for it.
 
     Parameters
     ----------
     pipeline : Pipeline
         Stopped if the interpreter exits.
     write : callable(iterator)
-        Takes all that is put.
+        Consumes all items that are put.
     ahead : bool
-        Whether something may wait to be written while more is computed. Otherwise `put` waits until it is taken.
+        Whether an item may wait in a queue while the next one is computed. Otherwise `put` waits until it is taken.
     """
 
     def __init__(self, pipeline: Pipeline, write: Callable[[Iterator[Any]], None], *, ahead: bool) -> None:
@@ -186,7 +186,7 @@ class _Writer:
         self._thread.start()
 
     def put(self, made: Any) -> None:
-        """Have something written; raises what went wrong with what was put before."""
+        """Pass an item to the writer; raises the error of an earlier item."""
         with self._changed:
             while self._thread.is_alive() and (self._waiting or not (self._ahead or self._asks)):
                 self._changed.wait(tuning.WAKE_SECONDS)

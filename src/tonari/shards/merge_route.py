@@ -56,18 +56,19 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
 
 @dataclass(frozen=True)
 class _Crossing:
-    """Measures how many of the neighbours that cross two slabs a merge has found.
+    """Measures the share of the neighbours across two slabs that a merge has found.
 
-    The true neighbours of the sample among all rows are known. Those in the other slab are among the nearest of the two
-    slabs as well, so that no search for the truth of a pair is needed. But a pair has few of them, and the whole graph
-    is measured at the end: a merge goes on if their share is below the target by more than a standard error.
+    The true neighbours of the sample among all rows are known. A true neighbour in the other slab is also a true
+    neighbour within the two slabs, so no separate search is needed. A pair of slabs has only few such neighbours, and
+    the whole graph is measured at the end, so a merge continues only if their share is below the target by more than a
+    standard error.
 
     Attributes
     ----------
     rows : int64 array or tensor, where the lists are
         Sampled rows, by their places among the rows of both slabs.
     others, values : arrays
-        A true neighbour of each on the other side, and its distance.
+        A true neighbour of each row in the other slab, and its distance.
     """
 
     rows: Any

@@ -1,12 +1,12 @@
 """Run tasks on the workers of a Dask cluster.
 
-What travels: the job, which names the directory and the source, and tasks of a few numbers. The workers read and write
-the same files as this process, by the same paths. Each runs one task at a time on its device, so that a budget is one
-of each worker.
+Only the job, which names the directory and the source, and tasks of a few numbers are sent to workers. The workers read
+and write the same files as this process, by the same paths. Each runs one task at a time on its device, so the memory
+budget applies to each worker.
 
-Dask repeats the task of a worker that died. A worker that was only believed dead, or whose task was cancelled, may
-still compute: its task leaves the bytes that the repeated one leaves, and before it writes, it looks whether the
-directory still is that of its build.
+Dask repeats the task of a worker that died. A worker that only seemed dead, or whose task was cancelled, may continue:
+it writes the same bytes as the repeated task, and before it writes, it checks that the directory still belongs to its
+build.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tonari.shards.tasks import Job, Task, Worker
 
 
 class Sent(NamedTuple):
-    """What every task of a build is sent with.
+    """The data that are sent with every task of a build.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class DaskExecutor:
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks, in any order; `done` is called after each, from this thread.
 
-        Raises the first error of a task that cannot be mended by trying again, or that came three times.
+        Raises the first error that a repetition cannot fix, or that occurred three times.
         """
         from distributed import as_completed
         from distributed.protocol.pickle import dumps
@@ -125,7 +125,7 @@ def _digest(folder: Path) -> str:
 
 
 def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
-    """Raise the error of a task unless another try may mend it."""
+    """Raise the error of a task unless a repetition may fix it."""
     from distributed.scheduler import KilledWorker
 
     if isinstance(error, KilledWorker):
@@ -189,7 +189,7 @@ _SAME_PATHS = "all workers must see the source and the directory by the same pat
 
 
 def _check_current(sent: Sent, address: str) -> None:
-    """Raise unless the directory holds the build that a task is of."""
+    """Raise unless the directory belongs to the build of a task."""
     try:
         found = _digest(Path(sent.folder))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Slabs of consecutive rows, of which every two meet once.
+"""Rounds in which every two slabs of consecutive rows are compared once.
 
     graph-S          the graph of a slab
     inner-G          a group of slabs: every two of them meet, and each row keeps the nearest of all that it met
@@ -34,7 +34,7 @@ from tonari.shards.workspace import Done, Workspace
 
 
 class Meeting(NamedTuple):
-    """Two slabs that meet.
+    """Two slabs that are compared.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Meeting(NamedTuple):
     graphs : list of Neighbors
         Of each slab, with numbers within it.
     kept : callable()
-        Returns what the rows of each met before the round, with numbers of the source.
+        Returns the lists of the rows of each slab before the round, with row numbers of the source.
     known
-        What the route knows of the two beforehand.
+        Data of the route about the two slabs, computed in advance.
     """
 
     slabs: tuple[slice, slice]
@@ -73,7 +73,7 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
         Returns lists of the rows of two slabs, one after the other, with those that they find in the other slab, by
         their places among these rows, and possibly others.
     known : callable(worker, first, second)
-        Returns what is known of two slabs beforehand; called while others are computed.
+        Computes data about two slabs in advance, while others are compared.
     """
 
     def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:

@@ -1,4 +1,4 @@
-"""The plan of a build: its route, the rows of a shard, and what it needs of host, device and disk."""
+"""The plan of a build: its route, the rows of a shard, and its host memory, device memory and disk space."""
 
 from __future__ import annotations
 
@@ -34,28 +34,29 @@ _GAP_BYTES = 64  # of two centres
 
 @dataclass(frozen=True, kw_only=True)
 class ShardPlan:
-    """Every choice of a build that is made before it starts.
+    """Every choice for a build, made before it starts.
 
     Attributes
     ----------
     route : "exact", "exact-pairs", "clusters" or "ggm"
     rows : int
-        Most rows of a slab or shard.
+        Largest number of rows in a slab or shard.
     shards : int
         Slabs or shards; expected, for "clusters".
     block : int
-        Rows of the result that are joined at a time.
+        Rows of the result that one task merges.
     clusters : int
-        Centres by which rows are dealt to shards; 0 for the other routes.
+        Number of centres that assign rows to shards; 0 for the other routes.
     group : int
-        Most slabs of a group, whose lists stay in memory while they meet those of another (pair_rounds.py).
+        Largest number of slabs in a group, whose lists stay in memory while they are compared with another group
+        (pair_rounds.py).
     staged_bytes : int
-        Page-locked host memory in which the rows of the next task wait for their device; 0 where they do so on it.
+        Page-locked host memory for the rows of the next task; 0 if they wait on the device.
     engine_bytes : int
-        What a search or a graph of a shard may take of these at a time.
+        The part of this memory that a search or a graph of one shard may use.
     host_bytes, device_bytes, disk_bytes : int
-        The most that is needed at a time: of host memory by each worker, beyond the interpreter and what the system
-        keeps of files; of device memory on each device; and in the directory.
+        The largest use of host memory by each worker, beyond the interpreter and the system's file cache; of device
+        memory on each device; and of disk space in the directory.
     seconds : float
         Expected duration on one worker.
     """
@@ -104,7 +105,7 @@ class ShardPlan:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What plans depend on."""
+    """The sizes that plans depend on."""
 
     source: Source
     k: int
@@ -122,7 +123,7 @@ class Sizes:
 
     @property
     def sets(self) -> int:
-        """Sets of rows that are held: those that are computed, and on a device those that are read meanwhile."""
+        """Number of sets of rows in memory: the current one, and on a device the one that is read meanwhile."""
         return 2 if self.devices else 1
 
     @property
@@ -172,7 +173,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a worker holds beside the engine: rows where it computes, and lists in host memory."""
+    """The memory of a worker in addition to the engine: rows on its device, and lists in host memory."""
 
     sizes: Sizes
     rows_held: int
@@ -186,7 +187,7 @@ class Needs:
 
     @property
     def beside_engine(self) -> int:
-        """What the budget has to hold beside the engine: on CUDA, lists in host memory do not count."""
+        """The part of the budget that the engine cannot use; on CUDA, lists in host memory do not count."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(
@@ -241,7 +242,7 @@ def _budget(sizes: Sizes, memory: int | None) -> int:
 
 
 def _exact(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan that slabs meet one another, once or from each side, whichever is expected to be faster."""
+    """Plan an exact build in which slabs are compared once or from each side, whichever is expected to be faster."""
     made = _exact_from_each_side(sizes, budget)
     if made.shards == 1 or sizes.devices or sizes.queries is not None:
         return made
@@ -425,7 +426,7 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the slabs of a group: the most with which all workers have as many pairs of groups in a round."""
+    """Return the slabs of a group: the largest number at which all workers have the same number of pairs in a round."""
     if not sizes.devices:  # lists are within the budget
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):

@@ -206,7 +206,7 @@ class ObjectSource(Source):
         return {"n": self.n, "d": self.d, "dtype": self.dtype, "sample": self.digest()}
 
     def check_unchanged(self) -> None:
-        """An object is known by the rows that it makes, which are compared when a build is resumed."""
+        """Do nothing: an object is identified by its rows, which are compared when a build is resumed."""
 
 
 class ArraySource(ObjectSource):
@@ -227,7 +227,7 @@ class _Rows:
 
 
 def as_source(given: Any, name: str = "source") -> Source:
-    """Return the source for what a caller gave: a path, several, an object with rows(begin, end), or an array."""
+    """Return the source for an argument: a path, several paths, an object with rows(begin, end), or an array."""
     if isinstance(given, str | os.PathLike):
         return FileSource([given])
     if callable(getattr(given, "rows", None)) and hasattr(given, "shape"):

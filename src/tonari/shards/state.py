@@ -1,4 +1,4 @@
-"""How far the graph in a directory is, without its points."""
+"""The progress of a build in a directory, read without its points."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class State:
     all_known : bool
         Whether more tasks can follow from what those do.
     covered : float, optional
-        Of a graph by clusters that is not complete: the share of the sampled neighbours that share a shard, above which
-        its recall cannot be.
+        For an unfinished graph by clusters: the share of the sampled neighbours with a common shard, an upper bound of
+        its recall.
     recall : Recall, optional
         As measured.
     bytes : int

@@ -1,12 +1,12 @@
-"""Tasks: what is done or lost at a time. A task has three steps, so that one can be read while another is computed.
+"""Tasks, the units of work that are finished or lost as a whole. Their three steps overlap with other tasks.
 
     read      from the source and from parts of earlier tasks; in pieces, most tasks in one
     compute   a piece, on a device
     write     parts and rows of the result, from all pieces, each as soon as it is computed; and at last the record that
               the task is done
 
-A task is described by a few numbers: points never travel through an executor. It may be run again at any time, and
-leaves the same files.
+A task is described by a few numbers, so points are never sent through an executor. It may be repeated at any time, and
+writes the same files.
 """
 
 from __future__ import annotations

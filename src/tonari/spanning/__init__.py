@@ -1,11 +1,11 @@
-"""Minimum spanning trees by mutual reachability: what single linkage and HDBSCAN are made from.
+"""Minimum spanning trees by mutual reachability distance, from which single linkage and HDBSCAN follow.
 
     tree.py        SpanningTree: its edges, and SciPy's matrix of single linkage
-    linkage.py     that matrix, from the edges
-    pool.py        edges between components that are known, and the lightest of each component
-    boruvka.py     the rounds: which components know their lightest edge, which points ask again, who merges
-    apart.py       bounds of distances to other components, without a search
+    linkage.py     the matrix of single linkage, from the edges
+    pool.py        known edges between components, and the lightest edge of each component
+    boruvka.py     the rounds: find the lightest edge of each component, search again where needed, merge
+    apart.py       lower bounds of distances to other components, without a search
     reference.py   Prim's algorithm on all pairs
 
-All of it is in host memory: a tree has n - 1 edges, and what is searched is searched by the caller's function.
+All data are in host memory: a tree has n - 1 edges. The caller passes the function that searches.
 """

@@ -1,16 +1,17 @@
-"""How far points are at least from all other components, without a search: by projections onto lines between centres.
+"""Lower bounds of the distances from points to other components, by projections onto lines between centres.
 
 For a unit vector u, |i - j| >= u·j - u·i. With u from the centre of i's clump A to that of another one, B,
 
     min over j in B of |i - j|  >=  min over j in B of u·j  -  u·i,
 
-and the least over all B outside of i's component bounds what is nearest to i there. Far apart, that excludes all points
-but those that face another component, for n d operations per clump instead of n |A| d. Clumps are the components of the
-first call: a line from the centre of several clumps together would point to none of the others.
+and the minimum over all B outside of i's component bounds the distance from i to the nearest point outside. In clusters
+that are far apart, this excludes all points except those that face another component, at n d operations per clump
+instead of n |A| d. Clumps are the components of the first call: a line from the common centre of several merged clumps
+would not point to any other clump.
 
-Rounding: a product u·x of d terms in float64 is off by at most (d + 2) eps |u| |x|, in any order of summation, and |u|
-is 1 but for (d + 4) eps; four times (d + 8) eps max |x| are subtracted, for both products. A millionth is taken off for
-the length of u and for what returned distances lack to those in exact arithmetic.
+Rounding: the error of a product u·x of d terms in float64 is at most (d + 2) eps |u| |x|, in any order of summation,
+and |u| differs from 1 by at most (d + 4) eps. To cover both products, 4 (d + 8) eps max |x| is subtracted. The bound is
+also reduced by a factor of 1e-6, for the length of u and the rounding of returned distances.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ Float64 = npt.NDArray[np.float64]
 
 
 class Projections:
-    """Points in host memory, by Euclidean distances.
+    """Bounds for points in host memory, by Euclidean distance.
 
     Parameters
     ----------
     points : array of shape (n, d)
         Of any real dtype of NumPy's.
     squared : bool
-        Distances are squared.
+        Whether distances are squared.
     memory : int, optional
-        Bytes for rows and products at a time.
+        Bytes for the rows and products of one block.
     """
 
     def __init__(self, points: npt.NDArray[Any], squared: bool, memory: int | None = None) -> None:
@@ -51,12 +52,12 @@ class Projections:
         self._clumps: Ids | None = None
 
     def bounds(self, labels: Ids, component: int) -> Float64:
-        """Return the least distance that each point of a component may have to points outside of it, in order.
+        """Return a lower bound of the distance of each point of a component to points outside, in order.
 
         Parameters
         ----------
         labels : integer array of shape (n,)
-            From 0; at a later call components that have merged since.
+            The component of each point, from 0. Later calls may only merge components.
         component : int
         """
         with np.errstate(all="ignore"):
@@ -74,7 +75,7 @@ class Projections:
             return found**2 * _LESS if self.squared else found
 
     def _measure(self, labels: Ids) -> None:
-        """Take components for clumps: their centres, and how long rows are."""
+        """Store the components as clumps, with their centres and the largest norm of a row."""
         _, self._members, counts = np.unique(labels, return_index=True, return_counts=True)
         sums, longest = np.zeros((len(counts), self.points.shape[1])), 0.0
         for block in self._blocks:
@@ -87,7 +88,7 @@ class Projections:
         self._clumps = labels
 
     def _gaps(self, own: Ids, clump: int, inside: npt.NDArray[np.bool_]) -> Float64:
-        """Return how far the points of a clump are from all clumps outside, along the line to each."""
+        """Return the distance of each point of a clump to every clump outside, along the line between their centres."""
         clumps = self._clumps
         assert clumps is not None
         lines = self._centres - self._centres[clump]

@@ -1,26 +1,27 @@
-"""Boruvka's rounds over lists of neighbours: every component takes its lightest edge, until one is left.
+"""Boruvka's rounds over lists of neighbours: every component takes its lightest edge, until one component is left.
 
-The weight of an edge is w_ij = max(core_i, core_j, d_ij), and edges are in a total order (pool.py). A component C that
-knows its first edge E_C in that order may take it: it is in the one minimum spanning tree.
+The weight of an edge is w_ij = max(core_i, core_j, d_ij), and edges have a total order (pool.py). The first edge E_C of
+a component C in this order belongs to the unique minimum spanning tree, so a component takes it once it is known.
 
-What is known of a point i is a list: the nearest points outside of its component, all up to the last of them, at
-distance r_i and with number l_i, in the order of (distance, number) of every search. Its core distance is at most r_i.
-So an unlisted j outside of C has (d_ij, j) > (r_i, l_i) and w_ij >= d_ij >= r_i; if w_ij = r_i, then d_ij = r_i and
-j > l_i. For a given i edges of one weight are in the order of the other end, thus each of them comes after
+Each point i has a list of its nearest points outside of its component, in the order of (distance, number) of every
+search. Its last entry has distance r_i and number l_i, and the core distance of i is at most r_i. So an unlisted j
+outside of C has (d_ij, j) > (r_i, l_i) and w_ij >= d_ij >= r_i; if w_ij = r_i, then d_ij = r_i and j > l_i. For a given
+i, edges of equal weight are ordered by the other end, so each of these edges is after
 
     B_i = (r_i, min(i, l_i), max(i, l_i)).
 
-C knows its first edge if B_i >= E_C for all its points i, with E_C the first of the listed edges that touch C, in the
-list of either end. Points with B_i < E_C ask for more: the next power of
-four. Lists stay good when components grow: what is now inside is dropped, and all that is outside is still beyond B_i.
+Let E_C be the first of the listed edges that touch C, in the list of either end. If B_i >= E_C for all points i of C,
+then E_C is the first edge of C. Points with B_i < E_C search again, for the next power of four of neighbours. Lists
+stay valid when components grow: points that are now inside are dropped, and unlisted points outside are still beyond
+B_i.
 
-A round goes on until half of the components know their edge, and the smallest are asked first. So the largest, whose
-points would find nothing near, rarely ask, and there are at most log(n) / log(4/3) rounds. In large components, whose
-points all list only each other, B_i is raised by what is known without a search (apart.py), and the points of the
-smallest bounds ask first: what they find mostly settles the others.
+A round ends when half of the components know their edge; small components search first. The largest components, whose
+points are far from all others, therefore rarely search, and there are at most log(n) / log(4/3) rounds. If the points
+of a large component list only each other, B_i is raised by a bound without a search (apart.py), and the points with the
+smallest bounds search first: their results usually make further searches unnecessary.
 
 Boruvka 1926; Campello, Moulavi and Sander 2013 (definition 3: mutual reachability); March, Ram and Gray 2010 (bounds
-that outlive rounds).
+that stay valid in later rounds).
 """
 
 from __future__ import annotations
@@ -44,20 +45,20 @@ _ENTRY_BYTES = 64  # of such an entry, as it is found, weighed and put into the 
 
 
 class Forest:
-    """Components of points that grow together to one.
+    """Components of points, which rounds merge until one is left.
 
     Parameters
     ----------
     lists : Neighbors of shape (n, k)
         The nearest other points of every point, in host memory.
     core : float array of shape (n,)
-        None is larger than the last distance of its point.
+        The core distance of each point; at most the last distance in its list.
     search : callable(rows, k, labels) -> Neighbors of shape (len(rows), k)
-        Finds the k nearest points with another label than their own, of some points; -1 where there are fewer.
+        Finds the k nearest points with a different label for each of some points; entries are -1 if there are fewer.
     least : callable(labels, component) -> float64 array, optional
-        Bounds the distances of a component's points, in order, to all points of others from below.
+        Returns lower bounds of the distances of a component's points, in order, to all points of other components.
     memory : int, optional
-        Bytes for the lists that are asked for at a time.
+        Bytes for the lists of one search.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Forest:
             self.bound_pairs[:] = pairs_of(np.arange(n), lists.indices[:, -1], n)
 
     def grow(self) -> Lightest:
-        """Do one round, and return the edges that it takes."""
+        """Run one round, and return the edges that it adds to the tree."""
         self.pool.keep_leaving(self.labels)
         lightest, known = self._settle_half()
         taken = Lightest(lightest.weights[known], lightest.pairs[known])
@@ -92,7 +93,7 @@ class Forest:
         return Lightest(taken.weights[first], pairs)
 
     def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
-        """Ask until half of the components know their lightest edge; return the edges, and who knows."""
+        """Search until half of the components know their lightest edge; return edges, and a mask of components."""
         sizes = np.bincount(self.labels)
         limits = np.zeros(self.count, np.int64)  # of points that ask at a time
         while True:
@@ -113,7 +114,7 @@ class Forest:
             self._ask(rows, self.n - sizes[self.labels[rows]])
 
     def _bound(self, component: int) -> None:
-        """Raise the bounds of a component's points, where it is known how far other components are."""
+        """Raise the bounds of a component's points by known distances to other components."""
         assert self.least is not None
         rows = np.flatnonzero(self.labels == component)
         with np.errstate(over="ignore"):  # as far as the distances, which are then infinite too
@@ -122,7 +123,7 @@ class Forest:
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
 
     def _nearest(self, asking: Ids, limits: Ids) -> Ids:
-        """Return of the points that ask those of the smallest bounds, up to the limit of their component."""
+        """Return the searching points with the smallest bounds, up to the limit of their component."""
         order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
         labels = self.labels[order]
         places = np.arange(len(order)) - np.searchsorted(labels, labels)
@@ -135,7 +136,7 @@ class Forest:
         return np.flatnonzero((self.bounds < weights) | earlier)
 
     def _ask(self, rows: Ids, others: Ids) -> None:
-        """Find more of what is nearest to points outside of their components, where there are so many others."""
+        """Find more of the nearest points outside of the components of some points, as far as they exist."""
         listed = self.pool.listed()[rows]
         wanted = np.searchsorted(_SIZES, listed, "right")
         for place in np.flatnonzero(np.bincount(wanted)).tolist():
@@ -146,7 +147,7 @@ class Forest:
                 self._list(rows[some], listed[some], others[some], self.search(rows[some], k, self.labels))
 
     def _list(self, rows: Ids, before: Ids, others: Ids, found: Neighbors) -> None:
-        """Put what was found into the pool, without the edges that are there: the first `before` of each row."""
+        """Put the new edges into the pool: all except the first `before` of each row, which are in it."""
         k = found.indices.shape[1]
         new = (np.arange(k) >= before[:, None]) & (found.indices >= 0)
         sources, targets = np.repeat(rows, new.sum(axis=1)), found.indices[new]
@@ -188,7 +189,7 @@ def spanning_edges(
     Parameters
     ----------
     bar : Counter
-        Counts edges.
+        Counts the edges of the tree.
     """
     forest = Forest(lists, core, search, least, memory)
     rounds = []

@@ -1,4 +1,4 @@
-"""Single linkage from a minimum spanning tree: its edges, lightest first, each join two clusters."""
+"""Single linkage from a minimum spanning tree: each edge, lightest first, joins two clusters."""
 
 from __future__ import annotations
 

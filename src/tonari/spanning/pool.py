@@ -1,7 +1,7 @@
-"""Edges that leave a component, as far as they are known, and the lightest of them for each component.
+"""The known edges that leave a component, and the lightest one of each component.
 
-Edges are in a total order, by (weight, smaller end, larger end), so that there is one minimum spanning tree. Both ends
-are one number, a "pair": smaller * n + larger. Pairs ascend as (smaller, larger) do.
+Edges have a total order, by (weight, smaller end, larger end), so the minimum spanning tree is unique. Both ends are
+stored as one number, a "pair": smaller * n + larger. Pairs are ordered like (smaller, larger).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Ids = npt.NDArray[Any]
 
 
 class Lightest(NamedTuple):
-    """The first edge of each of some components, in the order of edges.
+    """The first edge of each component in the order of edges.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Lightest(NamedTuple):
 
 
 class Pool:
-    """Edges from points to what they listed, outside of their components.
+    """Edges from points to listed points outside of their components.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class Pool:
         self.sources, self.targets, self.weights = self.sources[kept], self.targets[kept], self.weights[kept]
 
     def listed(self) -> Ids:
-        """Return for each point how many edges are its own: (n,)."""
+        """Return the number of edges that start at each point: (n,)."""
         return np.bincount(self.sources, minlength=self.n)
 
     def lightest(self, labels: Ids, count: int) -> Lightest:
-        """Return the first of the edges that touch each of `count` components."""
+        """Return the first edge that touches each of `count` components."""
         ends = labels[self.sources], labels[self.targets]
         weights = np.full(count, np.inf, self.weights.dtype)
         for end in ends:

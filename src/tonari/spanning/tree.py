@@ -1,4 +1,4 @@
-"""The tree that is returned: `tonari.SpanningTree`."""
+"""`tonari.SpanningTree`, the result of `tonari.mutual_reachability_tree`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.spanning.pool import Lightest
 
 @dataclass(frozen=True, eq=False)
 class SpanningTree:
-    """A minimum spanning tree of n points, what :func:`tonari.mutual_reachability_tree` returns.
+    """A minimum spanning tree of n points, as :func:`tonari.mutual_reachability_tree` returns it.
 
     Attributes
     ----------
@@ -38,14 +38,14 @@ class SpanningTree:
     def to_linkage(self) -> npt.NDArray[np.float64]:
         """Return the hierarchy of single linkage as SciPy's matrix.
 
-        It is what ``scipy.cluster.hierarchy`` reads (``fcluster``, ``dendrogram``), and what hdbscan and fast_hdbscan
-        make condensed trees from.
+        ``scipy.cluster.hierarchy`` reads this matrix (``fcluster``, ``dendrogram``), and hdbscan and fast_hdbscan make
+        condensed trees from it.
 
         Returns
         -------
         float64 array of shape (n - 1, 4)
-            Row i makes cluster n + i of two clusters, the smaller number first, at a distance, with so many points.
-            Numbers below n are points.
+            Row i joins two clusters to cluster n + i. Its columns are the numbers of both clusters, the smaller one
+            first, their distance, and the number of points in the new cluster. Numbers below n are points.
 
         Examples
         --------
@@ -61,12 +61,12 @@ class SpanningTree:
 
 
 def tree_of(found: Lightest, n: int) -> SpanningTree:
-    """Return the tree of n points with these edges, which are in order."""
+    """Return the tree of n points with these edges, which are already in order."""
     edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
     return SpanningTree(edges.astype(index_dtype(n)), found.weights)
 
 
 def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
-    """Return a tree with other weights in the same order, of which more may be equal."""
+    """Return a tree with other weights in the same order; more of them may be equal."""
     order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
     return SpanningTree(tree.edges[order], weights[order])

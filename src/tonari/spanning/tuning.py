@@ -1,4 +1,4 @@
-"""Judgments of spanning trees: how many points and entries are asked for at a time."""
+"""Tuned numbers of spanning trees: the points and entries of one search."""
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
 ENTRIES = 1 << 22  # of lists that are asked for at a time [1 << 20, 1 << 22]

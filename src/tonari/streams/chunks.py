@@ -1,4 +1,4 @@
-"""Chunks of queries: an array or a file is cut into chunks, an iterable has its own."""
+"""Chunks of queries: arrays and files are cut into chunks; an iterable yields its own."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Chunk:
     Attributes
     ----------
     number : int
-        From 0.
+        Its number in the stream, from 0.
     first : int
-        Row of the stream at which it begins.
+        The row of the stream at which it begins.
     rows : array of shape (m, d)
         Checked except for the values, and C-contiguous if in host memory; m may be 0.
     side : Side
@@ -50,7 +50,7 @@ class Chunk:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the chunk in messages."""
         rows = f"rows {self.first} to {self.last - 1}" if len(self.rows) else f"no rows, at row {self.first}"
         return f"queries, chunk {self.number} ({rows})"
 
@@ -61,10 +61,10 @@ class Pace:
     Parameters
     ----------
     most : int
-        As many rows as memory allows, or as the caller asked for.
+        The largest number of rows: the limit by memory, or the number that the caller requested.
     fixed : bool
-        Whether the caller asked for `most` rows. If not, the first chunks are small, and no chunk should take much
-        longer than `CHUNK_SECONDS`.
+        Whether the caller requested `most` rows. If not, the first chunks are small, and later ones are chosen to take
+        at most about `CHUNK_SECONDS`.
     """
 
     def __init__(self, most: int, *, fixed: bool) -> None:
@@ -73,7 +73,7 @@ class Pace:
         self._fixed = fixed
 
     def note(self, rows: int, seconds: float) -> None:
-        """Adapt to the time that a chunk took."""
+        """Adapt the number of rows to the time of the last chunk."""
         if not self._fixed and seconds > 0:
             fitting = int(rows / seconds * tuning.CHUNK_SECONDS)
             self.rows = min(self.most, max(LEAST_ROWS, min(fitting, tuning.GROWTH * rows)))
@@ -86,7 +86,7 @@ class Source:
     ----------
     queries : array of shape (m, d), path, or iterable of arrays of shape (*, d)
     rows : int, optional
-        How many queries an iterable holds, if it cannot tell.
+        The number of queries in an iterable without a length.
     chunk_rows : int, optional
         Rows per chunk of an array or file.
     """
@@ -167,8 +167,8 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
 def planned_rows(query_bytes: int, k: int, memory: int | None) -> int:
     """Plan the number of rows per chunk of an array.
 
-    Two chunks of queries and two of results are held at a time. If a search has a memory budget, a chunk takes an
-    eighth of it, so that its results fit beside the search.
+    Two chunks of queries and two of results are in memory at once. If a search has a memory budget, a chunk takes an
+    eighth of it, so that the results fit in addition to the search.
 
     >>> planned_rows(40, 10, None)
     1118481

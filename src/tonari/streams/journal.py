@@ -1,10 +1,10 @@
-"""The journal of an unfinished stream: which search it is, and how many of its rows are on the disk.
+"""The journal of an unfinished stream: its search, and the number of rows on the disk.
 
-A journal is a small JSON file beside the results. It is replaced atomically after the rows that it counts are on the
-disk, so after kill -9 or a power cut it never counts rows that are not there.
+A journal is a small JSON file next to the results. It is replaced atomically after its rows are on the disk, so after
+kill -9 or a power cut it never counts missing rows.
 
-Queries and points are identified by a sample of their rows: another file of the same shape is detected almost
-certainly, a file in which only a few rows changed perhaps not.
+Queries and points are identified by a sample of their rows. Another file of the same shape is almost certainly
+detected; a file with only a few changed rows may not be.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ LONGEST = 1 << 20  # bytes; a journal has a few hundred
 
 
 class Sample:
-    """A digest of some of the rows of a stream, the same however it is cut into chunks.
+    """A digest of some rows of a stream, independent of its chunks.
 
     Parameters
     ----------
     rows : int
-        Rows of the stream, of which `SAMPLED_ROWS` are sampled, evenly spaced from the first to the last.
+        Number of rows in the stream. `SAMPLED_ROWS` of them are sampled, evenly spaced from the first to the last.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Sample:
         self._hash = hashlib.sha256()
 
     def add(self, first: int, rows: Any, count: int | None = None) -> None:
-        """Add the sampled ones among the rows from `first` on, or among the first `count` of these."""
+        """Add the sampled rows among the rows from `first` on, or among the first `count` of these."""
         last = first + (len(rows) if count is None else count)
         low, high = np.searchsorted(self._rows, [first, last])
         for row in self._rows[low:high].tolist():
@@ -70,10 +70,10 @@ class Journal:
     Attributes
     ----------
     search : dict
-        What identifies the search. The method, the device and the size of chunks are not part of it, since the answer
-        does not depend on them.
+        The properties that identify the search. Method, device and chunk size are not included, since the answer does
+        not depend on them.
     rows : int
-        Queries whose neighbours are on the disk, from the first one on.
+        Number of leading queries whose neighbours are on the disk.
     sample : str
         The digest of those queries.
     """
@@ -116,12 +116,12 @@ class Journal:
 
 
 def not_a_journal(path: Path) -> ValueError:
-    """Return the error for a file that is damaged or is something else."""
+    """Return the error for a file that is damaged or not a journal."""
     return ValueError(f"{path}: is not the journal of a search; remove it and its file")
 
 
 def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
-    """Return what identifies a search of an Index."""
+    """Return the properties that identify a search of an Index."""
     points = Sample(index.n)
     points.add(0, index.points)
     facts = {

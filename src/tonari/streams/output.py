@@ -36,7 +36,7 @@ def kept(out: Path) -> tuple[Path, int]:
 
 
 def check_unfinished(out: Path) -> None:
-    """Check, before any work is done, that the unfinished file of `out` and its journal can have their names.
+    """Check, before any work, that the names of the unfinished file of `out` and its journal are usable.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def check_unfinished(out: Path) -> None:
 
 
 def check_absent(out: Path, *, overwrite: bool) -> None:
-    """Raise FileExistsError if a file would be replaced that must not be."""
+    """Raise FileExistsError if an existing file would be replaced without permission."""
     if not overwrite and out.exists():
         raise FileExistsError(
             f"{out}: exists already, and does not show which search it is of; name another file, or replace it with "
@@ -89,11 +89,11 @@ class Output:
     ----------
     out : Path
     search : dict
-        The facts that identify the search; to be resumed, an earlier run must have the same.
+        The properties that identify the search; only a run with the same properties is resumed.
     total, k : int
         Rows and columns of the finished file.
     queries : array of shape (total, d), optional
-        All of them, if they can be read in any order.
+        All queries, if they can be read in any order.
     resume : bool
         Whether to resume an earlier run.
     overwrite : bool
@@ -167,7 +167,7 @@ class Output:
             raise self._other("other queries (their values differ)")
 
     def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
-        """Yield the chunks, or parts of them, that are not finished; from row `first` on, all must come."""
+        """Yield the unfinished chunks or parts of chunks; the input must contain all rows from `first` on."""
         done, last = self.rows, first
         for chunk in chunks:
             last = chunk.last
@@ -188,7 +188,7 @@ class Output:
             raise ValueError(f"queries: got {last} rows, expected {self._total} in all; correct rows=")
 
     def written(self, answers: Iterable[Answer]) -> Iterator[int]:
-        """Write the answers and yield the rows of each; at the end, all are on the disk."""
+        """Write the answers and yield the number of rows of each; at the end, all are on the disk."""
         try:
             for answer in answers:
                 yield self._write(answer)

@@ -41,7 +41,7 @@ class Pipeline:
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
         """Iterate over items that a separate thread produces, each while the one before it is used.
 
-        `foreign`: the items come from code of the caller, which may hang and cannot be interrupted; once the pipeline
+        `foreign`: code of the caller produces the items, which may hang and cannot be interrupted. When the pipeline
         stops, its thread gets only half a second to end.
         """
         step = PrefetchIterator(items, self, name, foreign=foreign)
@@ -69,10 +69,10 @@ class Pipeline:
 
 
 class PrefetchIterator(Generic[T]):
-    """An iterator whose next item is produced while the last one is used; at most one item is held ready.
+    """An iterator whose next item is produced while the last one is used; at most one item waits.
 
     When the pipeline stops, each step continues until its code calls :meth:`Pipeline.check` or has no items left, so
-    that the items that one step has finished still reach the next.
+    finished items still reach the next step.
     """
 
     def __init__(self, items: Iterable[T], pipeline: Pipeline, name: str, *, foreign: bool) -> None:

@@ -18,7 +18,7 @@ from tonari.streams.searching import Counted, progress_of
 
 
 class Base(Protocol):
-    """What a stream of queries needs of a :class:`tonari.Index`."""
+    """The part of :class:`tonari.Index` that a stream of queries uses."""
 
     d: int
     metric: str
@@ -77,7 +77,7 @@ def _answers(
 
 
 def _next_rows(rows: int, found: int, seconds: float) -> int:
-    """Return the rows of the next chunk of an array: about as many neighbours as may be held, in a few seconds.
+    """Return the number of rows of the next chunk of an array, by the allowed number of neighbours and time.
 
     >>> _next_rows(4096, 4096 * 100, 0.01), _next_rows(4096, 4096 * 100_000, 0.01)
     (83886, 83)

@@ -15,7 +15,7 @@ from tonari.streams.pipeline import Pipeline
 
 
 class Searcher(Protocol):
-    """What a stream of queries needs of a :class:`tonari.Index`."""
+    """The part of :class:`tonari.Index` that a stream of queries uses."""
 
     d: int
     metric: str
@@ -77,7 +77,7 @@ class Answer(NamedTuple):
     Attributes
     ----------
     first : int
-        Row of the stream at which the chunk begins.
+        The row of the stream at which the chunk begins.
     found : Neighbors
     sample : str
         The digest of the chunk.
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
-    """Decide how an array of queries is cut into chunks for an index."""
+    """Return the pace at which an array of queries is cut into chunks for an index."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
     if source.array is None:  # an iterable has its own chunks

@@ -1,4 +1,4 @@
-"""Judgments of streams: sizes of chunks, and how long is waited."""
+"""Tuned numbers of streams: chunk sizes and waiting times."""
 
 # Case: kdtree stream on cpu. Chosen on: not recorded.
 CHUNK_BYTES = 128 << 20  # of queries and results: a search's fixed cost is negligible, and so is the memory

@@ -298,3 +298,11 @@ def test_cases_have_data_and_peers() -> None:
         "magnitudes": (1.15, True),
         "pixels": (1.15, True),
     }
+
+
+def test_time_against_d_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="what draws")
+    (figure,) = SUITE.figures(list(rows.read(SUITE.path)))
+    assert figure.write(tmp_path) == tmp_path / "time-against-d.svg"
+    assert list(figure.panels[0].curves) == ["cKDTree", "pykdtree", "tonari, brute force", "tonari, k-d tree"]
+    assert all(len(places) == 4 for places in figure.panels[0].curves.values())

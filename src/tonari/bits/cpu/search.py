@@ -1,4 +1,4 @@
-"""Rows of bits on the CPU: packing, and how threads share the pairs.
+"""Rows of bits on the CPU: packing, and the distribution of pairs among threads.
 
 A task is a block of queries and a part of the points. Usually there is one part, and a block's result is written when
 its task ends; where there are few queries, the lists of a block's parts are merged when all have ended.
@@ -57,11 +57,11 @@ class Scan:
     ----------
     queries : uint8 array of shape (m, d), checked
     limits : float32 array of shape (m,), optional
-        The farthest value that each query finds, instead of its k nearest.
+        The limit of each query, for a radius search instead of the k nearest.
     self_join : bool
         Query i is point i, which it does not find.
     lists : bool
-        Whether what is within the limits is listed, not only counted.
+        Whether points within the limits are listed or only counted.
     """
 
     def __init__(

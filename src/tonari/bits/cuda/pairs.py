@@ -3,12 +3,12 @@
 for block of queries:
     unpack      the queries                      8 d bytes of each
     for slab of points:
-        unpack      the points                   again for each block, which costs little beside its products
+        unpack      the points                   again for each block, which costs little compared with its products
         values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
         (the caller selects the nearest, or those within a limit)
 
-All m n values go through memory: 10^10 of them are 40 GB to write and 40 GB to read, beside 2 10^13 operations for
-1,024 bits.
+All m n values go through memory: for 10^10 pairs 40 GB are written and 40 GB read. The products of 1,024 bits take
+2 10^13 operations.
 """
 
 from __future__ import annotations

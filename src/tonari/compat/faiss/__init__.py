@@ -2,7 +2,7 @@
 
 index_flat.py   IndexFlat, IndexFlatL2, IndexFlatIP
 nearest.py      knn
-arguments.py    FAISS's numbers of metrics, its arrays, and lists with missing neighbours
+arguments.py    conversion of FAISS's metric numbers and arrays, and padding of short lists
 
 ====================================================  ================================================================
 covered                                               how
@@ -22,14 +22,14 @@ buffers ``D``, ``I``, ``x`` for results               results are returned
 NaN and infinity                                      faiss, which finds nothing for such a row, with -1
 ====================================================  ================================================================
 
-As there, rows are converted to float32, L2 distances are squared, inner products descend, a point is within a range if
-its distance is less than the threshold (its inner product more), and missing neighbours, which come last, have -1 and
-the largest float32 (the lowest, for inner products). Unlike there, distances are float64 values rounded once, equal
-ones are in ascending order of index, and neighbours within a range are ordered by distance. In
-the Canberra distance 0 / 0 is 0; FAISS finds no such row.
+As in FAISS, rows are converted to float32, L2 distances are squared, inner products descend, and a point is within a
+range if its distance is less than the threshold (its inner product greater). Missing neighbours are last, with index -1
+and the largest float32 (the lowest for inner products). Unlike in FAISS, distances are float64 values rounded once,
+equal distances are in ascending order of index, and neighbours within a range are ordered by distance. In the Canberra
+distance, 0 / 0 counts as 0; FAISS does not find such rows.
 
-An index can be the ``custom_index`` of ``datasets.Dataset.add_faiss_index``, and can be pickled; ``faiss.write_index``
-and ``faiss.index_cpu_to_gpu`` know FAISS's own alone. :func:`tonari.search` takes tensors on CUDA.
+An index can be the ``custom_index`` of ``datasets.Dataset.add_faiss_index``, and can be pickled. ``faiss.write_index``
+and ``faiss.index_cpu_to_gpu`` accept only FAISS's own indexes; for tensors on CUDA use :func:`tonari.search`.
 """
 
 from tonari.compat.faiss.arguments import (

@@ -1,4 +1,4 @@
-"""FAISS's numbers of metrics and its arrays in tonari's words, and lists with missing neighbours in FAISS's."""
+"""Conversion of FAISS's metric numbers and arrays, and of lists with missing neighbours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LARGEST = np.finfo(np.float32).max
 
 
 def metric_of(metric: Any) -> str:
-    """Return the metric of FAISS's number of it."""
+    """Return the metric with this number in FAISS."""
     number = inputs.check_count(metric, "metric", least=0)
     if number not in _METRICS:
         raise Unsupported(f"metric={number}: expected one of {', '.join(map(str, _METRICS))}; for others use faiss")
@@ -38,7 +38,7 @@ def metric_of(metric: Any) -> str:
 
 
 def rows_of(x: Any, name: str, width: int | None = None) -> npt.NDArray[np.float32]:
-    """Check rows, possibly none, and return them in float32."""
+    """Check rows (there may be none) and return them in float32."""
     array = numbers_of(x, name, "(n, d)")
     if array.ndim != 2 or (width is not None and array.shape[1] != width):
         raise ValueError(f"{name}: expected shape (n, {'d' if width is None else width}), got {array.shape}")

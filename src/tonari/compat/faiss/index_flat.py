@@ -17,7 +17,7 @@ from tonari.metrics import METRICS
 
 
 class IndexFlat(Hinted):
-    """Rows that are searched as by ``faiss.IndexFlat``; see :mod:`tonari.compat.faiss`.
+    """A flat index with the interface of ``faiss.IndexFlat``; see :mod:`tonari.compat.faiss`.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def train(self, x: Any) -> None:
-        """Check the rows; a flat index learns nothing of them."""
+        """Check the rows; a flat index needs no training."""
         rows_of(x, "x", width=self.d)
 
     @not_compiled
     def add(self, x: Any) -> None:
-        """Append rows, of shape (n, d). They are copied."""
+        """Append a copy of rows of shape (n, d)."""
         rows = rows_of(x, "x", width=self.d)
         if len(rows):
             self._parts.append(rows.copy())
@@ -80,7 +80,7 @@ class IndexFlat(Hinted):
             self._index = None
 
     def _all(self) -> npt.NDArray[np.float32]:
-        """All rows, put together once."""
+        """All rows in one array, concatenated on first use."""
         if len(self._parts) != 1:
             self._parts = [np.concatenate([np.empty((0, self.d), np.float32), *self._parts])]
         return self._parts[0]
@@ -92,7 +92,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def search(self, x: Any, k: int, *, params: None = None) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Find the k nearest rows for each row of x, of shape (n, d): D and I as those of :func:`knn`."""
+        """Find the k nearest rows for each row of x, of shape (n, d); return D and I as :func:`knn` does."""
         no_params(params)
         queries, k = rows_of(x, "x", width=self.d), inputs.check_count(k, "k")
         if not len(queries) or not self.ntotal:
@@ -115,9 +115,9 @@ class IndexFlat(Hinted):
         Returns
         -------
         lims : uint64 array of shape (n + 1,)
-            What was found for row i is at ``lims[i]`` to ``lims[i + 1]`` of the others.
+            The results of row i are ``D[lims[i]:lims[i + 1]]`` and ``I[lims[i]:lims[i + 1]]``.
         D : float32 array of shape (lims[n],)
-            The nearest first.
+            Distances, nearest first.
         I : int64 array of shape (lims[n],)
         """
         no_params(params)
@@ -143,7 +143,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def reconstruct_n(self, n0: int = 0, ni: int = -1) -> npt.NDArray[np.float32]:
-        """Return `ni` rows from row `n0` on, or all from there (-1)."""
+        """Return `ni` rows from row `n0` on; with -1, all rows from there."""
         begin, count = inputs.check_count(n0, "n0", least=0), inputs.check_count(ni, "ni", least=-1)
         end = self.ntotal if count == -1 else begin + count
         if max(begin, end) > self.ntotal:

@@ -23,9 +23,9 @@ def knn(
     Parameters
     ----------
     xq, xb : arrays of shape (nq, d) and (nb, d)
-        Numbers, which are converted to float32.
+        Arrays of numbers, which are converted to float32.
     k : int
-        It may be more than nb.
+        Neighbours per row; it may exceed nb.
     metric : int
         One of the numbers in :mod:`tonari.compat.faiss`.
     metric_arg : 0
@@ -33,8 +33,8 @@ def knn(
     Returns
     -------
     D : float32 array of shape (nq, k)
-        Squared distances for ``METRIC_L2``, ascending; inner products descend. The largest float32 where missing, the
-        lowest for inner products.
+        Distances in ascending order, squared for ``METRIC_L2``; inner products in descending order. Missing entries
+        have the largest float32 (the lowest for inner products).
     I : int64 array of shape (nq, k)
         Rows of xb; -1 where missing.
 

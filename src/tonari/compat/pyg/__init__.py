@@ -2,7 +2,7 @@
 
 lists_of_k.py   knn, knn_graph, nearest
 within.py       radius, radius_graph
-arguments.py    PyG's arguments in tonari's words
+arguments.py    conversion of PyG's arguments
 edges.py        lists of neighbours as edges
 
 ========================================  =============================================================================
@@ -25,15 +25,15 @@ whole numbers in x and y                  ``x.float()``
 NaN and infinity
 ========================================  =============================================================================
 
-Edges are int64 tensors on the device of x, in the order of queries (centres), the nearest first and equal ones by their
-numbers. There are fewer than k where a cloud has fewer points. As in torch_cluster, a point is within a radius if its
-distance is less than r. What differs:
+Edges are int64 tensors on the device of x, ordered by query (centre), then nearest first, ties by row number. A point
+has fewer than k edges if its cloud has fewer points. As in torch_cluster, a point is within a radius if its distance is
+less than r. Differences:
 
-- ``knn_graph`` and ``radius_graph`` leave a point out of its own list by its number, so it has k neighbours however
-  many copies it has; torch_cluster looks for k + 1 points and drops the point itself where it finds it. With
+- ``knn_graph`` and ``radius_graph`` exclude a point from its own list by row number, so it has k neighbours even if it
+  has copies; torch_cluster searches for k + 1 points and drops the point itself if it is among them. With
   ``loop=True``, ``knn_graph`` puts the point itself first.
-- Of more than ``max_num_neighbors`` points torch_cluster keeps any, and so may the point itself, with ``loop=True`` of
-  ``radius_graph``, be missing here where there are as many copies of it.
+- If more than ``max_num_neighbors`` points are within the radius, tonari keeps the nearest and torch_cluster any of
+  them. With ``loop=True``, ``radius_graph`` may therefore drop the point itself if it has that many copies.
 - Distances are float64 values rounded once, on every device.
 """
 

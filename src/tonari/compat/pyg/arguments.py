@@ -1,4 +1,4 @@
-"""PyG's arguments in tonari's words."""
+"""Conversion of PyG's arguments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def clouds_of(batch: Any, name: str, count: int, batch_size: Any) -> npt.NDArray
 
 
 def groups_of(batch_x: Any, batch_y: Any, n: int, m: int, batch_size: Any) -> dict[str, Any]:
-    """Check the clouds of points and queries, of which there are both or none."""
+    """Check the clouds of points and queries; both or none must be given."""
     if (batch_x is None) != (batch_y is None):
         have, lacks = ("batch_x", "batch_y")[:: 1 if batch_y is None else -1]
         raise ValueError(f"{have}: came without {lacks}; give the cloud of each point of x and of each point of y")
@@ -57,7 +57,7 @@ def groups_of(batch_x: Any, batch_y: Any, n: int, m: int, batch_size: Any) -> di
 
 
 def options_of(x: Any, num_workers: Any, cosine: Any = False) -> dict[str, Any]:
-    """Return how to search."""
+    """Return the keyword arguments of the search."""
     threads = threads_of(num_workers, "num_workers")
     metric = "cosine" if inputs.check_flag(cosine, "cosine") else "euclidean"
     on_cuda = inputs.kind_of(x) == "torch" and x.is_cuda
@@ -65,7 +65,7 @@ def options_of(x: Any, num_workers: Any, cosine: Any = False) -> dict[str, Any]:
 
 
 def within_of(r: Any, most: Any) -> dict[str, Any]:
-    """Return what is within a radius."""
+    """Return the neighbours within a radius."""
     limit = None if most is None else inputs.check_count(most, "max_num_neighbors")
     return {"radius": number_of(r, "r", least=0.0), "closed": False, "max_neighbors": limit}
 

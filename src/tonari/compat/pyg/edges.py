@@ -8,7 +8,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 
 
 def no_edges(like: Any) -> Any:
-    """Return no edges, on the device of a tensor."""
+    """Return an empty tensor of edges on the device of a tensor."""
     return like.new_empty((2, 0)).long()
 
 
@@ -30,5 +30,5 @@ def edges_of_lists(found: RadiusNeighbors) -> Any:
 
 
 def flowing(edges: Any, flow: str) -> Any:
-    """Return edges of centres and neighbours in the direction of messages."""
+    """Return the edges between centres and neighbours in the direction of messages."""
     return edges.flip(0) if flow == "source_to_target" else edges

@@ -33,7 +33,7 @@ def knn(
     batch_x, batch_y : int tensors of shape (n,) and (m,), optional
         The cloud of each point; points of other clouds are not found.
     cosine : bool
-        By 1 - cosine similarity instead of Euclidean distance.
+        Whether to use 1 - cosine similarity instead of Euclidean distance.
     num_workers : int
     batch_size : int, optional
 
@@ -78,7 +78,7 @@ def knn_graph(
     k : int
     batch : int tensor of shape (n,), optional
     loop : bool
-        Whether a point is its own neighbour, as one of the k.
+        Whether each point counts as one of its own k neighbours.
     flow : "source_to_target" or "target_to_source"
     cosine, num_workers, batch_size
         As for :func:`knn`.
@@ -86,7 +86,7 @@ def knn_graph(
     Returns
     -------
     int64 tensor of shape (2, edges)
-        Row 0 has neighbours and row 1 centres; the other way round with "target_to_source".
+        Row 0 has neighbours and row 1 centres; with "target_to_source" the rows are swapped.
 
     Examples
     --------
@@ -113,17 +113,17 @@ def nearest(x: Any, y: Any, batch_x: Any = None, batch_y: Any = None) -> Any:
     ----------
     x, y : tensors of shape (n, d) and (m, d), or (n,) and (m,)
     batch_x, batch_y : int tensors of shape (n,) and (m,), optional
-        The cloud of each point; if one of them is missing, all its points are of cloud 0.
+        The cloud of each point. If only one is given, all points of the other tensor belong to cloud 0.
 
     Returns
     -------
     int64 tensor of shape (n,)
-        Rows of y; the first of those at the same distance.
+        Row numbers of y; the smallest one in a tie.
 
     Raises
     ------
     ValueError
-        There is no point of y, or none in the cloud of a point of x.
+        y has no points, or none in the cloud of a point of x.
     """
     options = options_of(x, -1)
     queries, points = both_of(x, y)

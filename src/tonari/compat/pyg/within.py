@@ -30,7 +30,7 @@ def radius(
         As for :func:`knn`.
     r : float
     max_num_neighbors : int, optional
-        At most so many for each point of y, the nearest.
+        Keep at most this number of points for each point of y, the nearest ones.
 
     Returns
     -------
@@ -71,14 +71,14 @@ def radius_graph(
         As for :func:`knn_graph`.
     r : float
     loop : bool
-        Whether a point is its own neighbour.
+        Whether each point counts as its own neighbour.
     max_num_neighbors : int, optional
-        At most so many for each point, the nearest.
+        Keep at most this number of neighbours for each point, the nearest ones.
 
     Returns
     -------
     int64 tensor of shape (2, edges)
-        Row 0 has neighbours and row 1 centres; the other way round with "target_to_source".
+        Row 0 has neighbours and row 1 centres; with "target_to_source" the rows are swapped.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 kdtree.py       KDTree: query, query_ball_point
 two_trees.py    query_ball_tree, query_pairs, count_neighbors, sparse_distance_matrix
-arguments.py    SciPy's arguments in tonari's words
+arguments.py    conversion of SciPy's arguments
 
 ================================================  ====================================================================
 covered                                           how
@@ -28,11 +28,11 @@ a negative radius                                 radius)
 ``size``, ``indices``, ``tree``                   there are no nodes to look at
 ================================================  ====================================================================
 
-Rows are converted to float64 and distances are float64, as SciPy's are. They may differ from SciPy's in the last bit,
-which adds squares in another order. A point is within a radius if its distance, as it is returned, is at most the
-radius, and nearer than ``distance_upper_bound`` if it is less; SciPy compares squares. Equal distances are in ascending
-order of index, where SciPy's order depends on the tree. Lists of numbers ascend; with ``return_sorted=False`` the
-nearest is first.
+As in SciPy, rows are converted to float64 and distances are float64. They may differ from SciPy's in the last bit,
+since SciPy adds squares in another order. A point is within a radius if its returned distance is at most the radius,
+and within ``distance_upper_bound`` if it is less; SciPy compares squares. Equal distances are in ascending order of
+index; in SciPy their order depends on the tree. Lists of row numbers ascend; with ``return_sorted=False`` the nearest
+point is first.
 """
 
 from tonari.compat.scipy.kdtree import KDTree

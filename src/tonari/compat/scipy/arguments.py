@@ -1,4 +1,4 @@
-"""SciPy's arguments in tonari's words."""
+"""Conversion of SciPy's arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_P = 1.0  # SciPy's
 
 
 def metric_of(p: Any, eps: Any) -> str:
-    """Return the metric of a Minkowski norm, of an answer that is exact.
+    """Return the metric for a Minkowski norm `p`; refuse an `eps` above 0.
 
     >>> metric_of(1, 0), metric_of(3, 0), metric_of(float("inf"), 0.0)
     ('l1', 'minkowski:3', 'linf')
@@ -32,12 +32,12 @@ def metric_of(p: Any, eps: Any) -> str:
 
 
 def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
-    """Return numbers of any dtype in float64; the shape is not looked at."""
+    """Return numbers of any dtype and shape in float64."""
     return numbers_of(x, name, "(n, m)").astype(np.float64, copy=False)
 
 
 def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
-    """Return points of shape (..., m) as rows, and the shape of what is in front."""
+    """Return points of shape (..., m) as rows, and their leading dimensions."""
     array = float64_rows(x, "x")
     if array.ndim == 0 or array.shape[-1] != m:
         raise ValueError(f"x: expected points of {m} coordinates, shape (..., {m}), got {array.shape}")
@@ -47,7 +47,7 @@ def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]
 
 
 def ranks_of(k: Any) -> npt.NDArray[np.int64]:
-    """Return which neighbours are asked for, counted from 1.
+    """Return the requested ranks of neighbours, counted from 1.
 
     >>> ranks_of(3), ranks_of([5, 1])
     (array([1, 2, 3]), array([5, 1]))
@@ -60,7 +60,7 @@ def ranks_of(k: Any) -> npt.NDArray[np.int64]:
 
 
 def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """Return a radius, or one for each query, of which there are `shape`."""
+    """Return one radius, or a radius for each query; queries have this shape."""
     radii = float64_rows(r, name)
     if np.isnan(radii).any() or (radii < 0).any():
         raise ValueError(f"{name}={r!r}: expected numbers of at least 0")

@@ -18,17 +18,17 @@ from tonari.core.hints import Hinted
 
 
 class KDTree(Hinted, TwoTrees):
-    """Points that are searched as by ``scipy.spatial.KDTree``.
+    """A set of points with the interface of ``scipy.spatial.KDTree``.
 
-    :mod:`tonari.compat.scipy` says what is refused and what differs. Searches choose between a tree and brute force, as
-    :class:`tonari.Index` does. A tree can be pickled.
+    :mod:`tonari.compat.scipy` lists refusals and differences. Each search uses a tree or brute force, whichever is
+    expected to be faster, as :class:`tonari.Index` does. A KDTree can be pickled.
 
     Parameters
     ----------
     data : array of shape (n, m)
-        Numbers, which are converted to float64.
+        Points, which are converted to float64.
     leafsize, compact_nodes, balanced_tree : int, bool, bool
-        Checked; no answer depends on them.
+        Checked, but without effect.
     copy_data : bool
         Keep a copy of the data, which may then change.
     boxsize : None
@@ -75,7 +75,7 @@ class KDTree(Hinted, TwoTrees):
         self._indexes: dict[str, Index] = {}
 
     def _index(self, metric: str) -> Index:
-        """The points as they are searched by a metric, prepared at its first search."""
+        """The index of the points for a metric, prepared at the first search."""
         if metric not in self._indexes:
             self._indexes[metric] = Index(self.data, metric=metric)
         return self._indexes[metric]
@@ -96,7 +96,8 @@ class KDTree(Hinted, TwoTrees):
         ----------
         x : array of shape (..., m)
         k : int or list of int
-            How many neighbours, or which: [1] is the nearest alone. It may be more than there are points.
+            The number of neighbours, or a list of their ranks: [1] returns only the nearest. It may exceed the number
+            of points.
         eps : 0
         p : 1, 1.5, 2, 3, 4 or inf
         distance_upper_bound : float
@@ -107,16 +108,16 @@ class KDTree(Hinted, TwoTrees):
         Returns
         -------
         d : float64 of shape (..., number of ranks)
-            Distances, ascending with the ranks; inf where missing. A k of 1 has no last dimension.
+            Distances in order of the ranks; inf for missing neighbours. With k = 1 the last dimension is dropped.
         i : intp, of the same shape
-            Numbers of points; n where missing.
+            Row numbers of points; n for missing neighbours.
 
         Raises
         ------
         TypeError, ValueError
-            Another number of coordinates, NaN or infinity, k or workers out of range.
+            x has another number of coordinates, NaN or infinity; or k or workers is out of range.
         tonari.core.errors.Unsupported
-            Another `eps` or `p`. A ValueError.
+            `eps` or `p` has another value. It is a ValueError.
         """
         metric, threads, ranks = metric_of(p, eps), threads_of(workers, "workers"), ranks_of(k)
         bound = number_of(distance_upper_bound, "distance_upper_bound", least=0.0)
@@ -144,26 +145,26 @@ class KDTree(Hinted, TwoTrees):
         return_sorted: bool | None = None,
         return_length: bool = False,
     ) -> Any:
-        """Find all points within a distance of points.
+        """Find all points within a distance of each of some points.
 
         Parameters
         ----------
         x : array of shape (..., m)
         r : float or array that can be broadcast to shape (...)
-            A point at this distance is within it.
+            The radius; points at exactly this distance are found.
         p : 1, 1.5, 2, 3, 4 or inf
         eps : 0
         workers : int
             Threads; -1 is as many as the work is worth.
         return_sorted : bool, optional
-            Whether each list ascends, which is the default; if False, the nearest point is first.
+            Whether the row numbers of each list ascend (the default). False: the nearest point is first.
         return_length : bool
-            Return the lengths of the lists alone.
+            Whether to return only the lengths of the lists.
 
         Returns
         -------
         list, or object array of shape (...) of lists
-            Numbers of points; a list for a single point.
+            Lists of row numbers; one list if x is a single point.
         intp array of shape (...), or intp
             With ``return_length``.
         """

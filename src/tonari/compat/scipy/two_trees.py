@@ -1,4 +1,4 @@
-"""What ``scipy.spatial.KDTree`` does with two trees, or with all pairs of one."""
+"""The methods of ``scipy.spatial.KDTree`` for two trees, or for all pairs of one tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENTRY = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=Tru
 
 
 class TwoTrees(ABC):
-    """Base of ``KDTree``: pairs of points."""
+    """The base of ``KDTree``, with methods for pairs of points."""
 
     data: npt.NDArray[np.float64]
     n: int
@@ -31,10 +31,10 @@ class TwoTrees(ABC):
 
     @abstractmethod
     def _index(self, metric: str) -> Index:
-        """The points as they are searched by a metric."""
+        """The index of the points for a metric."""
 
     def _other(self, other: Any) -> TwoTrees:
-        """Check the tree that another one is compared with."""
+        """Check the argument `other`."""
         if not isinstance(other, TwoTrees):
             raise TypeError(f"other: expected a tonari.compat.scipy.KDTree, got {type(other).__name__}")
         if other.m != self.m:
@@ -49,14 +49,14 @@ class TwoTrees(ABC):
         ----------
         other : KDTree
         r : float
-            A point at this distance is within it.
+            The radius; points at exactly this distance are found.
         p : 1, 1.5, 2, 3, 4 or inf
         eps : 0
 
         Returns
         -------
         list of n lists of int
-            Numbers of the other tree's points, ascending.
+            Row numbers of the other tree's points, ascending.
         """
         metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
         return lists_of(self._other(other)._index(metric).radius_search(self.data, radius), ascending=True)
@@ -92,13 +92,13 @@ class TwoTrees(ABC):
         Parameters
         ----------
         other : KDTree
-            It may be this one: a point and itself are a pair, too.
+            The other tree. If it is the same tree, each point also forms a pair with itself.
         r : float or array of shape (radii,)
         p : 1, 1.5, 2, 3, 4 or inf
         weights : None
         cumulative : bool
-            Count all pairs at most r apart; else, of radii that ascend, those that are farther apart than the radius
-            before.
+            True: count all pairs at distance r or less. False: for ascending radii, count the pairs between consecutive
+            radii.
 
         Returns
         -------
@@ -129,8 +129,8 @@ class TwoTrees(ABC):
         max_distance : float
         p : 1, 1.5, 2, 3, 4 or inf
         output_type : "dok_matrix", "coo_matrix", "dict" or "ndarray"
-            Of SciPy's sparse matrices, which need SciPy; a dict of (i, j) to the distance; or an array of records with
-            the fields i, j and v.
+            A sparse matrix, which requires SciPy; a dict from (i, j) to the distance; or an array of records with the
+            fields i, j and v.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class TwoTrees(ABC):
 
 
 def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:
-    """Return the neighbours of each row as a list, by their numbers or the nearest first.
+    """Return the neighbours of each row as a list, in ascending order or nearest first.
 
     >>> found = RadiusNeighbors(np.array([0, 2, 3]), np.array([4, 1, 0]), np.array([0.0, 1.0, 0.5]))
     >>> lists_of(found, ascending=True)

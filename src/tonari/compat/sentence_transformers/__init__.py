@@ -24,11 +24,11 @@ other functions of scores                sentence_transformers.util
 sparse embeddings; NaN and infinity
 =======================================  ==============================================================================
 
-There, scores are products of float32 numbers; here they are float64 values of which the distance, 1 - cosine, is
-rounded once. What else differs:
+Scores in sentence_transformers are products of float32 numbers. Here they are 1 minus the cosine distance, a float64
+value that is rounded once. Other differences:
 
 - Equal scores are in ascending order of row numbers.
-- Of each embedding the ``top_k`` others are mined, however many copies it has.
+- For each embedding the ``top_k`` other embeddings are mined, even if it has copies.
 - An embedding belongs to a community if its distance, 1 - cosine, is at most 1 - threshold.
 """
 

@@ -1,4 +1,4 @@
-"""Embeddings and functions of scores in tonari's words."""
+"""Conversion of embeddings and score functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonari.metrics import get_metric
 
 
 class Score(NamedTuple):
-    """A function of scores.
+    """A score function.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ _SCORES = {
 
 
 def score_of(function: Any) -> Score:
-    """Return what a function of sentence_transformers, or its name, stands for."""
+    """Return the score for a function of sentence_transformers or its name."""
     name = function
     if callable(function) and str(getattr(function, "__module__", "")).startswith("sentence_transformers."):
         name = getattr(function, "__name__", None)
@@ -54,7 +54,7 @@ def score_of(function: Any) -> Score:
 
 
 def embeddings_of(given: Any, name: str) -> Any:
-    """Check embeddings, possibly none, and return them as an array or a tensor of two dimensions.
+    """Check embeddings (there may be none) and return them as an array or a tensor of two dimensions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The neighbours of points on the other side of a boundary: every product of two rows serves both."""
+"""Find the neighbours of points on the other side of a boundary, using each product for both rows."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def search_across(
     Returns
     -------
     Neighbors of shape (n, k)
-        The bits of two searches; with `known`, of those neighbours that are no farther, and perhaps of others, with -1
-        where they are fewer than k.
+        The same bits as two searches. With `known`, only neighbours that are no farther are guaranteed; lists with
+        fewer than k end with -1.
     """
     n = len(points)
     found = _lists(n, plan)
@@ -89,7 +89,7 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Hold all points packed, and return the precision level: that which a search would take after its first rows."""
+    """Keep all points packed, and return the precision level that a search would choose after its first rows."""
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:
@@ -110,7 +110,7 @@ def _search_again(
     found: Neighbors,
     progress: ProgressLike,
 ) -> None:
-    """Search the other side for rows whose survivors were too many, in the memory of the plan."""
+    """Search the other side again for rows with too many survivors, within the memory of the plan."""
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)

@@ -1,7 +1,7 @@
-"""An order of rows in which neighbours are near each other: by clusters of their leading principal coordinates.
+"""An order of rows in which near rows are adjacent: by clusters of their leading principal coordinates.
 
-Tiles of queries and groups of points that follow this order have few neighbours in common with most others, so that a
-look at contracted rows rules most of them out. The order decides how long a search takes, never what it finds.
+In this order, a tile of queries has neighbours in few groups of points, so a look at contracted rows rules out most
+groups. The order affects the time of a search, never its result.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Sketch = npt.NDArray[np.float32]
 
 
 class Near(NamedTuple):
-    """Where queries are among points in an order of clusters; their first thresholds are taken there.
+    """The positions of queries in the cluster order of the points, around which first thresholds are computed.
 
     Attributes
     ----------
     places : int64 array of shape (m,)
-        Of each query, a place that points near it are around.
+        For each query, a position in the order with near points around it.
     asked : float32 array of shape (m, columns)
-        The queries as the points are in the sketch.
+        The sketches of the queries.
     """
 
     places: Numbers
@@ -41,13 +41,13 @@ class Near(NamedTuple):
 
 
 class Clusters:
-    """Clusters of rows, in an order in which each is near the one before.
+    """Clusters of rows, ordered so that consecutive clusters are near each other.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     form : Form
-        Contracted to the few columns by which clusters are found.
+        The form, contracted to the few columns that determine the clusters.
     kernel : str
         Compares rows in those few columns.
     workers : Workers
@@ -59,7 +59,7 @@ class Clusters:
     order : int64 array of shape (count,)
         The points, by clusters.
     middles : int64 array
-        The place in that order that is in the middle of each cluster.
+        The middle position of each cluster in that order.
     sketch : float32 array of shape (columns, count)
         The points in few columns, by their place in that order.
     """
@@ -121,7 +121,7 @@ class Clusters:
         return out
 
     def _nearest(self, rows: Sketch, centres: Sketch) -> npt.NDArray[Any]:
-        """Return the number of the centre nearest to each row, in the least type, which is sorted soonest."""
+        """Return the nearest centre of each row, in the smallest integer type, which sorts fastest."""
         form = _native.Form("sqeuclidean", [0.0] * centres.shape[1], 1.0)
         packed = [_native.PackedPoints(self._kernel, form, centres, 0, len(centres), errors=False)]
         places = np.empty((len(rows), 1), np.int32)
@@ -136,7 +136,7 @@ class Clusters:
         return places[:, 0].astype(np.min_scalar_type(len(centres)))
 
     def _lloyd(self, sample: Sketch, count: int) -> Sketch:
-        """Return the means of Lloyd's clusters of a sample; those that lose all rows stay where they are."""
+        """Return the means of Lloyd's clusters of a sample; an empty cluster keeps its mean."""
         centres = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)].copy()
         for _ in range(tuning.CENTRE_ROUNDS):
             nearest = self._nearest(sample, centres)
@@ -147,7 +147,7 @@ class Clusters:
 
 
 def _chain(centres: Sketch) -> Sketch:
-    """Return the centres so that each is followed by the nearest one that is left."""
+    """Order the centres so that each is followed by the nearest remaining one."""
     left = centres.copy()
     at = 0
     for place in range(len(left) - 1):

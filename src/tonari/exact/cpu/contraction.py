@@ -1,12 +1,13 @@
-"""Whether few columns are compared, or looked at first: decided by a pilot of the points if the plan leaves it open.
+"""Choose the columns that the screen and a look compare, by a pilot of the points if the plan leaves it open.
 
     contracted   the screen compares contracted rows, and exact values decide on what it leaves
     a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the other ones
                  in all columns (native/exact/look.hpp)
     both         a look at few columns, and a screen of more
 
-The pilot compares some points with a sample of all. How many of the sample each screen leaves as candidates, within the
-distance of the k-th neighbour, tells what the screens and the candidates will cost. Answers do not depend on it.
+The pilot compares some points with a sample of all points, and counts the candidates that each screen leaves within the
+distance of the k-th neighbour. The cost of the screens and of the candidates follows from these counts. Answers do not
+depend on the choice.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
 class Arrangement(NamedTuple):
-    """How points are packed.
+    """The arrangement of packed points: form, columns, look and order.
 
     Attributes
     ----------
     form : Form
-        Of what the screen compares.
+        The form that the screen compares.
     columns : int
         Its columns.
     look : Form, optional
@@ -60,7 +61,7 @@ def arrange_points(
     asked: int,
     kept: npt.NDArray[np.int64] | None = None,
 ) -> Arrangement:
-    """Decide how points are packed.
+    """Choose the arrangement of packed points.
 
     Parameters
     ----------
@@ -131,26 +132,27 @@ def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _
 def _clusters(
     points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan, kept: npt.NDArray[np.int64] | None
 ) -> Clusters:
-    """Return clusters of the points in the first columns of a contracted form: the same directions serve both."""
+    """Return clusters of the points in the first columns of a contracted form, which uses the same directions."""
     narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
     return Clusters(points, narrow, plan.kernels["float32"], Workers(plan.threads), kept)
 
 
 class Seen(NamedTuple):
-    """What a pilot saw, on average over its rows.
+    """The measurements of a pilot, averaged over its rows.
 
     Attributes
     ----------
     whole : float
-        Candidates of the first screen of all columns.
+        Number of candidates of the first screen of all columns.
     few : dict of float
-        Those of contracted screens, by their columns.
+        Number of candidates of contracted screens, by their number of columns.
     retried : float
         Share of rows with too many candidates in the first screen of all columns.
     left : dict of float
         Share of all points that are candidates of contracted screens, by their columns.
     alone : dict of float
-        Share of these candidates of which the nearest point is none, by their columns: in clusters that are apart few.
+        Share of these candidates whose nearest point is not a candidate, by the number of columns; small for separate
+        clusters.
     """
 
     whole: float
@@ -160,7 +162,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of tiles and groups that a look at `columns` columns marks."""
+        """Return the share of pairs of a tile and a group that a look at this number of columns marks."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
@@ -179,15 +181,15 @@ class InWhole(NamedTuple):
     Attributes
     ----------
     squares : float64 array of shape (size,)
-        Of the sample's norms.
+        Squared norms of the sample.
     own : int64 array of shape (rows,)
-        Their numbers in the sample.
+        Position of each row in the sample.
     kth : float64 array of shape (rows, 1)
         Score of the k-th neighbour.
     candidates : float64 array of shape (rows,)
-        Points that the first screen of all columns leaves to each.
+        Number of candidates of each row after the first screen of all columns.
     rank : int
-        Of the k-th neighbour in the sample.
+        Rank in the sample of the k-th neighbour.
     """
 
     squares: Floats
@@ -198,7 +200,7 @@ class InWhole(NamedTuple):
 
 
 def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> InWhole | None:
-    """Compare rows of the sample in all columns; None where the sample is too small to tell the k-th neighbour."""
+    """Compare rows of the sample in all columns; None if the sample is too small to estimate the k-th neighbour."""
     rows = _rows(form, points, -(-len(points) // SAMPLE_ROWS), plan.d)
     size = len(rows)
     rank = -(-plan.k * size // plan.n)
@@ -217,7 +219,7 @@ def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> 
 def _contracted_and_whole(
     points: npt.NDArray[Any], form: _native.Form, columns: int, plan: ExactPlan
 ) -> tuple[_native.Form, InWhole | None]:
-    """Return the form contracted to `columns` columns, and the facts of a search of all columns, made side by side."""
+    """Compute in parallel the form, contracted to a number of columns, and the data of a search of all columns."""
 
     def work(contracts: bool) -> tuple[_native.Form, None] | tuple[None, InWhole | None]:
         return (_contracted(points, form, columns), None) if contracts else (None, _in_whole(points, form, plan))
@@ -228,7 +230,7 @@ def _contracted_and_whole(
 
 
 def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, plan: ExactPlan) -> Seen:
-    """Return about how many candidates a row will have once its k-th distance is known."""
+    """Estimate the number of candidates of a row once its k-th distance is known."""
     n, widths = plan.n, [LOOKED_FIRST, *contracted_widths(plan.d)]
     if whole is None:
         every = dict.fromkeys(widths, 1.0)
@@ -269,13 +271,13 @@ def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.N
 
 
 def _narrowed(rows: Floats, columns: int) -> Floats:
-    """Return contracted rows with fewer directions: what is left of them joins the rest."""
+    """Return contracted rows with fewer directions; the length along the others is added to the residual."""
     rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
     return np.column_stack([rows[:, : columns - 1], rest])
 
 
 def _rounding(rows: Floats, squares: Floats, plan: ExactPlan) -> Any:
-    """Return about how far the rows are from the rounded ones of the first screen."""
+    """Estimate the distance between rows and their rounded copies in the first screen."""
     first = plan.precisions[0]
     if first == "int8":
         return np.abs(rows).max(axis=1) / 127 * np.sqrt(rows.shape[1] / 12)
@@ -287,7 +289,7 @@ def _refining(plan: ExactPlan, candidates: float) -> float:
 
 
 def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> float:
-    """Return the seconds of one thread for `asked` queries with all columns."""
+    """Return the seconds of one thread for searching a number of queries with all columns."""
     usual = BRUTE[plan.isa, "gemm"].answering(plan.n, asked, plan.d, plan.k)
     if seen is None:
         return usual
@@ -297,7 +299,7 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
 
 
 def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
-    """Return the seconds of one thread for a pair in a screen or a look of `columns` columns."""
+    """Return the seconds of one thread for a pair in a screen or a look of a number of columns."""
     return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
 
 
@@ -306,7 +308,7 @@ def _look_precision(plan: ExactPlan, precision: str) -> str:
 
 
 def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:
-    """Return the seconds of one thread for so many queries, and for contracting all rows to so many columns."""
+    """Return the seconds of one thread for contracting all rows to a number of columns and searching the queries."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
     pair = _pair_seconds(plan, precision, columns)
     if look:
@@ -316,7 +318,7 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, l
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Return the seconds of one thread for so many queries with a look, and for preparing it."""
+    """Return the seconds of one thread for preparing a look and searching the queries with it."""
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)

@@ -1,14 +1,14 @@
-"""Copies of rows: which points no answer can hold.
+"""Find copies of rows that cannot be in any answer.
 
-Points at the same distance are listed by their numbers. So k neighbours hold no copy of a row beyond its first k, or
-its first k + 1 where the query may itself be one of them. Without the copies after those every answer is the same, and
-a row that has thousands of copies has no more survivors than any other.
+Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
+or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer, but it
+saves time: if a row has thousands of copies, all of them would survive the screen.
 
-    some rows    a number for each (a hash): the share of pairs that are copies, and whether it is worth to go on
-    all rows     sorted by that number, then by their own: copies come together, and are compared with the one before
+    some rows    are hashed, to estimate the share of copies; the rest follows only if it is large enough
+    all rows     are sorted by hash, then by row number, and each is compared with the row before it
 
-A number that different rows share costs time only: between two copies it makes the second one a first. So do zeros of
-different signs.
+A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
+first one. The same holds for zeros of different signs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROW_BYTES = 32  # of memory for each row while they are sorted
 def first_copies(
     points: npt.NDArray[Any], plan: Plan, meeting: float, memory: int, copied: int = 0, spare: int = 0
 ) -> Numbers | None:
-    """Return the numbers of the points that a search needs, ascending, if it can leave many copies out; else None.
+    """Return the row numbers of the points that a search needs, ascending, if it can leave out many copies; else None.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def first_copies(
     plan : Plan
         Of the search.
     meeting : float
-        Seconds that a query takes for each copy that it meets.
+        Seconds per query for each copy that it compares.
     memory : int
         Bytes that the search would take for preparing all points, and for work.
     copied : int
@@ -72,7 +72,7 @@ def first_copies(
 
 
 def _share(points: npt.NDArray[Any]) -> float:
-    """Return about how many of all pairs of points are copies, by those of some."""
+    """Estimate the share of pairs of points that are copies, from some of the points."""
     step = max(1, len(points) // tuning.COPIES_ROWS)
     hashes = np.empty(-(-len(points) // step), np.uint64)
     _native.hash_rows(points, step, hashes)
@@ -81,7 +81,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Return an order of the rows in which copies come together, by their numbers, and which are copies there."""
+    """Return an order of the rows in which copies are adjacent and ascending, and a mask of the copies in it."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

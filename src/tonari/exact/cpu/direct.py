@@ -1,7 +1,7 @@
-"""Searches by exact values alone, without a form, packed points or a screen: small ones, and those of few queries.
+"""Small searches, and searches of few queries, by exact values without a form, packed points or a screen.
 
-What takes microseconds is one native call on the caller's thread. More is cut into calls of a few milliseconds, for
-several threads: of some queries and all points, or of all queries and a slice of the points, whose lists are merged.
+A search of microseconds is one native call on the caller's thread. Longer ones are cut into calls of a few milliseconds
+for several threads: some queries and all points, or all queries and a slice of the points, whose lists are then merged.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def search_directly(
 def search_unchecked(
     queries: Rows, points: Rows, plan: ExactPlan, *, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Do the same for rows whose values are not checked; None if it does not show that all are finite."""
+    """Search rows without checking their values first; return None if a value turns out not to be finite."""
     return _search(queries, points, plan, None, False, progress)
 
 
@@ -101,7 +101,7 @@ def _search(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return how many queries and points one native call has: points are sliced if there are few queries."""
+    """Return the number of queries and points of one native call; points are sliced if there are few queries."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

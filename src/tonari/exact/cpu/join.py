@@ -1,4 +1,4 @@
-"""The points as their own queries: a product of two rows serves both (komarov2014, section 4, has half of the matrix).
+"""Self-joins: each product of two rows is used for both (komarov2014, section 4, computes half of the matrix).
 
 While rows are active, their thresholds and survivors are shared by all threads, so that any product of two of them can
 be used for both (``native/exact/self_join.hpp``).
@@ -38,7 +38,7 @@ def join_of(
     double: bool,
     may_retry: bool,
 ) -> _native.SelfJoin:
-    """Return the rows' thresholds and survivors; none is active yet."""
+    """Allocate the thresholds and survivors of the rows, none of which is active yet."""
     return _native.SelfJoin(
         *(kernel, prepared.form, prepared.points, plan.k, plan.isa, self_ids),
         *(double, may_retry),
@@ -51,7 +51,7 @@ def join_of(
 
 @dataclass(frozen=True)
 class Join:
-    """A join of points that are all packed; both verbs return how many survivors were refined."""
+    """A join of points that are all packed; both methods return the number of refined survivors."""
 
     prepared: PreparedPoints
     plan: ExactPlan
@@ -67,10 +67,10 @@ class Join:
         return sum(self._of_active((begin, min(begin + size, n)), found, status, first) for begin in starts)
 
     def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
-        """Search the points on the other side of the boundary, where slices are cut, for every row.
+        """Search the points on the other side of the boundary for every row; slices are cut at the boundary.
 
-        `known`: of each row, the k-th value that it has already. It then finds no more than what is as near, and where
-        that is fewer than k points, the rest of its list is missing.
+        `known` has the k-th value that each row already has. A row then finds only points that are as near; if these
+        are fewer than k, the remaining entries are missing.
         """
         sides = (0, boundary), (boundary, len(self.prepared.points))
         blocks = [_blocks(side) for side in sides]
@@ -130,7 +130,7 @@ class Join:
             at, begin = at + 1, end
 
     def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:
-        """Write the lists of blocks of rows from `first` on, which met a range of points."""
+        """Write the lists of blocks of rows from `first` on, after their comparison with a range of points."""
 
         def close(block: Bounds) -> int:
             self.workers.check()

@@ -1,4 +1,4 @@
-"""Exact values of each query and the points that are listed for it: many small problems in one call."""
+"""Exact values of each query and its listed points: many small problems in one call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def search_listed(
     progress: ProgressLike = False,
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query.
+    """Find the k nearest of the listed points of each query.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def search_listed(
     threads : int, optional
     progress : None, bool or callable(done, total)
     found : Neighbors of shape (m, k), optional
-        Where the result is written. Default: new arrays.
+        Arrays for the result. Default: new arrays.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        -1 and inf (-inf for similarities) where fewer than k are listed.
+        Entries are -1 at inf (-inf for similarities) if fewer than k points are listed.
 
     Examples
     --------

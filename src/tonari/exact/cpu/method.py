@@ -144,11 +144,11 @@ class ExactOnCpu(SearchMethod):
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
-    """Return the plan of the same search of fewer points, which are not the queries any more."""
+    """Return the plan of the same search of fewer points, which is not a self-join."""
     resident = min(plan.resident_points, n)
     return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)
 
 
 def _own(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
-    """Return for each query the point that it is."""
+    """Return the row number of each query among the points."""
     return np.arange(len(queries), dtype=np.int64) if self_join else None

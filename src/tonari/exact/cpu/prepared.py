@@ -33,18 +33,18 @@ class PreparedPoints:
     boundary : int
         A row at which slices are cut; all points must then stay packed.
     asked : int, optional
-        Queries to expect, if not those of the plan: more of them pay for more preparation.
+        Expected number of queries, if it differs from the plan; more queries justify more preparation.
     kept : int64 array, optional
-        Numbers of the points that are searched, ascending, if not all are; the plan is then made for these.
+        Row numbers of the searched points, ascending, if not all are searched; the plan is then made for these.
 
     Attributes
     ----------
     points : array of shape (n, d)
         All of them.
     count : int
-        Of those that are searched.
+        Number of searched points.
     form : Form
-        Of what the screen compares.
+        The form that the screen compares.
     form_dim : int
         Its columns.
     look : Form, optional
@@ -84,17 +84,17 @@ class PreparedPoints:
 
     @property
     def falls_back(self) -> bool:
-        """Whether rows to which the contraction leaves too many candidates are searched with all columns."""
+        """Whether rows with too many candidates after the contraction are searched with all columns."""
         return self._whole_plan is not None
 
     @property
     def order(self) -> npt.NDArray[np.int64] | None:
-        """The point at each place of the packed ones; None for their own order."""
+        """The row number of the point at each packed position; None if points are packed in their own order."""
         return self.kept if self.clusters is None else self.clusters.order
 
     @property
     def sketch(self) -> npt.NDArray[np.float32] | None:
-        """The points in few columns, by place; None for their own order."""
+        """The sketches of the points, by position; None if points are packed in their own order."""
         return None if self.clusters is None else self.clusters.sketch
 
     def is_compared(self, plan: ExactPlan) -> bool:
@@ -102,7 +102,7 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Return the plan of a search, made for all columns, for these points."""
+        """Adapt the plan of a search, made for all columns, to these points."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
@@ -114,10 +114,10 @@ class PreparedPoints:
             return self._whole
 
     def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[PackedPoints]:
-        """Hold exactly the first `count` points packed for `kernel`; pack missing slices, and release others.
+        """Keep exactly the first `count` points packed for `kernel`: pack missing slices, and free others.
 
-        If several searches call this at once, one packs and the others wait. Returns the held slices; a search may keep
-        using them whatever is held later.
+        If several searches call this at once, one packs and the others wait. A search may use the returned slices even
+        after they are freed here.
         """
         first, slices = self.slices[0], self.slices
         wanted = len(slices) if count == self.count else count // (first[1] - first[0])
@@ -130,7 +130,7 @@ class PreparedPoints:
             return held
 
     def release(self) -> None:
-        """Hold no packed points; a search that is under way keeps those that it uses."""
+        """Free all packed points; a running search keeps the slices that it uses."""
         with self._holding:
             self._held = "", []
         if self._whole is not None:
@@ -145,7 +145,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points for one kernel, with those for looks if there are any."""
+        """Return packed copies of slices of the points for one kernel, and for looks if there are any."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()

@@ -1,9 +1,9 @@
-"""Everything within a radius on the CPU: the schedule of searches, with constant thresholds and lists that grow.
+"""Radius searches on the CPU: the schedule, with constant thresholds and lists of any length.
 
 A pair is within the radius if its returned value is at most the limit. A screen's lower bound above the limit's score
 rules a point out; an upper bound below it proves it to be inside, which is enough for a count. All others get their
-exact value (native/exact/radius_block.hpp). So every row is finished at whatever precision it is screened; a pilot
-tells whether a finer one would be faster.
+exact value (native/exact/radius_block.hpp). Every row is therefore finished at the first precision; a pilot estimates
+whether a finer one would be faster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger("tonari")
 
 
 class Part(NamedTuple):
-    """What a block of queries found: points per row, and their lists one after the other."""
+    """The result of a block of queries: the number of points per row, and the concatenated lists."""
 
     counts: npt.NDArray[np.int64]
     distances: npt.NDArray[Any]
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Request:
-    """What is asked of a search: for each query, the farthest value, and the point that it is itself."""
+    """A request: for each query the limit, and its own row number among the points."""
 
     queries: npt.NDArray[Any]
     limits: npt.NDArray[Any]
@@ -53,7 +53,7 @@ class Request:
     parts: dict[int, Part] = field(default_factory=dict)  # by the first row
 
     def in_order(self) -> Iterator[Part]:
-        """Yield the parts by rows, and forget each."""
+        """Yield the parts in order of rows, and free each."""
         for begin in sorted(self.parts):
             yield self.parts.pop(begin)
 
@@ -121,14 +121,14 @@ def _request(
     later: bool = False,
     lists: bool = True,
 ) -> Request:
-    """Return a request of queries in an order, or as they are."""
+    """Return a request for queries in another order, or in their own."""
     if order is not None:
         queries, limits, self_ids = queries[order], limits[order], None if self_ids is None else self_ids[order]
     return Request(queries, limits, self_ids, later=later, lists=lists)
 
 
 def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNeighbors:
-    """Return the lists of rows that were searched in an order, each in its own place."""
+    """Return lists in the original order of the rows, after a search in another order."""
     counts = np.empty(len(order), np.int64)
     begins = np.empty(len(order), np.int64)
     counts[order], begins[order] = np.diff(found.indptr), found.indptr[:-1]
@@ -170,7 +170,7 @@ def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: 
 
 
 def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
-    """Find the parts of some rows, and return how many exact values a finer screen might have spared."""
+    """Find the parts of some rows, and return the number of exact values that a finer screen might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
@@ -194,7 +194,7 @@ def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
 def _blocks(
     request: Request, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
 ) -> tuple[int, int]:
-    """Find the parts of some blocks; append those that were too full for one, and how many points they had met."""
+    """Find the parts of some blocks; append the blocks that overflowed, with the number of points compared so far."""
     plan, prepared = search.plan, search.prepared
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
     farthest = np.ascontiguousarray(request.limits, np.float64)
@@ -230,7 +230,7 @@ def _blocks(
 
 
 class _Block:
-    """A native block as :class:`Search` takes it through the points; it meets every point once, without a sample."""
+    """A native block for :class:`Search`; it compares every point once, without a sample."""
 
     def __init__(self, native: _native.RadiusBlock) -> None:
         self.native = native

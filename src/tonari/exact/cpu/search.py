@@ -1,4 +1,4 @@
-"""The schedule of exact search on the CPU: which block of queries meets which slice of points, on which thread.
+"""The schedule of exact search on the CPU: it assigns blocks of queries and slices of points to threads.
 
 for precision in precisions:                  only rows that the previous one could not certify
     for block of queries (in parallel):
@@ -38,10 +38,10 @@ Rows: TypeAlias = Callable[[Some], npt.NDArray[Any]]
 
 
 class Block(Protocol):
-    """A block of queries on its way through the points, such as a native RowBlock."""
+    """A block of queries during its pass over the points, such as a native RowBlock."""
 
     def open(self, begin: int, end: int, places: Places | None = None, asked: Sketch | None = None) -> None:
-        """Start on queries [begin, end), with thresholds from points near them, if that is known (:class:`Near`)."""
+        """Start queries [begin, end), with thresholds from near points if their positions are known (:class:`Near`)."""
 
     def screen(
         self,
@@ -52,17 +52,17 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen groups of points: of a range all, every stride-th, or all others; after a look if it looks."""
+        """Screen groups of a range of points: all, every stride-th, or all others; after a look if there is one."""
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Pairs of a tile and a group since the block was made: all, those that it looked at, those that it marked."""
+        """Numbers of pairs of a tile and a group since the block was made: all, looked at, and marked."""
 
     def end_sample(self) -> None:
         """Take thresholds from the groups that were screened."""
 
     def absorb(self, other: Any) -> None:
-        """Add what a block found for the same queries among other points."""
+        """Add the results of a block for the same queries among other points."""
 
 
 AnyBlock = TypeVar("AnyBlock", bound=Block)
@@ -111,9 +111,9 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Places, Near] | None:
-    """Return an order of the queries that follows that of the points, and where they are among those.
+    """Return an order of the queries that follows the order of the points, and their positions in it.
 
-    None leaves the queries as they are: where points are in their own order, that of the queries does not matter.
+    None keeps the order of the queries, which does not matter if points are packed in their own order.
     """
     clusters = prepared.clusters
     if clusters is None:
@@ -128,7 +128,7 @@ def arrange(
 def _search(
     search: Search, queries: Rows, self_ids: npt.NDArray[np.int64] | None, found: Neighbors, whole_plan: ExactPlan
 ) -> None:
-    """Search for queries in the order in which they come. `whole_plan`: for what no contraction decides."""
+    """Search for queries in the given order. `whole_plan` is the plan for rows that the contraction cannot resolve."""
     prepared, plan, report, bar = search.prepared, search.plan, search.report, search.bar
     m, n = len(found.indices), prepared.count
     level, sampled = prepared.first_level(plan), plan.sample_rank > 0
@@ -198,7 +198,7 @@ class Search:
 
     @property
     def levels(self) -> int:
-        """Number of attempts: the precisions, and all columns where a contraction can fall back on them."""
+        """Number of attempts: the precisions, and one with all columns if a contraction can fall back on them."""
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
@@ -218,7 +218,7 @@ class Search:
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
 
-        Each task copies its rows, so it has no more rows than are processed at once while points are packed.
+        Each task copies its rows, so it has at most as many rows as are processed at once while points are packed.
         """
         if not status.any():
             return []
@@ -284,7 +284,7 @@ class Search:
         sampled: bool,
         near: Near | None = None,
     ) -> int:
-        """Compare blocks of queries with all points, packed for a kernel; return the sum of what closing returns."""
+        """Compare blocks of queries with all packed points; return the sum of what closing the blocks returns."""
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
             return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
@@ -370,11 +370,11 @@ class Search:
         self.judge(kernel, block.looked)
 
     def looks_at(self, part: _native.PackedPoints) -> bool:
-        """Whether to look at a run of points before they are screened."""
+        """Whether to look at a range of points before they are screened."""
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Stop looking where looks do not pay; see :attr:`Block.looked`."""
+        """Stop looks that cost more time than they save; see :attr:`Block.looked`."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
@@ -392,7 +392,7 @@ class Search:
         sampled: bool,
         near: Near | None,
     ) -> int:
-        """Screen a few blocks at a time against the points that are packed already, then against all others.
+        """Screen a few blocks at once against the points that are already packed, then against all others.
 
         With few queries, several blocks have the same queries and each screens a share of the points; they are merged
         at the end.

@@ -3,12 +3,12 @@
 From the top, each folder imports those below it alone:
 
     method.py      the registered method; dispatch.py runs the plan's route on the plan's devices
-    replay/        small searches that are repeated: their launches are kept
-    routes/        where points and queries are: resident, streamed, host_refine, multi_gpu
-    attempts/      the ways to search rows once, and the order in which rows that are left are searched again
-    planning.py    makes the plan, of what divisions.py offers, by the memory that it needs (memory.py)
-    screens/       lower bounds of all points, in low precision, and the points that these leave to refine
-    refine/        exact values of that, in order, and the proof of each row
+    replay/        launches of small searches, kept and replayed when a search is repeated
+    routes/        searches by the place of points and queries: resident, streamed, host_refine, multi_gpu
+    attempts/      the ways to search rows once, and the order in which unproved rows are searched again
+    planning.py    chooses a plan from the divisions that divisions.py offers, by the memory they need (memory.py)
+    screens/       lower bounds of all points, in low precision, and the candidates that they do not rule out
+    refine/        exact values of the candidates, in order, and the proof of each row
     rows/          the form of rows, packed copies of it, and fewer rows or columns
     plan.py        the plan: every choice of a search that is made before it begins
     kernels/       one kernel per file, in folders of the same names

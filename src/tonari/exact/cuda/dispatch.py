@@ -128,7 +128,7 @@ def _search(
 
 
 def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
-    """Compile what searches by a plan launch; see :func:`tonari.warm`."""
+    """Compile the kernels that searches by a plan launch; see :func:`tonari.warm`."""
     if not can_rehearse(plan):
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
@@ -175,7 +175,7 @@ def count_within(
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return where the results of queries, arrays or tensors, go."""
+    """Return the library and device of results: those of the queries."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
@@ -185,7 +185,7 @@ def _expecting(
 ) -> contextlib.AbstractContextManager[None]:
     """Return the context of a search, in which missing kernels are compiled together.
 
-    Points that have yet to be prepared are looked at, if kernels are missing: those of bytes are others.
+    If kernels are missing, unprepared points are checked for bytes, which need other kernels.
     """
     if not can_rehearse(plan):
         return contextlib.nullcontext()

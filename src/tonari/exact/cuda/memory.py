@@ -163,7 +163,7 @@ class CudaNeeds:
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the bytes on one device beyond what is there already."""
+        """Return the bytes that the search adds on one device."""
         kept = self.packed_bytes(slabs, self.precisions[0]) + self.copied_bytes(slabs)
         return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
@@ -172,10 +172,10 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots of each row in lists of what earlier batches of a graph note for it (screens/mirrored.py).
+        """Return the slots per row for points that earlier batches of a graph note for it (screens/mirrored.py).
 
-        0 if rows and points are not compared once for both: where they are not the same rows on one device, where
-        products take no longer than their minima, or where `room` bytes are too few.
+        0 if the graph does not use that screen: if rows and points are not the same rows on one device, if products are
+        as fast as their minima, or if `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
@@ -188,7 +188,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes of what a graph notes in so many slots of each row, and of the sample for its thresholds."""
+        """Return the bytes of these slots, if a row has so many, and of the sample for a graph's thresholds."""
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
@@ -240,7 +240,7 @@ class CudaNeeds:
         return on_cpu + self.d * (points + queries) / CARD.link
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of one core for refining the groups that a GPU has screened, or what it has listed."""
+        """Return the seconds that one core takes to refine the groups or points that a GPU has listed."""
         members = self.refined_groups(slabs) * (KEPT if self.form_dim else self.group)
         return self.m * members * (CARD.cpu_member + CARD.cpu_value * self.d)
 

@@ -3,7 +3,7 @@
 from tonari.core.units import MIB
 
 # Case: exact_cuda search-k10, graph-sift on cuda. Chosen on: not recorded.
-RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at a time
+RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs concurrently
 HOPPER_ROWS = 256  # rows per program of Hopper's kernel, tiles between two pauses of the matrix units, and buffers
 HOPPER_TILES = 4
 HOPPER_STAGES = 4
@@ -54,7 +54,7 @@ LIMIT_COLUMNS = 32
 LIMIT_WARPS = 4
 LIMIT_FEW = 128  # of so few rows each has several programs, which keep multiprocessors busy:
 LIMIT_PARTS = 16
-AT_ONCE = 3  # so many batches are one where there is room: each takes the host 3 ms to launch, when rows are contracted
+AT_ONCE = 3  # batches of contracted rows that are joined if memory allows: each takes the host 3 ms to launch
 
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Searches whose first attempt takes two launches (screens/few.py), about 15 µs beside reading the packed points. The
@@ -62,11 +62,11 @@ AT_ONCE = 3  # so many batches are one where there is room: each takes the host 
 FEW_QUERIES = 4  # which share one pass over the points, without matrix units
 FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
 FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them
-FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 of them for so many, in about 5 µs
+FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 for this many, in about 5 µs
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: not recorded.
 COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
-COPIED_ROWS = 16  # per program that finds or copies them, in steps of so many columns:
+COPIED_ROWS = 16  # per program that finds or copies them, in steps of this many columns:
 COPIED_COLUMNS = 64
 COPIED_WARPS = 4
 
@@ -74,17 +74,17 @@ COPIED_WARPS = 4
 DENSE_POINTS = 64  # points per program of dense values, most queries per program, lanes per thread
 DENSE_ROWS = 32
 DENSE_LANES = 2
-LEAST_SLICE = 1 << 14  # if slices would be shorter than this many points, fewer queries are taken at a time
+LEAST_SLICE = 1 << 14  # if slices would be shorter than this many points, blocks of queries are made shorter
 LISTED_WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest
 REMEMBERED = 64  # keys without a graph that are remembered
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
-LISTED_ENTRIES = 1 << 26  # of padded lists that are on the device at a time
+LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
 WITHIN_SCRATCH_BYTES = 1 << 28  # for the values and ids of all candidates of some blocks
 MOST_GRAPHS = 8
-HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most what plans leave unused
+HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the memory that plans leave unused
 
 # Case: exact_cuda search-k10 on cuda, of an Index. Chosen on: H200, by hand.
 # Of the largest graph of a captured search. To launch 10,000 queries among a million prepared points of 128 columns,

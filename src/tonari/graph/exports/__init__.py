@@ -1,15 +1,14 @@
-"""A graph for the libraries that take one: one module for each, which knows what it reads and what it would misread.
+"""Exports of a graph to other libraries: one module for each, with the form that the library expects.
 
 to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn and scanpy
-to_clusterings.py  those for HDBSCAN
-to_pictures.py     those for a page in a browser, matplotlib, and notebooks
-to_graphs.py       those for SciPy, PyTorch Geometric, igraph, networkx and Arrow
-common.py          what several need: lists with or without self, and what they refuse
+to_clusterings.py  the methods for HDBSCAN to_pictures.py     the methods for a page in a browser, matplotlib, and
+notebooks to_graphs.py       the methods for SciPy, PyTorch Geometric, igraph, networkx and Arrow
+common.py          shared helpers: lists with or without self, and refusals
 
 csr.py             scipy.sparse.csr_matrix
-weights.py         how much alike the ends of each edge are, as such a matrix
-umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points, searcher.py what
-                   that needs of an index
+weights.py         the similarity of both ends of each edge, as a SciPy matrix
+umap.py            UMAP's precomputed_knn; umap_index.py is the object that finds neighbours of new points,
+                   searcher.py the interface of the index behind it
 opentsne.py        openTSNE's knn_index; opentsne_index.py also searches for new points
 sklearn.py         metric="precomputed"
 scanpy.py          obsp and uns of an AnnData

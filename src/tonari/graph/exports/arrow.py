@@ -21,7 +21,7 @@ def to_arrow(lists: Lists) -> Any:
 
 
 def about(lists: Lists) -> dict[str, Any]:
-    """Return what the metadata of a table say about lists."""
+    """Return the properties of a graph that are stored in the metadata of a table."""
     facts: dict[str, Any] = {
         "metric": lists.metric,
         "method": lists.method,

@@ -1,4 +1,4 @@
-"""What several exports need: lists with or without the point itself, and what readers would misread."""
+"""Helpers of several exports: lists with or without the point itself, and checks against misreading."""
 
 from __future__ import annotations
 

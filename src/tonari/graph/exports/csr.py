@@ -56,7 +56,7 @@ def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: bool) -> scipy.sparse.csr_matrix:
-    """Return the entries of a matrix and of its transpose, or those that both have; rows ascend by column number.
+    """Return the union of the entries of a matrix and its transpose, or their intersection; rows ascend by column.
 
     SciPy's own maximum and minimum would drop entries of 0.
     """

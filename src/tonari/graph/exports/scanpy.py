@@ -1,7 +1,7 @@
-"""Put a graph where scanpy 1.11 keeps neighbours.
+"""Write a graph into an AnnData, in the form of scanpy 1.11.
 
-``scanpy.pp.neighbors`` writes them itself: it is given a transformer that returns this graph, so connectivities and
-parameters are its own.
+``scanpy.pp.neighbors`` itself writes the neighbours: it receives a transformer that returns this graph, so it computes
+connectivities and parameters as usual.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def to_scanpy(lists: Lists, adata: Any, n_neighbors: int | None, **options: Any)
 
 
 class _Ready:
-    """A transformer whose graph is there already."""
+    """A transformer that returns a finished graph."""
 
     def __init__(self, lists: Lists, n_neighbors: int) -> None:
         self._lists = lists
         self._n_neighbors = n_neighbors
 
     def get_params(self, *, deep: bool = True) -> dict[str, Any]:
-        """Return what scanpy reads."""
+        """Return the parameters that scanpy reads."""
         return {"n_neighbors": self._n_neighbors, "metric": self._lists.metric}
 
     def set_params(self, **_: Any) -> _Ready:

@@ -1,4 +1,4 @@
-"""What exports need of an index."""
+"""The interface of an index that exports use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonari.graph.lists import Lists
 
 
 class Searcher(Protocol):
-    """What embedding new points needs of a :class:`tonari.Index`."""
+    """The part of :class:`tonari.Index` that is needed to embed new points."""
 
     metric: str
     weights: tuple[float, ...] | None
@@ -21,14 +21,14 @@ class Searcher(Protocol):
 
     @property
     def ids_are_rows(self) -> bool:
-        """Whether results name row numbers."""
+        """Whether results contain row numbers."""
 
     def search(self, queries: Any, k: int) -> Neighbors:
         """Find the k nearest points of every query."""
 
 
 def searcher_of(lists: Lists, index: Searcher) -> Searcher:
-    """Return an index as it is now, later rows of which are not of the graph; ValueError if it is not of the graph."""
+    """Return a copy of the index that later updates do not change; ValueError if its points are not the graph's."""
     if index.weights != lists.weights:
         raise ValueError(
             "index has other weights than the graph: make it with those of the graph, weights=graph.weights"

@@ -24,7 +24,7 @@ def to_sklearn(lists: Lists, eps: float | None) -> scipy.sparse.csr_matrix:
 
 
 def _refuse_cut_balls(lists: Lists, eps: Any) -> None:
-    """Refuse lists that may end before all points within eps are in them."""
+    """Refuse lists that may be too short to contain all points within eps."""
     if not isinstance(eps, Real) or not float(eps) >= 0:
         raise ValueError(f"eps={eps!r}: expected a number of at least 0")
     distances, indices = with_self(lists, False)

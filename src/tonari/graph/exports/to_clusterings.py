@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ToClusterings:
-    """Exports by core distances, which need as many neighbours as min_samples."""
+    """Exports that use core distances, which need min_samples neighbours."""
 
     if TYPE_CHECKING:
 
@@ -23,12 +23,12 @@ class ToClusterings:
             """The contents."""
 
     def core_distances(self, min_samples: int) -> npt.NDArray[Any]:
-        """Return the distance of each point's min_samples-th neighbour, itself not counted: of shape (n,).
+        """Return the distance of each point to its min_samples-th neighbour, not counting itself: of shape (n,).
 
         Raises
         ------
         ValueError
-            The graph has fewer neighbours of a point, or similarities.
+            A point has fewer neighbours, or the graph contains similarities.
 
         Examples
         --------
@@ -42,9 +42,10 @@ class ToClusterings:
     def mutual_reachability(self, min_samples: int) -> scipy.sparse.csr_matrix:
         """Return the graph's edges with their mutual reachability distances: a symmetric matrix of shape (n, n).
 
-        The largest of the distance and the core distances of both ends (Campello, Moulavi and Sander 2013). Stored for
-        (i, j) and (j, i) if i or j lists the other; 0 between duplicates is stored. Single linkage by these distances
-        is HDBSCAN*, as far as its minimum spanning tree is in the graph.
+        The mutual reachability distance of two points is the maximum of their distance and both core distances
+        (Campello, Moulavi and Sander 2013). It is stored for (i, j) and (j, i) if i or j lists the other, also if it is
+        0, as between duplicates. Single linkage by these distances is HDBSCAN* if the graph contains its minimum
+        spanning tree.
 
         Raises
         ------
@@ -66,26 +67,26 @@ class ToClusterings:
         Parameters
         ----------
         min_samples : int
-            That of HDBSCAN: pass it to both. Left out there it is min_cluster_size, and where that is more than k,
-            hdbscan fails.
+            The min_samples of HDBSCAN: pass the same number to both. HDBSCAN's default is min_cluster_size; if that is
+            larger than k, hdbscan fails.
 
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n, n)
-            Symmetric, float64, without self: core distances are those of hdbscan on the points. Distances of 0, which
-            hdbscan drops, are replaced by the smallest number above 0.
+            Symmetric, float64, without self. Core distances equal those of hdbscan on the points. Distances of 0, which
+            hdbscan would drop, are replaced by the smallest positive number.
 
         Raises
         ------
         ValueError
-            min_samples is more than the graph's k; the graph is not connected, which hdbscan refuses; or it has
+            min_samples is larger than k; the graph is not connected, which hdbscan refuses; or the graph contains
             similarities.
 
         Notes
         -----
-        Clusters are those of the points as far as the minimum spanning tree by mutual reachability lies in the graph: a
-        larger k than min_samples brings more of it. Where several trees are minimal, a point on the border of a cluster
-        may change sides. hdbscan takes Python's time for each edge; fast_hdbscan does not.
+        Clusters equal those of the points if the graph contains the minimum spanning tree by mutual reachability; a k
+        larger than min_samples contains more of its edges. If several trees are minimal, a point on the border of a
+        cluster may belong to either. hdbscan is slow, since it processes each edge in Python; fast_hdbscan is not.
         """
         return hdbscan.to_hdbscan(self.lists, min_samples)
 
@@ -95,8 +96,8 @@ class ToClusterings:
         Parameters
         ----------
         min_samples : int
-            That of HDBSCAN: pass it to both. Left out there it is min_cluster_size, and where that is more than k, all
-            points are noise, without a word.
+            The min_samples of HDBSCAN: pass the same number to both. HDBSCAN's default is min_cluster_size; if that is
+            larger than k, all points become noise, without a warning.
 
         Returns
         -------
@@ -106,10 +107,10 @@ class ToClusterings:
         Raises
         ------
         ValueError
-            min_samples is more than the graph's k, or the graph has similarities.
+            min_samples is larger than k, or the graph contains similarities.
 
         Notes
         -----
-        As for :meth:`to_hdbscan`, but components of the graph are joined, at an infinite distance.
+        As for :meth:`to_hdbscan`, except that components of the graph are joined, at an infinite distance.
         """
         return hdbscan.to_fast_hdbscan(self.lists, min_samples)

@@ -1,4 +1,4 @@
-"""The methods of KNNGraph for embeddings and estimators, each with what its consumer takes for granted."""
+"""The methods of KNNGraph for embeddings and estimators, in the form that each consumer expects."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ class ToEmbeddings:
         Parameters
         ----------
         index : tonari.Index, optional
-            Of the graph's points, with its metric. With it ``UMAP.transform`` embeds new points, by their exact
-            neighbours; without it UMAP refuses to.
+            An index of the graph's points with the same metric. ``UMAP.transform`` uses it to find the exact neighbours
+            of new points; without it, UMAP refuses to embed new points.
         n_neighbors : int, optional
-            The n_neighbors of UMAP. Default: the columns of the graph with self.
+            The n_neighbors of UMAP. Default: the number of columns of the graph, counting the point itself.
 
         Returns
         -------
         indices : int32 of shape (n, n_neighbors)
-            Self first, then the nearest. UMAP checks neither, and its weights are wrong otherwise.
+            The point itself first, then its neighbours, nearest first. UMAP does not check this order, and computes
+            wrong weights for any other.
         distances : float32 of shape (n, n_neighbors)
-            0 for self. Both arrays are copies: UMAP writes into them.
+            0 for the point itself. Both arrays are copies, since UMAP writes into them.
         search_index : pynndescent.NNDescent
-            Only with `index`; it can be pickled with the fitted UMAP. ``UMAP.update`` is refused.
+            Returned only with `index`. It can be pickled with the fitted UMAP; ``UMAP.update`` is refused.
 
         Raises
         ------
         ValueError
-            The graph has fewer columns than n_neighbors (UMAP would compute other neighbours, with a warning), squared
-            distances or similarities; or index is not of as many points or of another metric.
+            The graph has fewer columns than n_neighbors (UMAP would then compute its own neighbours, with a warning),
+            or contains squared distances or similarities; or the index has another number of points or another metric.
         ImportError
-            index is given and pynndescent is not installed.
+            index is given, but pynndescent is not installed.
 
         Notes
         -----
-        Missing neighbours stay -1 at an infinite distance, which UMAP supports.
-        Weights are those of UMAP's own neighbours where these are exact (pynndescent's are not always).
+        Missing neighbours stay -1 at an infinite distance, which UMAP supports. If UMAP's own neighbours are exact, its
+        weights are the same as with this graph (pynndescent may miss some neighbours).
 
         Examples
         --------
@@ -75,22 +76,22 @@ class ToEmbeddings:
         Parameters
         ----------
         perplexity : float
-            That of the affinities; the largest, for those with several.
+            The perplexity of the affinities; the largest one, if they have several.
         index : tonari.Index, optional
-            Of the graph's points, with its metric. With it ``embedding.transform`` embeds new points, by their exact
-            neighbours; without it openTSNE raises RuntimeError there.
+            An index of the graph's points with the same metric. ``embedding.transform`` uses it to find the exact
+            neighbours of new points; without it, openTSNE raises RuntimeError there.
 
         Returns
         -------
         openTSNE.nearest_neighbors.PrecomputedNeighbors
-            The min(n - 1, int(3 * perplexity)) nearest of each point, without self: with it half of the probability
-            would lie on the diagonal, without a word.
+            The min(n - 1, int(3 * perplexity)) nearest neighbours of each point, without the point itself. openTSNE
+            does not check for it, and would put half of the probability on the diagonal.
 
         Raises
         ------
         ValueError
-            The graph has fewer neighbours than that, missing ones (openTSNE would end the process), squared distances
-            or similarities; or index is not of as many points or of another metric.
+            The graph has too few neighbours or missing ones (which would crash openTSNE), squared distances or
+            similarities; or the index has another number of points or another metric.
         ImportError
             openTSNE is not installed.
         """
@@ -116,25 +117,26 @@ class ToEmbeddings:
         Parameters
         ----------
         eps : float, optional
-            The eps of DBSCAN, which takes a list for all points within eps.
+            The eps of DBSCAN. DBSCAN assumes that each list contains all points within eps; if `eps` is given, this is
+            checked.
 
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n, n)
-            Each row has the point itself first, at distance 0, which is stored, then its neighbours, nearest first:
-            scikit-learn takes the first entry for the point where that is not listed, and loses a neighbour.
+            Each row has the point itself first, at a stored distance of 0, then its neighbours, nearest first. If the
+            point were absent, scikit-learn would take its nearest neighbour for the point, and lose it.
 
         Raises
         ------
         ValueError
-            The graph has similarities, or some list may end before all points within eps.
+            The graph contains similarities, or a list may lack points within eps.
         ImportError
             SciPy is not installed.
 
         Notes
         -----
-        A graph with too few columns is refused by the estimators. TSNE squares what it is given: a graph by
-        "sqeuclidean" would be squared twice.
+        The estimators refuse a graph with too few columns. TSNE squares its distances, so do not pass it a graph of
+        "sqeuclidean".
 
         Examples
         --------
@@ -155,36 +157,36 @@ class ToEmbeddings:
         n_pcs: int | None = None,
         key_added: str | None = None,
     ) -> None:
-        """Write the graph into an AnnData as ``scanpy.pp.neighbors`` does, which computes the connectivities.
+        """Write the graph into an AnnData through ``scanpy.pp.neighbors``, which computes the connectivities.
 
         Parameters
         ----------
         adata : anndata.AnnData
-            Its observations are the points of the graph, in the same order.
+            The data whose observations are the points of the graph, in the same order.
         n_neighbors : int, optional
-            As for scanpy, which counts the observation itself. Default: the columns of the graph with self.
+            As for scanpy, which counts the observation itself. Default: the number of columns of the graph, counting
+            self.
         use_rep : str, optional
-            The representation from which the graph was built, such as "X_pca". scanpy records it, and later steps use
-            it. Default: what scanpy chooses; "X_pca" if there are more than 50 variables.
+            The representation from which the graph was built, such as "X_pca". scanpy records it for later steps.
+            Default: scanpy's choice, which is "X_pca" for more than 50 variables.
         n_pcs : int, optional
-            How many columns of "X_pca" the graph was built from.
+            The number of columns of "X_pca" from which the graph was built.
         key_added : str, optional
-            As for scanpy: another place than ``obsp["distances"]``, ``obsp["connectivities"]`` and
+            As for scanpy: the key for the results, instead of ``obsp["distances"]``, ``obsp["connectivities"]`` and
             ``uns["neighbors"]``.
 
         Raises
         ------
         ValueError
-            The observations are not the points of the graph, judging by their number and by the distances of 64 rows in
-            the representation; or the graph has fewer columns than n_neighbors, missing neighbours, squared distances
-            or similarities.
+            The observations are not the points of the graph (their number and the distances of 64 rows are compared);
+            or the graph has fewer columns than n_neighbors, missing neighbours, squared distances or similarities.
         ImportError
             scanpy is not installed.
 
         Notes
         -----
-        ``obsp["distances"]`` has n_neighbors - 1 entries a row, nearest first, without self.
-        ``transformer=tonari.estimators.KNeighborsTransformer(n_neighbors=15)`` makes ``scanpy.pp.neighbors`` search by
-        tonari; its ``obsp["distances"]`` has what the transformer returns, self included.
+        Each row of ``obsp["distances"]`` has n_neighbors - 1 entries, nearest first, without self. As an alternative,
+        ``scanpy.pp.neighbors(transformer=tonari.estimators.KNeighborsTransformer(n_neighbors=15))`` searches with
+        tonari; its ``obsp["distances"]`` includes self.
         """
         scanpy.to_scanpy(self.lists, adata, n_neighbors, use_rep=use_rep, n_pcs=n_pcs, key_added=key_added)

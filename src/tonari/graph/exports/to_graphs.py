@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ToGraphs:
-    """Exports that keep the edges as they are."""
+    """Exports of the edges to matrices, graph libraries and tables."""
 
     if TYPE_CHECKING:
 
@@ -38,17 +38,17 @@ class ToGraphs:
         Parameters
         ----------
         order : "distance" or "index"
-            Order within each row, also in symmetric matrices. "distance": nearest first, the point itself in front,
-            ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (for readers that need
-            canonical CSR).
+            The order within each row, also of symmetric matrices. "distance": the point itself, then nearest first,
+            ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (canonical CSR).
         include_self : bool, optional
-            True: every row has its own point, in front if the order is by distance; if it has to be added, its distance
-            is 0, and the row has k + 1 entries. False: no row has its own point. None: as in the graph.
+            True: every row contains its own point, first if the order is by distance. If the graph lacks it, it is
+            added at distance 0, and rows have k + 1 entries. False: no row contains its own point. None: as in the
+            graph.
         symmetric : "union" or "mutual", optional
-            "union": (i, j) and (j, i) are stored if i or j has the other among its neighbours (the symmetric k-NN
-            graph); rows have k entries or more. "mutual": they are stored if both have (the mutual k-NN graph); rows
-            have at most k entries, possibly none. If both directions have a distance and the two differ, as in a graph
-            from another program, the nearer one is stored for both. None: row i has only the neighbours of i.
+            "union": (i, j) and (j, i) are stored if i or j lists the other (the symmetric k-NN graph); rows have at
+            least k entries. "mutual": they are stored if each lists the other (the mutual k-NN graph); rows have at
+            most k entries, possibly none. If the two directions have different distances, as in a graph from another
+            program, the nearer one is stored for both. None: row i has the neighbours of i only.
         dtype : float32 or float64, optional
             Dtype of the distances in the matrix. Default: that of the graph.
 
@@ -61,17 +61,18 @@ class ToGraphs:
         ImportError
             SciPy is not installed.
         TypeError
-            include_self is neither True nor False nor None, or dtype is neither float32 nor float64.
+            include_self is not True, False or None, or dtype is not float32 or float64.
         ValueError
-            The order or the kind of symmetry is unknown; or self would have to be added to a graph of similarities,
-            which does not store the similarity of a point to itself.
+            The order or the kind of symmetry is unknown; or include_self is True for a graph of similarities without
+            self, in which the similarity of a point to itself is unknown.
 
         Notes
         -----
-        Since SciPy 1.17 ``.astype`` returns a matrix whose rows are sorted by column number; ``.sqrt()``,
-        ``.power(2)``, ``abs`` and negation even sort the rows of the matrix itself; ``.copy()`` and ``* 1.0`` keep the
-        order. A reader that assumes that the first entries of a row are the nearest, as scanpy does, is then silently
-        wrong. Request the `dtype` here instead, and change values in place: ``np.sqrt(matrix.data, out=matrix.data)``.
+        In SciPy 1.17 and later, ``.astype`` returns a matrix whose rows are sorted by column number, and ``.sqrt()``,
+        ``.power(2)``, ``abs`` and negation sort the rows of the matrix itself; ``.copy()`` and ``* 1.0`` keep the
+        order. Readers such as scanpy, which assume that the nearest entries come first, then give wrong results. Pass
+        `dtype` here instead of calling ``.astype``, and change values in place: ``np.sqrt(matrix.data,
+        out=matrix.data)``.
 
         Examples
         --------
@@ -87,38 +88,37 @@ class ToGraphs:
         return csr.to_csr(self.lists, order=order, include_self=include_self, symmetric=symmetric, dtype=dtype)
 
     def to_weights(self, kind: Literal["gaussian", "umap", "jaccard"]) -> scipy.sparse.csr_matrix:
-        """Return how much alike the points at both ends of each edge are, as a symmetric SciPy matrix.
+        """Return the similarity of the two points of each edge, as a symmetric SciPy matrix.
 
-        What spectral methods and community detection take: 0 without an edge, at most 1. An edge is there if one of its
-        ends lists the other, as with ``to_csr(symmetric="union")``. The graph's own column of self, if there is one,
-        is left out.
+        Spectral methods and community detection take such weights: at most 1, and 0 without an edge. Two points have an
+        edge if one lists the other, as with ``to_csr(symmetric="union")``. A column of self is left out.
 
         Parameters
         ----------
         kind : "gaussian", "umap" or "jaccard"
             "gaussian": exp(-d² / (s_i s_j)), where s_i is the distance of i's farthest neighbour [1]_; 1 for
-            duplicates. Of a point with no neighbours but duplicates, no other edge has a weight.
+            duplicates. If all neighbours of a point are duplicates, its other edges have weight 0.
 
             "umap": a + b - a b, where a = exp(-max(0, d - r_i) / t_i) and b is that of j, or 0 if j does not list i.
-            r_i is the distance of i's nearest neighbour that is not at 0, and t_i makes the weights of i's k
-            neighbours sum to log2(k + 1) [2]_. These are UMAP's own weights for ``n_neighbors=k + 1``: its
-            ``fuzzy_simplicial_set``, which computes in float32.
+            r_i is the smallest distance above 0 in the list of i, and t_i is chosen so that the weights of i's k
+            neighbours sum to log2(k + 1) [2]_. These are the weights of UMAP's ``fuzzy_simplicial_set`` for
+            ``n_neighbors=k + 1``, which computes in float32.
 
-            "jaccard": the number of neighbours that i and j have in common, over that of all their neighbours [3]_.
-            It depends on no distance. Points are no neighbours of themselves.
+            "jaccard": the number of neighbours that i and j have in common, divided by the number of points in either
+            list [3]_. It does not depend on distances. Points do not count as neighbours of themselves.
 
         Returns
         -------
         scipy.sparse.csr_matrix of float64 and shape (n, n)
-            Symmetric, by column number, with nothing on the diagonal. Weights of 0 are not stored.
+            Symmetric, with rows in order of column number and an empty diagonal. Weights of 0 are not stored.
 
         Raises
         ------
         ImportError
             SciPy is not installed.
         ValueError
-            The kind is unknown; the graph has similarities or an infinite distance, or for "umap" squared distances.
-            "jaccard" takes them all.
+            The kind is unknown; or the graph contains similarities, infinite distances or, for "umap", squared
+            distances. "jaccard" accepts every graph.
 
         References
         ----------
@@ -150,7 +150,7 @@ class ToGraphs:
         Returns
         -------
         edge_index : int64 tensor of shape (2, edges)
-            Contiguous; by point, and for each point nearest first. Missing neighbours are left out.
+            A contiguous tensor, ordered by point, and for each point nearest first. Missing neighbours are left out.
         edge_attr : float32 or float64 tensor of shape (edges,)
             The distances.
 
@@ -163,8 +163,8 @@ class ToGraphs:
 
         Notes
         -----
-        Each point has exactly k edges, also among duplicates, where ``torch_geometric.nn.knn_graph``, which drops self
-        by asking for one more, may return k + 1.
+        Each point has exactly k edges, also among duplicates. ``torch_geometric.nn.knn_graph`` searches for k + 1
+        points and drops the point itself; among duplicates it may return k + 1 edges.
 
         Examples
         --------
@@ -181,14 +181,14 @@ class ToGraphs:
         Parameters
         ----------
         symmetric : "union" or "mutual", optional
-            None: directed, from each point to its neighbours. "union", "mutual": undirected, each pair once, as for
-            :meth:`to_csr`; what leidenalg and ``community_leiden`` take.
+            None: directed, from each point to its neighbours. "union", "mutual": undirected, with each pair once, as
+            for :meth:`to_csr`; leidenalg and ``community_leiden`` take such graphs.
 
         Returns
         -------
         igraph.Graph
-            Vertices are the points, in their order, also those without edges. The edges have the attribute
-            "distance". It is not called "weight": leidenalg and others take weights for similarities.
+            Vertices are the points in their order, including points without edges. Edges have the attribute "distance".
+            It is not called "weight", because leidenalg and others take weights for similarities.
 
         Raises
         ------
@@ -210,9 +210,9 @@ class ToGraphs:
         Returns
         -------
         networkx.DiGraph or networkx.Graph
-            Nodes are 0 to n - 1, also those without edges. The edges have the attribute "distance". It is not called
-            "weight", which shortest paths take for a length and communities for a similarity: name it, as in
-            ``networkx.shortest_path(graph, 0, 1, weight="distance")``.
+            Nodes are 0 to n - 1, including nodes without edges. Edges have the attribute "distance". It is not called
+            "weight", because community detection takes weights for similarities. Pass the name where a length is
+            needed: ``networkx.shortest_path(graph, 0, 1, weight="distance")``.
 
         Raises
         ------
@@ -229,10 +229,9 @@ class ToGraphs:
         Returns
         -------
         pyarrow.Table of n rows
-            Columns "indices", FixedSizeList of int32 or int64, and "distances", FixedSizeList of float32 or float64,
-            each of k values, as in the graph: missing neighbours are -1, and an infinite distance. They share memory
-            with the graph. The schema's metadata has "tonari", a JSON object with metric, method, include_self and
-            seed.
+            Two columns of fixed-size lists of k values, which share memory with the graph: "indices" (int32 or int64)
+            and "distances" (float32 or float64). Missing neighbours are -1 at an infinite distance. The metadata of the
+            schema contain "tonari", a JSON object with metric, method, include_self and seed.
 
         Raises
         ------
@@ -241,7 +240,7 @@ class ToGraphs:
 
         Notes
         -----
-        ``KNNGraph.from_arrays`` takes the values back: ``column.combine_chunks().flatten()`` is all of them, to be
-        reshaped to (n, k). polars reads fixed-size lists as arrays, DuckDB too.
+        To convert a table back, reshape ``column.combine_chunks().flatten()`` of both columns to (n, k) and pass them
+        to ``KNNGraph.from_arrays``. polars and DuckDB read fixed-size lists as arrays.
         """
         return arrow.to_arrow(self.lists)

@@ -1,4 +1,4 @@
-"""The methods of KNNGraph for people who look: a page in HTML, plots, and what notebooks show."""
+"""The methods of KNNGraph that show it: a page in HTML, plots, and tables in notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.graph.plots import Plots
 
 
 class ToPictures:
-    """What a graph looks like."""
+    """Views of a graph: a page, plots and a table."""
 
     if TYPE_CHECKING:
 
@@ -30,24 +30,25 @@ class ToPictures:
         seed: int = 0,
         threads: int | None = None,
     ) -> str:
-        """Return a page about the graph, for a browser: one document without scripts, which fetches nothing.
+        """Return a page about the graph: one HTML document without scripts, which loads nothing from a network.
 
-        It shows the distances to the nearest and the k-th neighbours, duplicates, the local intrinsic dimension (Levina
-        and Bickel's estimate), hubs (the k-occurrence and its skewness), connected components, the recall, and a map of
-        the largest component, of at most 2,000 points. Of a graph that :func:`tonari.knn_graph` has just built it also
-        shows its `record`: the choices and attempts of that call. ``tonari report`` writes it to a file. Needs SciPy.
+        The page shows the distances to the nearest and the k-th neighbours, duplicates, the local intrinsic dimension
+        (Levina and Bickel's estimate), hubs (the k-occurrence and its skewness), connected components, the recall, and
+        a map of at most 2,000 points of the largest component. For a graph that :func:`tonari.knn_graph` has just built
+        it also shows the `record`: the choices and attempts of that call. ``tonari report`` writes the page of a file.
+        SciPy is required.
 
         Parameters
         ----------
         points : array of shape (n, d), optional
-            The points of the graph. With them, the recall of a random sample of rows is measured; without them it is
-            that of the graph's report, if there is one.
+            The points of the graph. If they are given, the recall is measured on a random sample of rows; otherwise the
+            page shows the recall of the graph's report, if it has one.
         title : str
             The heading.
         sample : int
             Number of rows to measure.
         seed : int
-            Seed of the draw of these rows, and of the points that the map shows.
+            Seed of the random choice of these rows and of the points on the map.
         threads : int, optional
             As for :meth:`recall`.
 
@@ -74,7 +75,7 @@ class ToPictures:
         return Plots(self.lists)
 
     def _repr_html_(self) -> str:
-        """Return a table of what the graph is, which notebooks show; it looks at no neighbour."""
+        """Return a table of the graph's properties for notebooks; neighbours are not read."""
         lists = self.lists
         rows = [("points", f"{lists.n:,}"), ("columns", f"{lists.k:,}{' with self' if lists.include_self else ''}")]
         rows += [("metric", lists.metric), ("method", lists.method)]

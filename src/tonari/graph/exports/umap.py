@@ -33,7 +33,7 @@ def to_umap(lists: Lists, index: Searcher | None, n_neighbors: int | None) -> tu
 
 
 def _searching(lists: Lists, index: Searcher) -> Any:
-    """The object by which UMAP finds the neighbours of new points."""
+    """Return the object with which UMAP finds the neighbours of new points."""
     searcher = searcher_of(lists, index)
     if importlib.util.find_spec("pynndescent") is None:
         raise ImportError("to_umap(index) needs pynndescent, as umap-learn does: pip install umap-learn")

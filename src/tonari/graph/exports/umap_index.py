@@ -1,7 +1,8 @@
-"""The third element of UMAP's ``precomputed_knn``: what finds the neighbours of new points in ``UMAP.transform``.
+"""The third element of UMAP's ``precomputed_knn``, which finds the neighbours of new points in ``UMAP.transform``.
 
-umap-learn 0.5 asks it for ``query(points, k, epsilon=...)`` and ``_angular_trees``, and warns at ``fit`` that new
-points cannot be embedded unless it is a ``pynndescent.NNDescent``. So this is one by name: nothing of it is set up.
+umap-learn 0.5 uses its ``query(points, k, epsilon=...)`` and ``_angular_trees``. If it is not a
+``pynndescent.NNDescent``, ``fit`` warns that new points cannot be embedded. The class therefore inherits from
+NNDescent, but does not call its constructor.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ except ImportError:  # to_umap says so; all modules can be imported without the 
 
 
 class UmapIndex(NNDescent):
-    """Exact neighbours of new points, in the shape in which UMAP takes them."""
+    """Find exact neighbours of new points, with the interface that UMAP expects."""
 
     _angular_trees = False  # it chooses an epsilon by this, which exact search has no use for
 

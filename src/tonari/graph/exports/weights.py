@@ -1,11 +1,11 @@
-"""Weights of a graph's edges that say how much alike two points are, as symmetric SciPy matrices.
+"""Weights of a graph's edges that measure the similarity of two points, as symmetric SciPy matrices.
 
     gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
     umap       a + b - a b, of a = exp(-max(0, d(i, j) - r_i) / t_i) and b, that of j     McInnes et al. 2018
     jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                   Levine et al. 2015
 
-r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i such that the weights of i's k neighbours
-sum to log2(k + 1): umap-learn counts the point itself. An edge is there if one of its ends lists the other.
+r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i is chosen so that the weights of i's k
+neighbours sum to log2(k + 1), since umap-learn counts the point itself. Two points have an edge if one lists the other.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
 
 
 def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], mean: float) -> npt.NDArray[np.float64]:
-    """Return the weights of some rows as their points see them: arrays of shape (rows, k), absent distances as 0."""
+    """Return the directed weights of some rows, not yet symmetric: of shape (rows, k), 0 for missing entries."""
     k = present.sum(axis=1)
     own_mean = near.sum(axis=1) / (k + 1)
     unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # umap-learn's is 1, from which 64 rounds do not lead far
@@ -120,7 +120,7 @@ def _edges(lists: Lists) -> tuple[scipy.sparse.csr_matrix, npt.NDArray[np.int64]
 
 
 def _finite(lists: Lists) -> Neighbors:
-    """Return the lists without self; refuse distances that are beyond their dtype."""
+    """Return the lists without self; refuse infinite distances."""
     found = with_self(lists, False)
     infinite = np.isinf(found.distances) & (found.indices >= 0)
     if infinite.any():

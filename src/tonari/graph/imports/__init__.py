@@ -1,4 +1,4 @@
-"""A graph made of what other libraries return.
+"""Graphs from the results of other libraries.
 
 made_from.py   the methods of KNNGraph
 arrays.py      lists in any order, with self anywhere or nowhere

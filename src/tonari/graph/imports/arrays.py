@@ -1,4 +1,4 @@
-"""Lists of neighbours from arrays: put in order, with self in column 0 or nowhere."""
+"""Lists of neighbours from arrays: sorted, with self in column 0 or removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def host_matrix(given: Any, name: str, kinds: str, hint: str) -> Array:
 def in_order(
     indices: Array, distances: Array, metric: str, *, include_self: bool, same_length: bool
 ) -> tuple[Array, Array]:
-    """Return indices and distances as a :class:`tonari.KNNGraph` has them; it checks what is left to check.
+    """Return indices and distances in the order of :class:`tonari.KNNGraph`, whose constructor checks the rest.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def in_order(
     distances : numbers of shape (n, k)
     metric : str
     include_self : bool
-        Whether the point itself stays, in column 0. Otherwise it is taken out of the lists that have it.
+        Whether the point itself stays, in column 0. Otherwise it is removed from the lists that contain it.
     same_length : bool
-        Whether lists that did not have the point itself lose their last neighbour if others did have it.
+        Whether lists without the point itself lose their last neighbour if other lists contained theirs.
     """
     if indices.shape != distances.shape:
         raise ValueError(f"indices have shape {indices.shape} and distances {distances.shape}, expected the same")

@@ -1,4 +1,4 @@
-"""Lists of neighbours from what faiss returns."""
+"""Lists of neighbours from the results of faiss."""
 
 from __future__ import annotations
 

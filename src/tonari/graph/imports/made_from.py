@@ -1,4 +1,4 @@
-"""The methods of KNNGraph that make one of what other libraries return."""
+"""The methods of KNNGraph that make a graph from the results of other libraries."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ _METHOD = "imported"
 
 
 class MadeFrom:
-    """Imports; the constructor checks what they make."""
+    """Imports from other libraries; the constructor of KNNGraph checks the lists."""
 
     @classmethod
     def from_arrays(
         cls: type[Graph], indices: Any, distances: Any, *, metric: str = "euclidean", include_self: bool = False
     ) -> Graph:
-        """Make a graph of lists in any order, such as those of pynndescent, UMAP or cuML.
+        """Make a graph from lists in any order, such as those of pynndescent, UMAP or cuML.
 
         Parameters
         ----------
         indices : integers of shape (n, k)
             -1 where a neighbour is missing.
         distances : numbers of shape (n, k)
-            Not squared for "euclidean". float16 becomes float32, whole numbers become float64.
+            Distances; not squared for "euclidean". float16 becomes float32, and whole numbers become float64.
         metric : str
-            What the distances are; they are not computed anew.
+            The metric of the distances. They are not recomputed.
         include_self : bool
-            True: each point is in its list, and goes to column 0, at the distance that it has by definition. False: it
-            is taken out of the lists that have it, wherever it is. If any had it, the graph has one column less, and
-            lists that lacked it, as happens among duplicates, lose their last neighbour.
+            True: each list must contain its own point, which moves to column 0, at its distance by definition. False:
+            the point is removed from the lists that contain it, in any column. If at least one list contained it, the
+            graph has one column less, and lists that lacked it, as happens among duplicates, lose their last neighbour.
 
         Returns
         -------
@@ -40,10 +40,10 @@ class MadeFrom:
         Raises
         ------
         TypeError
-            indices are not whole numbers, as when distances come first.
+            `indices` are not whole numbers; the arguments may be in the wrong order.
         ValueError
-            A row lists a point twice, is out of range, or has a distance that is NaN or negative; or include_self is
-            True and a row lacks its own point. The message names the row.
+            A row lists a point twice, has an index that is out of range, or has a distance that is NaN or negative; or
+            include_self is True and a row lacks its own point. The message names the row.
 
         Examples
         --------
@@ -56,16 +56,16 @@ class MadeFrom:
 
     @classmethod
     def from_csr(cls: type[Graph], matrix: Any, *, metric: str = "euclidean", include_self: bool = False) -> Graph:
-        """Make a graph of a sparse matrix whose stored entry (i, j) is the distance from i to its neighbour j.
+        """Make a graph from a sparse matrix whose stored entry (i, j) is the distance from i to its neighbour j.
 
-        Such as the results of scikit-learn's ``kneighbors_graph(mode="distance")``, of transformers of neighbours, and
-        ``adata.obsp["distances"]``.
+        Such matrices are returned by scikit-learn's ``kneighbors_graph(mode="distance")`` and transformers of
+        neighbours, and stored in ``adata.obsp["distances"]``.
 
         Parameters
         ----------
         matrix : SciPy sparse matrix or array of shape (n, n)
             Stored zeros are neighbours at distance 0. Rows may differ in length; the graph has as many columns as the
-            longest row, the point itself left out.
+            longest row has entries, not counting the point itself.
         metric, include_self
             As for :meth:`from_arrays`.
 
@@ -77,9 +77,9 @@ class MadeFrom:
         Raises
         ------
         TypeError
-            The matrix is not sparse, or is not of numbers.
+            The matrix is not sparse, or does not contain numbers.
         ValueError
-            It is not square, or empty; or as for :meth:`from_arrays`.
+            The matrix is empty or not square; or as for :meth:`from_arrays`.
 
         Examples
         --------
@@ -94,15 +94,15 @@ class MadeFrom:
     def from_faiss(
         cls: type[Graph], distances: Any, indices: Any, *, metric: str = "euclidean", include_self: bool = False
     ) -> Graph:
-        """Make a graph of what faiss returns, in faiss's order: ``KNNGraph.from_faiss(*index.search(x, k + 1))``.
+        """Make a graph from the result of faiss, in its order: ``KNNGraph.from_faiss(*index.search(x, k + 1))``.
 
-        The points were searched in themselves.
+        The queries of that search must be the points of the index.
 
         Parameters
         ----------
         distances : float32 of shape (n, k + 1)
-            For ``faiss.METRIC_L2`` these are **squared** distances: "euclidean" takes their roots, "sqeuclidean" leaves
-            them. Values that rounding has made negative become 0.
+            For ``faiss.METRIC_L2`` these are **squared** distances: "euclidean" takes their square roots, "sqeuclidean"
+            keeps them. Values that are negative by rounding become 0.
         indices : int64 of shape (n, k + 1)
             -1 where a neighbour is missing.
         metric : str
@@ -113,12 +113,12 @@ class MadeFrom:
         Returns
         -------
         KNNGraph
-            Of k columns: self is left out by its number. As for :meth:`from_arrays`.
+            A graph of k columns, as for :meth:`from_arrays`; the point itself is removed by its number.
 
         Raises
         ------
         TypeError
-            indices come first.
+            The arguments are in the wrong order: indices first.
         ValueError
             faiss has no such metric; or as for :meth:`from_arrays`.
 

@@ -1,4 +1,4 @@
-"""A page about a graph: one HTML file, without scripts and without anything to fetch.
+"""A page about a graph: one HTML file without scripts or external resources.
 
 contents.py   the numbers, each by a function of statistics.py, structure.py, spectral.py and recall.py
 charts.py     histograms and the map as inline SVG

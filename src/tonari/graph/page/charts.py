@@ -1,4 +1,4 @@
-"""Charts as inline SVG; the classes get their colours from style.py."""
+"""Charts as inline SVG; style.py sets the colours of their classes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
     ----------
     of : Histogram
     label : str
-        What the values are: the text below the axis, and for readers that see no picture.
+        The name of the values: the text below the axis, also for screen readers.
     unit : str
-        What is counted, such as "points".
+        The counted things, such as "points".
     whole : bool
-        Whether the values are whole numbers, such as counts of few frequent values and many rare ones: heights are then
-        logarithms of 1 + count.
+        Whether the values are whole numbers, such as occurrences. Heights are then logarithms of 1 + count, so that
+        rare values stay visible.
     """
     heights = np.log1p(of.counts) if whole else of.counts.astype(np.float64)
     least, past = (of.edges + 0.5, of.edges - 0.5) if whole else (of.edges, of.edges)  # first and last value of a bin
@@ -68,7 +68,7 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Return the shade of each value, from 0 to SHADES - 1 with equal shares of them, and the limits between shades."""
+    """Return the shade of each value, 0 to SHADES - 1 for equal shares of the values, and the limits between shades."""
     limits = np.quantile(values, np.arange(1, SHADES) / SHADES, method="inverted_cdf")
     return np.searchsorted(limits, values, side="left"), limits
 

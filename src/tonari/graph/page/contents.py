@@ -1,4 +1,4 @@
-"""What a page about a graph shows, computed in blocks of rows."""
+"""The contents of a page about a graph, computed in blocks of rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Range = dict[str, float | None] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """The distances to one of a point's neighbours: their range, and how they are distributed."""
+    """The range and the distribution of the distances to the neighbours in one column."""
 
     range: Range
     histogram: Histogram | None
@@ -47,7 +47,7 @@ class Contents:
     Attributes
     ----------
     n, k : int
-        Points, and neighbours of each, itself left out.
+        The number of points, and of neighbours of each point without itself.
     metric, method, dtype : str
     exact, include_self, similarity : bool
         Whether no neighbour can be missing, column 0 is self, and larger values are nearer.
@@ -57,7 +57,7 @@ class Contents:
     zero : int, optional
         Neighbours at distance 0; None for similarities.
     duplicates : int, optional
-        Points that have one.
+        Points that have a neighbour at distance 0.
     missing : int
         Neighbours that are -1.
     dimension : float, optional
@@ -69,9 +69,9 @@ class Contents:
     components : list of int
         Sizes, the largest first.
     recall : Recall, optional
-        Measured now if there are points, else that of the report.
+        Measured now if the points are given, else the recall of the report.
     measured : bool
-        Whether it was measured now.
+        Whether the recall was measured now.
     report : DescentReport, optional
     map : Map, optional
     map_values : float64 of shape (m,)
@@ -129,7 +129,7 @@ def contents(
     progress: ProgressLike = None,
     plan: dict[str, Any] | None = None,
 ) -> Contents:
-    """Compute what a page shows; see :meth:`tonari.KNNGraph.to_html`."""
+    """Compute the contents of a page; see :meth:`tonari.KNNGraph.to_html`."""
     lists = lists.on_host()
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
     if points is not None:  # first: it refuses other points

@@ -1,4 +1,4 @@
-"""The CSS of a page: light and dark by the reader's preference, columns by the width that there is."""
+"""The CSS of a page: light or dark by the reader's preference, columns by the width of the window."""
 
 from __future__ import annotations
 

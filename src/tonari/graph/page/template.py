@@ -1,4 +1,4 @@
-"""The HTML of a page about a graph: it shows numbers, and computes none."""
+"""The HTML of a page about a graph; contents.py computes the numbers."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class TreeOnCpu(TreeMethod):
         return prepared.visits(queries, plan)
 
     def rounds(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> Rounds:
-        """Search these queries by a plan of the buffered traversal, and return what it counted."""
+        """Search these queries with the buffered traversal; return its counters."""
         counted = Rounds()
         prepared.search(queries, plan, progress=False, rounds=counted)
         return counted

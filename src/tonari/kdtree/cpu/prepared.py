@@ -33,7 +33,7 @@ class PreparedTree:
     progress : None or bool
         As in :func:`tonari.search`. A callback is ignored here: it counts queries, not points.
     kept : int64 array, optional
-        Numbers of the points that are in the tree, ascending, if not all are.
+        Row numbers of the points in the tree, ascending, if not all points are in it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PreparedTree:
         return found
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
-        """Search these queries and return how many leaves, nodes and points each visits on average."""
+        """Search these queries, and return the mean numbers of leaves, nodes and points that a query visits."""
         with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
             _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
         return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

@@ -1,7 +1,7 @@
-"""Everything within a radius through the tree on the CPU: the order of the queries, and how threads share them.
+"""Radius searches in the tree on the CPU: the order of the queries, and their distribution among threads.
 
 As in a search for the nearest, queries are sorted by the leaf that contains them and cut into blocks, and a block is
-one thread's. Lists stay with their blocks until all are counted, and are then written to their places.
+one thread's. Lists stay with their blocks until all lengths are known, and are then written to the result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def find_in_tree(
     Parameters
     ----------
     self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it must not find.
+        For each query, the row number of a point that it must not find.
     later : bool
         Whether a query finds only points after its own.
     """

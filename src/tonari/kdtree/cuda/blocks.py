@@ -1,4 +1,4 @@
-"""Answer queries block by block on one device: while one is searched, the next comes and the last one's lists go.
+"""Answer queries block by block on one device, while the next queries and the previous lists are copied.
 
     host memory  --prefetch.py-->  queries of block b + 1
                                    search of block b
@@ -39,7 +39,7 @@ from tonari.select.cuda.merge import empty_lists, merge_into
 
 
 class Asked(NamedTuple):
-    """What is the same for all blocks of a search on one device.
+    """The arguments that all blocks of a search on one device share.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def _search(
 
 
 class _Results:
-    """Brings the lists of one block after the other to where they are wanted. A context manager.
+    """Copies the lists of one block after another to the result. A context manager.
 
     Parameters
     ----------

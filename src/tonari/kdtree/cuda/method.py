@@ -69,7 +69,7 @@ class TreeOnCuda(TreeMethod):
         return dispatch.probe(prepared, queries, plan)
 
     def rounds(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> Rounds:
-        """Search these queries by a plan of the buffered traversal, and return what it counted."""
+        """Search these queries with the buffered traversal; return its counters."""
         counted = Rounds()
         dispatch.search(queries, prepared, plan, progress=False, rounds=counted)
         return counted

@@ -1,4 +1,4 @@
-"""A rehearsal of a k-d tree on CUDA: what building and searching it launches (cuda/rehearsal.py)."""
+"""A rehearsal of a k-d tree on CUDA: record the kernels that building and searching it launch (cuda/rehearsal.py)."""
 
 from __future__ import annotations
 

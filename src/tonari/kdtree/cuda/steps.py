@@ -1,4 +1,4 @@
-"""How many queries a launch takes, so that Ctrl-C is heard and the device never waits for the host."""
+"""The number of queries of a launch, chosen so that Ctrl-C takes effect and the device never waits for the host."""
 
 from __future__ import annotations
 

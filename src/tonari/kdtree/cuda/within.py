@@ -1,6 +1,6 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
-    pilot     some queries are counted: the most that one of them finds is room enough for nearly all
+    pilot     some queries are counted; the largest count is the room for each query, which suffices for nearly all
     walk      every query writes what it finds into its room, and counts
     again     queries that find more, with as much room as they need
     order     each list by (value, id)

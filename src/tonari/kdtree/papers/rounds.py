@@ -1,4 +1,4 @@
-"""What a search by the buffered traversal counts."""
+"""Counters of a search by the buffered traversal."""
 
 from __future__ import annotations
 

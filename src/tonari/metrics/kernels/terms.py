@@ -22,7 +22,7 @@ import triton.language as tl
 
 
 class Terms(NamedTuple):
-    """The functions of one metric; a user's Triton function has only a `term`."""
+    """The Triton functions of one metric; a user's function has only a `term`."""
 
     term: Any
     add_terms: Any = None
@@ -167,7 +167,7 @@ def fourth(t):
 
 @triton.jit
 def of_distance(t, METRIC: tl.constexpr):
-    """Return the term of two numbers at a distance of t, for the metrics that trees bound."""
+    """Return the term of two numbers at distance t, for the metrics that trees support."""
     # One return: a compiler looks at what follows a return in a branch, too.
     if METRIC.degree == 0.5:
         term = half(t)

@@ -1,4 +1,4 @@
-"""A rehearsal of NN-Descent on CUDA: what it launches by its plan, on rows of the device "meta" (cuda/rehearsal.py).
+"""A rehearsal of NN-Descent on CUDA: record the kernels that a plan launches (cuda/rehearsal.py).
 
 Everything is done once that a run does without looking at data: the form, the clusters, the scan of the first block and
 the last, a light round and a usual one. Rows whose lists stay short are searched exactly, which rehearses itself.

@@ -54,7 +54,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 
 def best_of(probes: int, size: int) -> int:
-    """Return how many members of each of so many clusters are kept, for `size` in all."""
+    """Return the number of members to keep from each cluster, for `size` in all."""
     best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
@@ -62,7 +62,7 @@ def best_of(probes: int, size: int) -> int:
 
 
 def _most_compared(n: int, clusters: int) -> int:
-    """Return how many members of a cluster are compared at most."""
+    """Return the largest number of members of a cluster that are compared."""
     return min(MOST_COMPARED, max(2 * tuning.SCAN_MEMBERS, tuning.LARGE_CLUSTER * -(-n // clusters)))
 
 

@@ -34,7 +34,7 @@ class Options:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values."""
+    """Answer a request on the device that holds its values."""
     if request.k > LARGEST_NETWORK:
         return answer_by_sort(request)
     import torch

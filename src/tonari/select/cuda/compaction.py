@@ -26,7 +26,7 @@ def compact(
     Parameters
     ----------
     bits, lengths : tensors of shapes (rows, n) and (rows,)
-        Those of the rows of the survivors.
+        Of the rows of the survivors.
     threshold : two tensors of shape (rows,)
         The threshold of each row: a key, and the last column where a value of that key passes.
     survivors : Survivors

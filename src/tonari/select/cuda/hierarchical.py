@@ -64,7 +64,7 @@ def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values; if k is too large for a sorting network, sort whole rows."""
+    """Answer a request on the device that holds its values; sort whole rows if k is too large for a network."""
     if request.k > LARGEST_NETWORK:
         return answer_by_sort(request)
     import torch

@@ -51,7 +51,7 @@ def with_defaults(request: Request) -> Request:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values."""
+    """Answer a request on the device that holds its values."""
     n, k = request.values.shape[1], request.k
 
     def narrow(survivors: Survivors) -> None:

@@ -118,7 +118,7 @@ def shape_for(rows: int, n: int, k: int) -> Shape | None:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values."""
+    """Answer a request on the device that holds its values."""
     for name in ("batch", "finish"):
         if getattr(request.options, name) is not None:
             raise ValueError(

@@ -19,5 +19,5 @@ class Options(QueueOptions):
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values."""
+    """Answer a request on the device that holds its values."""
     return select_with_queue(request, "heap", request.k)

@@ -37,7 +37,7 @@ class Options(QueueOptions):
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values."""
+    """Answer a request on the device that holds its values."""
     m: int = request.options.m
     size = m
     while size < request.k:

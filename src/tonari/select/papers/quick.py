@@ -42,7 +42,7 @@ class Options:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values."""
+    """Answer a request on the device that holds its values."""
     import torch
 
     from tonari.select.papers.kernels.quick import DEPTH, quick_kernel

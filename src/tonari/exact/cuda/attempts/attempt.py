@@ -59,7 +59,7 @@ class Attempt(abc.ABC):
         """Search rows, and take the answers that are proved; `given` is from :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
-        """Do what :meth:`worth` launches if so many rows are left; queries and points are on the device "meta".
+        """Launch what :meth:`worth` launches for this number of remaining rows; the data are on the device "meta".
 
         It is rehearsed together with the attempt before this one.
         """
@@ -116,7 +116,7 @@ class Unproved:
         return self.known
 
     def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
-        """Search some rows, in batches as long as those of the plan; those that are proved keep what they have.
+        """Search some rows again, in batches of the length that is planned; proved rows keep their neighbours.
 
         `way` makes of the search the function that does it; of the same search without data, to rehearse it. If
         `some_proved`, rows may have been proved before.
@@ -171,19 +171,19 @@ class Unproved:
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
     def rehearse(self, prepared: Searchable, plan: CudaPlan, queries: Any, own: Any, rows: int) -> None:
-        """Search so many rows of `queries`; all are without data."""
+        """Rehearse a search of this number of rows of `queries`, without data."""
         some = queries.new_empty((rows, queries.shape[1]))
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of so many rows and points, which does not look for bytes again."""
+        """Return the plan of a search of this number of rows and points, which does not look for bytes again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return the context of an attempt at so many rows, as `stage` makes it with the same search without data.
+        """Return the context of an attempt at this many rows, which `stage` makes for the same search without data.
 
-        Each attempt is rehearsed so, and with it how the next one finds out whether it is worth it.
+        Each attempt is rehearsed like this, together with the check whether the next one is worth its time.
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
-"""A few rows by the exact values of all points, with the kernels that a first attempt has compiled already.
+"""Compare a few rows with all points by exact values, using kernels that the first attempt has already compiled.
 
-Each row becomes as many rows as it takes to refine all groups, a part of them in each, in the shape in which a first
-attempt refines the chosen ones. Of the k best of each part the k best are those of the row.
+A first attempt refines a fixed number of groups per row. Here each row is repeated as often as that number fits into
+the number of all groups, and each repetition refines another part of them. The k best points of the row are then taken
+from the k best of each part.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class ContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        By k, what earlier searches found.
+        Results of earlier searches, by k.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction, full: DevicePoints | None = None) -> None:
@@ -215,7 +215,7 @@ class ContractedSearch(Search):
         return self.contracted.level(precision)
 
     def levels(self) -> list[Level]:
-        """Return the levels of contracted rows, and then the levels of all dimensions."""
+        """Return the levels of contracted rows, then the levels of rows in all dimensions."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         found = [
             Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)

@@ -1,4 +1,4 @@
-"""Process rows in batches; when a device runs out of memory, have idle memory given up, then halve the batch."""
+"""Process rows in batches; if a device runs out of memory, free idle memory, then halve the batch."""
 
 from __future__ import annotations
 

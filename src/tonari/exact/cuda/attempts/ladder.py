@@ -103,7 +103,7 @@ def begin_on_device(
     first_query: int = 0,
     all_points: Any = None,
 ) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at all batches, and return the function that waits for it and searches the rest.
+    """Launch the first attempt at all batches, and return a function that waits for it and searches the remaining rows.
 
     A search of one batch does not wait for the device before. See :func:`search_on_device`.
     """

@@ -1,6 +1,6 @@
-"""Refining: exact values of what a screen leaves, and the certificate that nothing else is in the answer.
+"""Refining: exact values of the candidates of a screen, and the certificate that no other point is in the answer.
 
-group_lists.py, mirror_notes.py         what a screen leaves: all minima, or the groups or points below a threshold
+group_lists.py, mirror_notes.py         the output of a screen: all minima, or the groups or points below a threshold
 candidate_groups.py, candidate_parts.py, limit_members.py    which groups, and which of their members, are refined
 groups.py, lowest.py, listed.py, within.py                   exact values, and the best of them
 certify.py                                                   which rows are proved

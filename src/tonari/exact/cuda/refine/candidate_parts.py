@@ -1,4 +1,4 @@
-"""Which groups of points may be within a limit of each query: thresholds, the screen, and blocks of parts to refine."""
+"""Find the groups that may have points within the limit of each query: thresholds, the screen, and blocks to refine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screen of some rows leaves: all minima, the lowest, or lists of the groups below a threshold."""
+"""The output of a screen of some rows: all minima, the lowest ones, or lists of the groups below a threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return the parts that are refined of the `width` lowest listed groups of a row."""
+    """Return how many parts are refined in a row whose `width` lowest listed groups are taken."""
     return width + max(6, width // 4)
 
 
@@ -48,7 +48,7 @@ class AllMinima(NamedTuple):
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
     def kept(self, room: int) -> Lowest:
-        """Return what later questions about up to `room` groups need, which takes less memory than all minima."""
+        """Return the lowest `room` groups, for later calls; they take less memory than all minima."""
         lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
         return Lowest(lowest.values, lowest.indices, self.group)
 
@@ -60,7 +60,7 @@ class Lowest(NamedTuple):
     ----------
     minima : float32 tensor of shape (rows, count)
     groups : int32 tensor of shape (rows, count)
-        All groups, or one more than there is room for later.
+        All groups, or one more than later calls can ask for.
     group : int
         Points of a group.
     """
@@ -107,12 +107,12 @@ class Listed(NamedTuple):
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
-        """Return what later questions about up to `room` parts need: these lists."""
+        """Return these lists, which later calls can use for any `room`."""
         return self
 
 
 class Noted(NamedTuple):
-    """The points of earlier batches at or below each row's threshold, as the screens of those noted them.
+    """The points of earlier batches at or below each row's threshold, noted by the screens of those batches.
 
     Attributes
     ----------
@@ -145,16 +145,16 @@ class Noted(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """What the screen of a graph leaves of a batch: points of this batch and later ones, and points of earlier ones."""
+    """The output of a graph's screen for a batch: points of this batch and later ones, and points of earlier ones."""
 
     listed: Listed
     noted: Noted
 
     def kept(self, room: int) -> Mirrored:
-        """Return what later questions about up to `room` parts need: all of it."""
+        """Return this output, which later calls can use for any `room`."""
         return self
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Return the parts of what is left, which have no point in common."""
+    """Return the parts of a screen's output, which have no point in common."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

@@ -154,7 +154,7 @@ def refine_all(
 
 
 def refined_bytes(members: int, d: int, each: int = CANDIDATE_BYTES) -> int:
-    """Return the bytes that refining so many members of a row takes, and of the row in float64."""
+    """Return the bytes for refining this number of members of a row, including the row in float64."""
     return each * members + 8 * (d + STEP - 1)
 
 

@@ -1,4 +1,4 @@
-"""The points that contracted rows do not rule out: groups by the screen, then their members."""
+"""Find the points that contracted rows do not rule out: first groups, by the screen, then members of the groups."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tonari.select.cuda.survivors import power_of_two
 
 
 class Near(NamedTuple):
-    """What is near each row.
+    """The groups, or points, near each row.
 
     Attributes
     ----------
     numbers : int32 tensor of shape (rows, room)
         Groups, or points, in any order; undefined where there are no more.
     found : int32 tensor of shape (rows,)
-        How many there are; more than `room` if some are missing.
+        Their number; if it exceeds `room`, only `room` of them are listed.
     """
 
     numbers: Any
@@ -28,22 +28,22 @@ class Near(NamedTuple):
 
     @property
     def room(self) -> int:
-        """Numbers of a row at most."""
+        """The largest number of groups or points listed for a row."""
         return int(self.numbers.shape[1])
 
     @property
     def whole(self) -> Any:
-        """Which rows have all that is near them, bool (rows,)."""
+        """Which rows list all their groups or points, bool (rows,)."""
         return self.found <= self.room
 
 
 def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return the groups of LEAST_GROUP points that a list names with a minimum at or below the row's score.
+    """Return the listed groups of LEAST_GROUP points whose minimum is at or below the row's score.
 
     Parameters
     ----------
     thresholds, scores : float32 tensor of shape (rows,)
-        Nothing is known of a row whose score is above the threshold of its list.
+        A list does not answer for its row if the row's score is above the list's threshold.
     """
     from tonari.exact.cuda.kernels.refine.limit_members import near_listed_kernel
 

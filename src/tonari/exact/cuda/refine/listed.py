@@ -1,4 +1,4 @@
-"""Exact values of each query and the points that are listed for it, on a device: many problems in few launches."""
+"""Exact values of each query and the points listed for it, on a device: many small searches in few launches."""
 
 from __future__ import annotations
 

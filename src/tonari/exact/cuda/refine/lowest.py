@@ -1,4 +1,4 @@
-"""From what a screen leaves of a batch to its k best: the lowest groups are refined, and all others bounded."""
+"""From the output of a screen to the k best of each row: the lowest groups are refined, all others are bounded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refine_lowest(
     own: Any,
     double: bool,
 ) -> tuple[Neighbors, Any]:
-    """Find the k best among the `width` lowest groups of each part of what is left.
+    """Find the k best among the `width` lowest groups of each part of a screen's output.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: int) -> tuple[Any, Any]:
-    """Return the `width` lowest points of each row, and a lower bound on the scores of all others of its batches.
+    """Return the `width` lowest points of each row, and a lower bound on the scores of all others in earlier batches.
 
     Parameters
     ----------

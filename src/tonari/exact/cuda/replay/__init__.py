@@ -1,6 +1,6 @@
-"""Small searches that are repeated: their launches are kept, and made again with other values.
+"""Repeated small searches: their launches are kept and replayed with new values.
 
-cache.py           what is kept, by the shapes of a search
-capture.py         CUDA graphs; few.py: two launches without one
-kept.py            how a call ends
+cache.py           the kept launches, by the shapes of a search
+capture.py         launches kept as a CUDA graph; few.py: two launches without a graph
+kept.py            the end of a replayed call
 """

@@ -7,10 +7,10 @@
 Searches of a few queries among prepared points are kept in the same way, as two launches without a graph
 (replay/few.py).
 
-Two searches have the same key if they differ only in the values, addresses and strides of their rows. Then all checks
-of arguments, except those of values, have the same outcome, and so has planning; a replay can skip both. Therefore the
-public functions look here first, by :func:`replayed`; the method that searches makes the same key from checked tensors.
-This module imports nothing that a search on the CPU does not need.
+Two searches have the same key if they differ only in the values, addresses and strides of their rows. Planning and all
+checks of arguments, except those of values, then have the same outcome, and a replay skips them. Therefore the public
+functions look here first, by :func:`replayed`; the method that searches makes the same key from checked tensors. This
+module imports nothing that a search on the CPU does not need.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Graphs:
         return any(graph is not None for graph in given_up)
 
     def clear(self) -> None:
-        """Drop all graphs, and what is remembered of searches without one."""
+        """Drop all graphs and all remembered keys."""
         with self._lock:
             self.forget()
             self._seen.clear()

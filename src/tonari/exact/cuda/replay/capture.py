@@ -110,7 +110,7 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     """Estimate the memory that the graph of a first attempt holds.
 
     It holds its input, packed points, minima and their selection, or lists of groups below a threshold, members of
-    groups and their keys. It does not hold what belongs to an Index, nor what retries of rows would need.
+    groups and their keys. It does not hold the data of an Index or the memory that retries of rows would need.
     """
     if plan.few and prepared:
         return plan.m * few_row_bytes(plan.n, plan.d)

@@ -1,10 +1,10 @@
-"""A search of a few queries among prepared points that is repeated: its two launches, with nothing around them.
+"""A repeated search of a few queries among prepared points: only its two launches, without planning or checks.
 
     launch the screen | launch the rest | allocate the next result | wait | check the state
 
-A CUDA graph of the two would be launched at once, but has fixed addresses: the queries would be copied to it and the
-result from it, three launches more. Here the kernels read the caller's queries and write to new tensors, and the second
-is launched while the first one runs. The state is written to pinned memory, which is read after the wait.
+A CUDA graph would launch both together, but it has fixed addresses: copying the queries to it and the result from it
+would take three more launches. Here the kernels read the caller's queries and write to new tensors, and the second is
+launched while the first one runs. The state is written to pinned memory, which is read after the wait.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class FewKept(KeptSearch):
         return self.concluded((queries,), found, proved, certified, started, progress)
 
     def _empty(self) -> Neighbors:
-        """Return tensors for a result, in no mode that the caller may be in."""
+        """Return tensors for a result, whatever torch mode the caller is in."""
         with torch.inference_mode(False):
             like = self._few.found
             return Neighbors(torch.empty_like(like.distances), torch.empty_like(like.indices))

@@ -1,4 +1,4 @@
-"""What a search that is kept for later calls does at the end of a call, once its first attempt is known."""
+"""The end of a replayed search: its first attempt is read, and unproved rows are searched again."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class KeptSearch:
         started: float,
         progress: ProgressLike,
     ) -> Neighbors | None:
-        """Search the rows again that are not proved, and report; None if there is no memory for that.
+        """Search unproved rows again, and report; return None if memory does not suffice for that.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Routes: where points and queries are during a search on CUDA.
+"""Routes: one for each place where points and queries can be during a search on CUDA.
 
 resident.py      everything is on one device
 streamed.py      points, and if necessary queries, are copied to the device slab by slab

@@ -64,7 +64,7 @@ class HostContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        By k, what earlier searches found.
+        Results of earlier searches, by k.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:

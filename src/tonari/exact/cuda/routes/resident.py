@@ -30,9 +30,9 @@ class PreparedOnce:
     points : tensor of shape (n, d)
         All of them.
     copies : FirstCopies
-        k + 1 of each row, which are searched.
+        The k + 1 first copies of each row, which are searched.
     queries : tensor, or array in host memory
-        What is searched for; the points, of a graph.
+        The queries; for a graph, the points.
     plan : CudaPlan
     """
 
@@ -45,7 +45,7 @@ class PreparedOnce:
         self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
 
     def without_data(self) -> Searchable:
-        """Return what stands for the points that are searched in a rehearsal, on the device "meta"."""
+        """Return a stand-in on the device "meta" for the searched points, for a rehearsal."""
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:

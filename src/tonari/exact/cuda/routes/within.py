@@ -1,11 +1,11 @@
-"""Searches within a radius by every route: on one device or several, of points that are there or come slab by slab.
+"""Searches within a radius by every route: on one device or several, with points on the device or streamed in slabs.
 
     resident       the prepared points
     streamed       slab after slab of the points, each searched like points of its own; lists are joined
     host_refine    the same: lists of any length are not refined on the CPU
     several        each device has a part of the points, whose lists are joined, or of the queries
 
-How much is found is not known before, so a plan's memory does not include it: it has to fit beside.
+The number of points found is not known in advance, so the memory of a plan does not include them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """What is asked of all pairs within the limits, lists or counts, and how answers are put together.
+    """What a search returns, lists or counts of the pairs within the limits, and how parts of the answer are joined.
 
     Attributes
     ----------

@@ -1,19 +1,19 @@
-"""Copies of rows: which points no answer can hold, and the points without them.
+"""Find copies of rows that cannot be in any answer.
 
-Points at the same distance are listed by their numbers. So k neighbours hold no copy of a row beyond its first k, or
-its first k + 1 where the query may itself be one of them. Without the copies after those every answer is the same.
+Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
+or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer.
 
-A query whose k-th neighbour has thousands of copies cannot be proved otherwise: as many groups share its k-th value,
-more than are ever refined, and it is compared with all points. Pictures with plain areas, and tables with default
-values, have many such rows.
+If the k-th neighbour of a query has thousands of copies, thousands of groups share its value: more than are ever
+refined, so the query would be compared with all points. Pictures with plain areas and tables with default values have
+many such rows.
 
-    hash       a number of each row                              (kernels/rows/hash_rows.py)
-    sort       by hash, then by number: copies come together
-    compare    each row with the one before it in that order     (kernels/rows/same_rows.py)
+    hash       each row                                          (kernels/rows/hash_rows.py)
+    sort       rows by hash, then by number
+    compare    each row with the row before it in that order     (kernels/rows/same_rows.py)
     count      the copies before each row
 
-A hash that different rows share costs time only: between two copies it makes the second one a first. So do zeros of
-different signs.
+A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
+first one. The same holds for zeros of different signs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhood
 
 
 class Subset:
-    """Some of the points on a device, and how their numbers follow from those of all points.
+    """Some of the points on a device, with their numbers among all points.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Return where points of these numbers are among the rows, -1 for those that are not; None for None."""
+        """Return the positions in the subset of points with these numbers, -1 for points not in it; None for None."""
         import torch
 
         if numbers is None:
@@ -58,19 +58,19 @@ class Subset:
         return places[numbers]
 
     def of_all(self, found: Neighbors) -> Neighbors:
-        """Return neighbours among the rows with their numbers among all points."""
+        """Return neighbours found in the subset, with their numbers among all points."""
         return Neighbors(found.distances, self.kept[found.indices].to(found.indices.dtype))
 
 
 class FirstCopies(NamedTuple):
-    """The first copies of every row, and for all rows one of these.
+    """The first copies of every row, and for each row one copy that is kept.
 
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
         Their numbers, ascending.
     alike : int64 tensor of shape (n,)
-        For each row the place in `kept` of the row itself, or of the last first copy of it.
+        For each row the position in `kept` of the row itself or, if it is left out, of its last copy that is kept.
     """
 
     kept: Any
@@ -104,7 +104,7 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
 
 
 def subset_bytes(n: int, row_bytes: int) -> int:
-    """Return the bytes that some of n points take at most: these, and what finds out which they are."""
+    """Return the largest number of bytes for a subset of n points: for its rows, and for choosing them."""
     return n * (SORTED_BYTES + row_bytes)
 
 
@@ -115,7 +115,7 @@ def numbers_of_first_copies(points: Any, most: int) -> Any:
 
 
 def runs_of_copies(points: Any) -> tuple[Any, Any]:
-    """Return an order of the rows, int64 (n,), and which are copies of the one before in it, int8 (n,).
+    """Return an order of the rows, int64 (n,), and which rows are copies of the row before them in it, int8 (n,).
 
     Copies are in the order of their numbers.
     """

@@ -48,7 +48,7 @@ class DeviceForm:
     scale: Any
 
     def without_data(self) -> DeviceForm:
-        """Return what stands for this form in a rehearsal, on the device "meta"."""
+        """Return a form without data on the device "meta", for a rehearsal."""
         return dataclasses.replace(self, centre=without_data(self.centre), scale=without_data(self.scale))
 
 
@@ -132,7 +132,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
 
 
 def _powers_of(metric: Metric) -> dict[str, int]:
-    """Return what the exponent of the scale has to be: where it begins, its least and largest value, and its factor."""
+    """Return the rule for the exponent of the scale: its start, its least and largest value, and its factor."""
     degree = metric.degree if metric.elementwise else 1.0
     step = 1 if degree.is_integer() else 2
     most = min(500, int(1000 / max(degree, 1.0))) // step * step

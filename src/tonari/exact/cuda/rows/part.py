@@ -1,4 +1,4 @@
-"""A part of a search: some of its points, some of its queries, or both; where they are in the whole, and their plan."""
+"""A part of a search: some of its points, its queries, or both, with their position in the whole and their plan."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
     HostContractedPoints    the same, in fewer dimensions                    routes/host_contracted.py
 
-Those in fewer dimensions are :class:`Contracted`, too, and points whose rows are on the device search themselves
+Points in fewer dimensions are :class:`Contracted`, too, and points with rows on the device search themselves
 (``Searchable`` in attempts/first.py). Two classes hold such points, and have no interface of this kind: PreparedOnce
 (routes/resident.py), without copies of rows, and SpreadPoints (routes/multi_gpu.py), one part for each device.
 """

@@ -1,4 +1,4 @@
-"""Tiles of rows and points: how wide packed rows are, how programs divide them, and what they find below thresholds."""
+"""Tiles of rows and points: widths of packed rows, their division among programs, lists of groups below thresholds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Lists:
 
 
 def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
-    """Return lists of m rows without an entry, whose segments have so many slots."""
+    """Return empty lists of m rows, with so many slots in each segment."""
     import torch
 
     segments = 4 * split.parts
@@ -100,7 +100,7 @@ class Split:
 
 
 def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: Any, *, programs: int) -> Split:
-    """Divide work among the fewest programs that keep multiprocessors busy to the end: the last round is a full one.
+    """Divide work among the fewest programs that keep all multiprocessors busy to the end, with a full last round.
 
     A multiprocessor runs `programs` at a time.
     """

@@ -1,8 +1,8 @@
-"""Screens: lower bounds of all points for a batch of queries, in low precision; they leave few points to refine.
+"""Screens: low-precision lower bounds of all points for a batch of queries, which leave few candidates to refine.
 
 screener.py        which screen a batch takes; sampling.py: the thresholds
-all_minima.py      products; wide_rows.py: of long rows; elementwise.py: other metrics; contracted.py: contracted rows
-mirrored.py        graphs, whose rows and points are compared once for both
+all_minima.py      matrix products; wide_rows.py: long rows; elementwise.py: other metrics; contracted.py: contracted
+rows mirrored.py        graphs: each pair is compared once, for both of its rows
 few.py             a few queries in two launches
-widths.py          how many groups are refined of what is left
+widths.py          the number of groups to refine
 """

@@ -1,13 +1,14 @@
-"""The screen of a graph, in which a row and a point are compared once for both.
+"""The screen of a graph, in which each pair is compared once, for both of its rows.
 
     thresholds    of all rows, by the sample, before the first batch
-    screen        the rows of a batch with its own points and those of later batches (kernels/screens/mirrored.py):
-                  lists of the rows, and what the rows are to points of later batches
-    note          that, in lists of those points (kernels/screens/mirrored_note.py), complete when their batch comes
+    screen        the rows of a batch against its own points and those of later batches (kernels/screens/mirrored.py):
+                  this gives lists of the rows, and scores of the rows for the later points
+    note          rows with low scores in the lists of the later points (kernels/screens/mirrored_note.py); a list is
+                  complete when the batch of its point is searched
 
-It takes half of the products, and room for the rows that are noted for each row. Points are the rows, in their order,
-so batches have to come in order, too: if one is searched again, or some rows of it, all rows from there on are compared
-with all points, because what was noted twice would be found twice.
+This takes half of the products, and memory for the noted rows. Batches have to be searched in the order of the rows. If
+a batch, or some of its rows, is searched again, all rows from there on are compared with all points, because a row that
+was noted twice would be found twice.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a th
 
 
 def may_mirror(length: int) -> bool:
-    """Whether packed rows of so many bytes are screened by products that take longer than their minima."""
+    """Whether the products of packed rows of so many bytes take longer than taking their minima."""
     return length > RESIDENT_BYTES
 
 
 def is_faster(length: int, device: Any) -> bool:
-    """Whether packed rows of so many bytes are screened faster so on a device; in the interpreter, to test it."""
+    """Whether this screen is faster for packed rows of so many bytes; always true in the interpreter, for tests."""
     return may_mirror(length) and (
         held_tiling(length, device, mirrored=True) is not None
         or length >= tuning.LEAST_STREAMED
@@ -56,7 +57,7 @@ def is_faster(length: int, device: Any) -> bool:
 
 
 def noted_bytes(n: int, slots: int, batch: int) -> int:
-    """Return the bytes of lists with so many slots for each of n rows, of what a batch notes, and of limits.
+    """Return the bytes of limits, of a batch's notes, and of lists with so many slots for each of n rows.
 
     Three numbers are noted by each of the four threads that share a row and a tile of points.
     """
@@ -121,7 +122,7 @@ class Mirror:
             self.norm[some], self.rest[some] = packed.norm, packed.rest
 
     def takes(self, first: int, count: int) -> bool:
-        """Whether these rows are the next ones, and whole tiles of them."""
+        """Whether these rows are the next ones to search, in whole tiles."""
         end = first + count
         return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
 
@@ -202,7 +203,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return the score of each later point up to which rows of a batch are noted for it."""
+        """Return, for each later point, the score up to which rows of a batch are noted."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

@@ -52,7 +52,7 @@ class Sample:
 
 
 class FirstAttempt(NamedTuple):
-    """The sample of a first attempt, and what its launches depend on.
+    """The sample of a first attempt, and the sizes that its launches depend on.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 @cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
-    """Return a sample of n of all points for which no other kernels are compiled than for the first attempt at all.
+    """Return a sample of n of the points that needs no kernels beyond those of the first attempt on all points.
 
     None if so few points cannot have one, or it would be all of them. Rows are selected from in registers, by kernels
     for the next power of two. So the sample has nearly as many points as that of all, and lists have more slots than
@@ -134,7 +134,7 @@ def _sample_at(stride: int, wanted: int) -> Sample:
 
 
 def _fits(sample: Sample, n: int, group: int) -> bool:
-    """Whether few of the groups below a threshold, and in a list, are likely to be the same."""
+    """Whether points below a threshold, in the sample and in a list, are unlikely to share a group."""
     groups, sampled = group_count(n, group), group_count(n // sample.stride, group)
     return sample.capacity <= groups // 4 and sample.rank <= sampled // 4
 

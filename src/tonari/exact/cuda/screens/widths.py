@@ -1,4 +1,4 @@
-"""How many groups of a row are refined: at first, as fitted to the first rows of a search, and in retries."""
+"""The number of groups that are refined per row: at first, as fitted to the first rows of a search, and in retries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def usual_width(wanted: int) -> int:
 
 
 def wider(d: int) -> int:
-    """Return how many times as many groups of rows of d columns a retry refines.
+    """Return the factor by which a retry refines more groups, for rows of d columns.
 
     >>> wider(3), wider(5), wider(16), wider(768)
     (16, 12, 4, 4)
@@ -32,14 +32,14 @@ def wider(d: int) -> int:
 
 
 class Fitted(NamedTuple):
-    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
+    """The width fitted to the first rows of a search, and the share of these rows that it leaves unproved."""
 
     width: int
     unproved: float
 
 
 def fitted_width(least: int, unproved_at: Callable[[int], float], again: float = AGAIN) -> Fitted:
-    """Return the width that takes the least time, of which the first rows tell how many are to be searched again.
+    """Return the width that takes the least time, given the share of the first rows that each width leaves unproved.
 
     How many groups the bounds cannot separate depends on the data. Widths are doubled as long as that may be worth it.
 
@@ -66,7 +66,7 @@ def fitted_width(least: int, unproved_at: Callable[[int], float], again: float =
 
 
 def widths_from(width: int, least: int) -> list[int]:
-    """Return the widths that are tried from one of them on.
+    """Return the widths to try, starting with the given one.
 
     >>> widths_from(34, 17)
     [34, 68, 136]

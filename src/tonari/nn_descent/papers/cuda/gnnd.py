@@ -3,10 +3,11 @@
     sample    of each list the first p NEW and the first p OLD entries; those that sample a point follow, up to 2p   4.1
     match     a point's NEW samples with each other and with its OLD ones, as tiles on matrix units                  4.2
     propose   to each sample its nearest NEW one and, if it is NEW itself, its nearest OLD one                       4.3
-    insert    what is proposed goes into the lists of others, behind a spinlock for each segment of 32 entries       4.3
+    insert    proposals are inserted into the lists of their targets; each segment of 32 entries has a spinlock      4.3
 
-The paper inserts in the kernel that matches; here the proposals of a block of rows are written down in between, which
-costs a few bytes beside the rows that are gathered. Distances are those of the half-precision rows of ``form.py``.
+The paper matches and inserts in one kernel. Here two kernels do it, and the proposals of a block of rows are written to
+memory in between: few bytes, compared with the rows that are gathered. Distances are those of the half-precision rows
+of ``form.py``.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
 
 
 class Spinlocks:
-    """The update of the paper.
+    """The paper's update of lists: proposals are inserted behind spinlocks.
 
     Parameters
     ----------
     device : torch.device
     segment : int
-        Entries behind one lock; `list_size` if that is less.
+        Entries that one lock guards, at most `list_size`.
     """
 
     def __init__(self, n: int, list_size: int, device: Any, segment: int = SEGMENT) -> None:
@@ -79,7 +80,7 @@ class Spinlocks:
         self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return up to `room` rows that sample each point, int32 (n, room): the first to arrive."""
+        """Return, for each point, the first `room` rows to arrive that sample it: int32 (n, room)."""
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
         n, count = samples.shape

@@ -1,4 +1,4 @@
-"""The steps of NN-Descent with the update "gnnd": those of ``backend.py``, except the round."""
+"""The steps of NN-Descent with the update "gnnd". Only the round differs from ``backend.py``."""
 
 from __future__ import annotations
 

@@ -12,8 +12,9 @@ A warp takes one lock at a time and holds none while it waits, so there is no de
 gives it back, for the whole device; barriers order what the other lanes read after the one, and what they write before
 the other. Lists are read past the L1 cache, which does not see what other processors write.
 
-The look may be late, or see half of what is being written; but the last distance of a segment only falls, and what once
-was in it is there or was driven out by nearer points. So nothing is dropped that belongs in the segment.
+The look may read old entries, or entries that are half written. But the last distance of a segment only falls, and an
+entry that was once in it is still there or was replaced by nearer points. So no proposal is dropped that belongs in the
+segment.
 """
 
 from __future__ import annotations

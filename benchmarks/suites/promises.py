@@ -1,0 +1,151 @@
+"""What the promises of README.md are worth to a user: recall on hard data, and the weights of UMAP.
+
+No clock. Three kinds of cases, all on one CPU:
+
+    offset    Gaussian rows with a number added to all entries: recall of tonari and of peers, against the number
+    tight     clouds of N(0, 1) around far centres: recall, against the distance between the centres
+    weights   UMAP's weights from tonari's neighbours and from scikit-learn's, whose distance of a row to itself is
+              rarely 0: the mean weight of the i-th neighbour
+
+Everyone is given float32 rows. faiss (for many queries, as here) and torch.cdist compute |q|² + |x|² - 2 <q, x> in
+float32; scikit-learn converts blocks of rows to float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..harness.case import Case, Suite
+from ..harness.peers.cpu import PEERS
+from ..harness.plots import Figure, Panel, where
+from ..harness.proof import WrongAnswer
+from ..harness.rows import Row, newest
+from ..harness.run import Run
+
+OFFSETS = (1, 10, 100, 1e3, 1e4, 1e5)
+APART = (1, 10, 100, 1e3, 1e4, 1e5)
+CLOUDS = 20
+NAMES = {
+    "torch cdist": "torch.cdist and topk",
+    "faiss": "faiss IndexFlatL2",
+    "sklearn": "scikit-learn, brute force",
+    "tonari": "tonari",
+}
+MEASURED = 500  # queries whose true neighbours are computed
+# Column of a mean weight of the i-th neighbour, from 1.
+WEIGHTS = "weights"
+UMAP_NEIGHBORS = 15
+
+
+def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points and queries in float32, rounded once after the addition."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((case.n + case.m, case.d))
+    if case.data == "offset":
+        rows += value
+    else:
+        rows += value * rng.standard_normal((CLOUDS, case.d))[rng.integers(CLOUDS, size=len(rows))]
+    rows = rows.astype(np.float32)
+    return rows[: case.n], rows[case.n :]
+
+
+def by_cdist(points: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+    """The neighbours by torch's distances, which are products in float32."""
+    import torch
+
+    mode = "use_mm_for_euclid_dist"
+    found = torch.cdist(torch.from_numpy(queries), torch.from_numpy(points), compute_mode=mode).topk(k, largest=False)
+    indices: np.ndarray = found.indices.numpy()
+    return indices
+
+
+def recall(run: Run, case: Case) -> None:
+    """Measure the recall of everyone for each offset or distance: a row for each."""
+    from tonari.metrics.recall import neighbors_recall
+    from tonari.metrics.reference import brute, returned, values_at
+
+    for value in OFFSETS if case.data == "offset" else APART:
+        points, queries = rows_of(case, value)
+        some = queries[:MEASURED]
+        truth = brute(some, points, case.k, "euclidean")
+
+        def measured(indices: Any, points: Any = points, queries: Any = some, truth: Any = truth) -> float:
+            """The share of found points no farther than the k-th true neighbour."""
+            distances = returned(values_at(queries, points, indices, "euclidean"), np.float32)
+            order = np.argsort(distances, axis=1, kind="stable")
+            lists = (np.take_along_axis(rows, order, axis=1) for rows in (distances, np.asarray(indices)))
+            return float(neighbors_recall(type(truth)(*lists), truth).by_distance)
+
+        parameters = {"value": value}
+        found = run.tonari.search(some, points, case.k, **run.options())
+        if not np.array_equal(found.indices, truth.indices):
+            raise WrongAnswer(f"{case.data} {value}: other neighbours than by the definition")
+        shared = {"parameters": parameters, "proof": "all distances in float64", "proved": len(some)}
+        run.write(case, [shared | {"who": "tonari", "recall": measured(found.indices)}])
+        for name in case.peers:
+            peer = PEERS[name]
+            if run.wants(name) and peer.missing() is None:
+                _, indices = peer.prepare(points, "euclidean", run.threads or 1)(queries, case.k)
+                run.write(case, [shared | {"who": name, "recall": measured(indices[:MEASURED])}])
+        if run.wants("torch cdist"):
+            run.write(case, [shared | {"who": "torch cdist", "recall": measured(by_cdist(points, some, case.k))}])
+
+
+def weights(run: Run, case: Case) -> None:
+    """Measure UMAP's directed weights from lists of tonari and of scikit-learn: a row for each."""
+    from umap.umap_ import smooth_knn_dist
+
+    points = 10 * np.random.default_rng(0).standard_normal((case.n, case.d), dtype=np.float32)
+    ours = run.tonari.knn_graph(points, UMAP_NEIGHBORS - 1, **run.options()).to_umap()[1]
+    theirs, _ = PEERS["sklearn"].prepare(points, "euclidean", run.threads or 1)(points, UMAP_NEIGHBORS)
+    for who, distances in (("tonari", ours), ("sklearn", np.ascontiguousarray(theirs, np.float32))):
+        sigmas, rhos = smooth_knn_dist(distances, float(UMAP_NEIGHBORS))
+        each = np.exp(-np.maximum(distances[:, 1:] - rhos[:, None], 0) / sigmas[:, None]).mean(axis=0)
+        extras = {
+            WEIGHTS: [round(float(one), 6) for one in each],
+            "selves_above_0": float((distances[:, 0] > 0).mean()),
+            "rho": float(rhos.mean()),
+            "sigma": float(sigmas.mean()),
+        }
+        run.write(case, [{"who": who, "extras": extras, "proof": "the same neighbours", "proved": case.n}])
+
+
+def figures(rows: Sequence[Row]) -> Iterator[Figure]:
+    """Recall against offset and distance, and weights by rank; of each case the newest run."""
+    found = newest([row for row in rows if row["scale"] == 1 and not row["note"]], "case")
+    for case, axis in (("offset", "number added to every entry"), ("tight", "distance of the centres, in radii")):
+        own = [row for row in found if row["case"] == case]
+        if own:
+            curves = {
+                name: [(row["parameters"]["value"], row["recall"]) for row in own if row["who"] == who]
+                for who, name in NAMES.items()
+            }
+            panel = Panel(f"recall at {own[0]['k']}", axis, "recall", curves, log_y=False, base=10)
+            yield Figure(f"recall-{case}", f"float32 rows; {where(own[-1])}", own, [panel])
+    own = [row for row in found if row["case"] == "weights"]
+    if own:
+        names = {"tonari": "self at exactly 0 (tonari)", "sklearn": "self at a rounding error (scikit-learn)"}
+        curves = {names[row["who"]]: list(enumerate(row["extras"][WEIGHTS], 1)) for row in own}
+        panel = Panel("UMAP's weights", "neighbour", "mean weight", curves, log_x=False, log_y=False)
+        yield Figure("umap-weights", f"the same neighbours; {where(own[-1])}", own, [panel])
+
+
+def _hard(data: str) -> Case:
+    return Case(data, "cpu", 20_000, 20_000, 64, 10, recall, data=data, peers=("faiss", "sklearn"), cost=60)
+
+
+SUITE = Suite(
+    "promises",
+    "promises",
+    (
+        _hard("offset"),
+        _hard("tight"),
+        Case("weights", "cpu", 10_000, 10_000, 50, UMAP_NEIGHBORS - 1, weights, cost=30),
+    ),
+    libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn", "torch", "umap-learn"),
+    torch=False,
+    figures=figures,
+)
