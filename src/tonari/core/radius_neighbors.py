@@ -177,15 +177,14 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
     """Return the neighbours that are within the limits, from lists of shape (m, k).
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tonari.core import tuning
-    from tonari.core.neighbors import Neighbors
-        >>> from tonari.core.radius_neighbors import cut_lists
-        >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
-        >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
-        array([4, 1])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.neighbors import Neighbors
+    >>> from tonari.core.radius_neighbors import cut_lists
+    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+    array([4, 1])
     """
     distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
     inside = distances >= limits[:, None] if descending else distances <= limits[:, None]
