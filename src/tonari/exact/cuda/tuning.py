@@ -87,7 +87,7 @@ MOST_GRAPHS = 8
 HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the memory that plans leave unused
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: H200.
-# Of the largest graph of a captured search of an Index. To launch 10,000 queries among a million prepared points of 128 columns,
-# which hold 0.27 GB, takes 1.2 ms of their 6.5 ms step by step; for searches that take long it is negligible.
+# Of the largest graph of a captured search of an Index. To launch 10,000 queries among a million prepared points of 128
+# columns, which hold 0.27 GB, takes 1.2 ms of their 6.5 ms step by step; for searches that take long it is negligible.
 LARGEST_BYTES = 3 << 27
 LONGEST_SECONDS = 0.1

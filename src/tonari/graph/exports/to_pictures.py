@@ -35,8 +35,8 @@ class ToPictures:
         The page shows the distances to the nearest and the k-th neighbours, duplicates, the local intrinsic dimension
         (Levina and Bickel's estimate), hubs (the k-occurrence and its skewness), connected components, the recall, and
         a map of at most 2,000 points of the largest component. For a graph that :func:`tonari.knn_graph` has just built
-        it also shows the `record`: the choices and attempts of that call. ``tonari report`` writes the page of a saved graph.
-        SciPy is required.
+        it also shows the `record`: the choices and attempts of that call. ``tonari report`` writes the page of a saved
+        graph. SciPy is required.
 
         Parameters
         ----------
