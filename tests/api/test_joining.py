@@ -11,6 +11,7 @@ from tests.helpers.devices import needs_torch
 from tonari.api.joining import allowed_ones, join, join_within, named
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.metrics import get_metric
 
 NAMES = np.array([10, -1, 12, 30, -1, 50], np.int32)  # of which two are removed
 FOUND = Neighbors(np.array([[0, 1, 2, 3], [1, 1, 1, 2]], np.float32), np.array([[4, 0, 1, 5], [1, 2, 3, 4]], np.int32))
@@ -40,10 +41,10 @@ def test_lists_are_merged_by_value_and_then_id() -> None:
     for metric, sign in cases:
         near = Neighbors(np.float32([[1, 2], [0, 5]]) * np.float32(sign), np.array([[7, 9], [8, 9]]))
         far = Neighbors(np.float32([[1, 1], [5, 6]]) * np.float32(sign), np.array([[3, 8], [1, 2]]))
-        made = join([near, far], 3, metric)
+        made = join([near, far], 3, get_metric(metric))
         assert made.indices.tolist() == [[3, 7, 8], [8, 1, 9]]
         assert (sign * made.distances).tolist() == [[1, 1, 1], [0, 5, 5]]
-        assert join([near], 2, metric) is near
+        assert join([near], 2, get_metric(metric)) is near
 
 
 def within(indptr: list[int], ids: list[int], values: list[float]) -> RadiusNeighbors:
@@ -57,7 +58,7 @@ def test_what_is_within_a_radius_is_merged_without_removed_points() -> None:
             (found._replace(distances=sign * found.distances), names)
             for found, names in ((near, NAMES), (far, np.array([5, 6])))
         ]
-        made = join_within(parts, metric)
+        made = join_within(parts, get_metric(metric))
         assert made.indptr.tolist() == [0, 2, 4, 4]
         assert made.indices.tolist() == [6, 10, 5, 12]
         assert (sign * made.distances).tolist() == [1, 1, 4, 4]

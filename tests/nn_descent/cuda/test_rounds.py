@@ -18,9 +18,10 @@ from tonari.nn_descent.entries import MISSING
 if HAS_TORCH:
     import torch
 
-    from tests.helpers.descent_on_cuda import DEVICE, MANY, steps_for, values_for
+    from tests.helpers.descent_on_cuda import DEVICE, steps_for, values_for
 
 Array = np.ndarray[Any, Any]
+MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
 pytestmark = [needs_torch, pytest.mark.usefixtures("plain_exact_neighbors"), *([pytest.mark.gpu] if HAS_CUDA else [])]
 
 
