@@ -47,7 +47,7 @@ def printable(text: str) -> str:
 
 
 def in_words(message: str) -> str:
-    """Translate the hints of a message.
+    """Replace the Python parameters in a message's hints with command-line options.
 
     >>> from tonari.cli._wording import in_words
     >>> in_words("a.npz: found 2 arrays, expected one. Choose with key=: x, y")

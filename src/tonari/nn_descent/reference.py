@@ -108,7 +108,10 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """Return the candidates of some rows that are not in their lists yet: int32 (rows, width), padded with -1."""
+        """For some rows, return those candidates that are not yet in the row's list.
+
+        The result is int32 of shape (rows, width), padded with -1.
+        """
         hubs = np.hstack([entries[rows, : self.plan.n_hubs], behind[rows]])
         theirs = entries[_ids(hubs).clip(0), : self.plan.neighbors_per_hub]
         meet = (hubs >= 0)[:, :, None] & (theirs >= 0) & (((hubs[:, :, None] | theirs) & NEW) != 0)

@@ -61,7 +61,10 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Search all points for the rows from `first` on, to which `found` and `status` belong."""
+        """Find the neighbours, among all points, of the rows from `first` on.
+
+        `found` and `status` belong to these rows.
+        """
         n, size = len(self.prepared.points), self.plan.active_rows
         starts = range(first // JOIN_BLOCK * JOIN_BLOCK, n, size)
         return sum(self._of_active((begin, min(begin + size, n)), found, status, first) for begin in starts)

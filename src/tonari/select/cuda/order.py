@@ -1,8 +1,8 @@
 """Order and merge lists of (returned value, id) pairs on a GPU.
 
 A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders them. Wider
-pairs are sorted by id first, because a selection prefers the smaller column among equal values. Values of
-``inner_product`` are negated for this. Nothing here waits for the device.
+pairs are sorted by id before the selection by value, because among equal values a selection prefers the lower column
+number. Values of ``inner_product`` are negated for this. Nothing here waits for the device.
 """
 
 from __future__ import annotations

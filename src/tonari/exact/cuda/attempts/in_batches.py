@@ -9,7 +9,7 @@ IDLE: list[Callable[[], bool]] = []
 
 
 def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned: int) -> None:
-    """Call `work` on successive slices of `count` rows, of at most `size` rows each.
+    """Divide `count` rows into successive slices of at most `size` rows, and call `work` on each slice.
 
     If memory does not suffice for a slice (another program may have taken free memory), half of the slice is tried, and
     later slices stay that short.

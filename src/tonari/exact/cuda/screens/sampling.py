@@ -1,10 +1,10 @@
 """Thresholds from a sample of the points: size of the sample, rank, and length of the lists.
 
-matsumoto2015, section V-A, samples the distances of every query and takes the one of a rank that almost surely leaves k
-points below it. Here every `stride`-th point is screened first, and the `rank`-th smallest group minimum becomes the
-row's threshold. Of the `wanted` nearest points (the k nearest, and those that the screen's error cannot distinguish
-from them) the sample contains about Poisson(wanted / stride). About stride * Gamma(rank) points are below the sample's
-rank-th point, whatever the data. So both ways to fail have known probabilities:
+matsumoto2015, section V-A, samples the distances of every query, and takes as threshold the sampled distance whose rank
+is such that k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th
+smallest group minimum becomes the row's threshold. Of the `wanted` nearest points (the k nearest, and those that the
+screen's error cannot distinguish from them) the sample contains about Poisson(wanted / stride). About
+stride * Gamma(rank) points are below the sample's rank-th point, whatever the data. So both ways to fail have known probabilities:
 
     P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
     P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short

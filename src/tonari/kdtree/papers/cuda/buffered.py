@@ -189,7 +189,10 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 
 
 class Tiles(NamedTuple):
-    """Runs of up to TILE places of a sorted queue, all of one leaf: where each begins, how many it has, its leaf."""
+    """Runs of a sorted queue, each of up to TILE places that belong to one leaf.
+
+    For each run: its first place, its number of places, and its leaf.
+    """
 
     begins: Any
     counts: Any

@@ -7,7 +7,7 @@
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
 
-The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (finish_few.py) subtracts it, when N and
+The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (few_finish.py) subtracts it, when N and
 r are known. That is Lemma 3 of docs/exactness.md in its order: the minimum, then the subtraction, each rounded.
 
 The error of the sums, line by line against that page, with u = 2^-24 and w columns in use:
