@@ -87,7 +87,7 @@ TABLES: dict[str, Table] = {
             ),
         ),
         caption="; k = 10, Euclidean, float32. Ranges are over several runs. The first two lines and the search in "
-        "three dimensions leave out what is built once for the points; all other times include it. SIFT are descriptors "
-        "of photographs; the other data are drawn at random.",
+        "three dimensions leave out what is built once for the points; all other times include it. SIFT are "
+        "descriptors of photographs; the other data are drawn at random.",
     ),
 }

@@ -4,7 +4,8 @@ matsumoto2015, section V-A, samples the distances of every query, and takes as t
 is such that k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th
 smallest group minimum becomes the row's threshold. Of the `wanted` nearest points (the k nearest, and those that the
 screen's error cannot distinguish from them) the sample contains about Poisson(wanted / stride). About
-stride * Gamma(rank) points are below the sample's rank-th point, whatever the data. So both ways to fail have known probabilities:
+stride * Gamma(rank) points are below the sample's rank-th point, whatever the data. So both ways to fail have known
+probabilities:
 
     P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
     P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
