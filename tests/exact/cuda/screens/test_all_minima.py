@@ -323,15 +323,16 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.screens import all_minima
 from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_kernel as kernel
 
-half = all_minima.HOPPER_ROWS // 2
+half = tuning.HOPPER_ROWS // 2
 names = kernel.arg_names
 for size, name, element in ((2, "fp16", gl.float16), (1, "i8", gl.int8)):
     width = all_minima.HOPPER_BYTES // size
-    constants = {"HALF": half, "COLUMNS": all_minima.POINT_TILE, "WIDTH": width, "STAGES": all_minima.HOPPER_STAGES,
-                 "TILES": all_minima.HOPPER_TILES}
+    constants = {"HALF": half, "COLUMNS": all_minima.POINT_TILE, "WIDTH": width, "STAGES": tuning.HOPPER_STAGES,
+                 "TILES": tuning.HOPPER_TILES}
 
     def tiles(*shape):
         return f"tensordesc<{name}{list(shape)},{gl.NVMMASharedLayout.get_default_for(list(shape), element)!r}>"
