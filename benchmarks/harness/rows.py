@@ -162,7 +162,7 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _write_block(writer: Any, block: Sequence[_Cells]) -> None:
-    """Write rows of one case, and before them what they have in common."""
+    """Write the rows of one case, after a record of the fields that they share."""
     names = [name for name in _ordered({name for cells in block for name in cells}) if name not in _OF_RUN]
     shared = [name for name in names if name not in _OWN and len({cells.get(name) for cells in block}) == 1]
     own = [name for name in names if name not in shared]

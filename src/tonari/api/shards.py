@@ -84,7 +84,7 @@ def build_graph(
         system's file cache; default: half of the free host memory. On CUDA: the most memory on each device; default:
         its free memory.
     resume : bool
-        Whether to continue an earlier run of the same call; if that run is complete, its result is returned. False
+        True continues an earlier run of the same call, or returns its result if that run is complete. False
         starts again, unless the directory holds a complete result of another call. A run of an earlier release is
         refused if its results would differ.
     overwrite : bool

@@ -252,7 +252,7 @@ _nowhere = _Nowhere("", 0)
 
 @contextlib.contextmanager
 def unrecorded() -> Iterator[None]:
-    """Record and log no choice and no attempt, whoever asks."""
+    """Switch off the record, and the log of choices, even if the call is recorded."""
     before = current.set(_nowhere)
     try:
         yield

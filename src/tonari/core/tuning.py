@@ -15,5 +15,5 @@ EXIT_SECONDS = 1.0  # wait for our threads at exit; they stop as fast as after C
 HOLD_SECONDS = 10.0  # bounded, because at exit another thread may wait for a lock that the held thread owns
 LOOK_SECONDS = 0.001  # how often it is looked at meanwhile
 
-# Not measured: a bound of memory.
-CUT_ENTRIES = 1 << 25  # of lists on a device that are looked at together when they are cut, some 30 bytes each
+# Not measured: a bound of memory, of 64 MB, which plans leave for small changes.
+CUT_ENTRIES = 1 << 21  # of lists on a device that are looked at together when they are cut, some 30 bytes each

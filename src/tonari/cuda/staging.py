@@ -82,7 +82,7 @@ class Carrier:
                 self._pieces.put(Piece())
 
     def _carry(self, total: int, step: int, move: Callable[[slice, Piece | None], object]) -> None:
-        """Start to move so many bytes, `step` at a time; `move` gets their range and a buffer, none on the CPU.
+        """Start to move `total` bytes, `step` at a time; `move` gets their range and a buffer, none on the CPU.
 
         What `move` launches on the stream waits for the work launched before.
         """

@@ -102,8 +102,8 @@ class ExactPlan(Plan):
     point_splits : int
         Parts of the points that are searched in parallel if there are fewer blocks of queries than threads.
     adaptive : bool
-        Whether the remaining rows may start at the next precision if the first blocks have so many survivors that this
-        is faster.
+        Whether the remaining rows may start at the next precision, if the survivors of the first blocks are too many
+        for the first one to be faster.
     resident_points : int
         Points that stay packed in memory: all, or as many as the memory budget allows. The others are packed slice by
         slice, again for each pass over them.

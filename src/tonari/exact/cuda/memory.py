@@ -188,7 +188,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes of these slots, if a row has so many, and of the sample for a graph's thresholds."""
+        """Return the bytes of the given number of slots for each row, and of the sample for a graph's thresholds."""
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:

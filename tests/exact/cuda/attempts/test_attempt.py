@@ -81,7 +81,7 @@ def test_rows_are_searched_among_some_of_the_points() -> None:
 
 
 class Noting(Attempt if HAS_TORCH else object):  # type: ignore[misc]
-    """An attempt that notes what is asked of it, and proves as many rows as it is told."""
+    """An attempt that notes each call, and proves the given number of rows."""
 
     when = "always"
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers import checks
+from tests.helpers import checks, plans
 from tests.helpers.checks import DTYPES, Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, rows_of, tensor_of
@@ -34,6 +34,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.cuda import memory as device_memory
+    from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda.attempts.in_batches import in_batches
     from tonari.exact.cuda.replay import capture as replay
@@ -657,6 +658,19 @@ def test_what_takes_long_is_not_captured(counts: Counts, monkeypatch: pytest.Mon
             for seed in range(3):
                 check(*data(seed))
     assert (counts.captured, counts.stepwise) == (0, 6), counts
+
+
+def test_lists_below_thresholds_are_counted_not_all_minima() -> None:
+    """10,000 queries among a million prepared points fit, and as many of which all minima are written do not."""
+    card = Card((9, 0), 132)
+
+    def held(metric: str) -> int:
+        plan = plans.exact_cuda(10**6, 10**4, 128, 10, metric=metric, devices=("cuda:0",), free_bytes=10**11)
+        with rehearsing(card):
+            return replay._held_bytes(plan, (torch.empty((10**4, 128), device="meta"),), True)
+
+    lists = 8 * 10**4 * 1024  # at least: values and entries of the slots that the sample asks for
+    assert lists < held("euclidean") < tuning.LARGEST_BYTES < 8 * 10**4 * (10**6 // 32) < held("l1")
 
 
 def test_progress_and_the_report_are_as_ever(caplog: pytest.LogCaptureFixture) -> None:

@@ -91,9 +91,6 @@ class NearbyAtOnce(Nearby):
             return None
         return rows if are_inseparable(*_places_of(left, rows), left.search.most_refined) else None
 
-    def run(self, left: Unproved, given: Any) -> None:
-        super().run(left, left.look())
-
 
 def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
     """Return some queries, the points, their form, and how far the k-th known neighbours of the queries are."""

@@ -44,7 +44,7 @@ class Lists:
 
 
 def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
-    """Return empty lists of m rows, with so many slots in each segment."""
+    """Return empty lists for m rows, with the given number of slots in each segment."""
     import torch
 
     segments = 4 * split.parts

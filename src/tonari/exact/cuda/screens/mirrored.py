@@ -43,12 +43,12 @@ MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a th
 
 
 def may_mirror(length: int) -> bool:
-    """Whether the products of packed rows of so many bytes take longer than taking their minima."""
+    """Whether the products of packed rows of this length in bytes take longer than their minima."""
     return length > RESIDENT_BYTES
 
 
 def is_faster(length: int, device: Any) -> bool:
-    """Whether this screen is faster for packed rows of so many bytes; always true in the interpreter, for tests."""
+    """Whether this screen is faster for packed rows of this length in bytes; in the interpreter always true."""
     return may_mirror(length) and (
         held_tiling(length, device, mirrored=True) is not None
         or length >= tuning.LEAST_STREAMED
@@ -57,7 +57,7 @@ def is_faster(length: int, device: Any) -> bool:
 
 
 def noted_bytes(n: int, slots: int, batch: int) -> int:
-    """Return the bytes of limits, of a batch's notes, and of lists with so many slots for each of n rows.
+    """Return the bytes of limits, of a batch's notes, and of lists with the given slots for each of n rows.
 
     Three numbers are noted by each of the four threads that share a row and a tile of points.
     """
