@@ -21,7 +21,7 @@ def compared(listed: Any, given: Any = None, *, metric: str = "euclidean", own: 
     sign = -1 if metric == "inner_product" else 1
     values = sign * VALUES[np.clip(listed, 0, 5)]
     truth = Neighbors(sign * VALUES[TRUTH], TRUTH)
-    return verified(listed, given, values, truth, ROWS, n=6, of_rows=50, metric=metric, own=own)
+    return verified(Neighbors(given, listed), values, truth, ROWS, n=6, of_rows=50, metric=metric, own=own)
 
 
 def counts(report: Verification) -> tuple[int, ...]:
@@ -60,7 +60,9 @@ def test_ties_are_no_errors() -> None:
     listed = np.array([[0, 1, 4], [0, 1, 2]])
     values = np.array([[1, 1, 1], [1, 1, 1]], np.float32)
     truth = Neighbors(values, np.array([[0, 1, 2], [0, 1, 2]]))
-    report = verified(listed, None, values, truth, np.arange(2), n=6, of_rows=2, metric="euclidean", own=False)
+    report = verified(
+        Neighbors(None, listed), values, truth, np.arange(2), n=6, of_rows=2, metric="euclidean", own=False
+    )
     assert (report.tied, report.farther, report.exact) == (1, 0, True)
     assert report.recall.by_index == pytest.approx(5 / 6)
     assert "1 entries are ties" in str(report)

@@ -47,7 +47,7 @@ def verify(
     indices : integers of shape (m, k)
         The row numbers of the points that were found for each query; -1 where none was found.
     distances : array of shape (m, k), optional
-        The distances that came with them, which are compared with the exact distances of the listed points.
+        The distances that were found, which are compared with the exact distances of the listed points.
     metric, weights
         As for :func:`search`.
     sample : int
@@ -66,7 +66,7 @@ def verify(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`search`; also if indices are no integers, the shapes differ, or there is nothing to compare.
+        As for :func:`search`; also if indices are no integers, the shapes differ, or the lists are empty.
 
     Notes
     -----
@@ -125,8 +125,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         values = values_at(change.rows(some, "queries"), change.rows(near, "points"), place, change.base)
         values = np.asarray(change.values(values))
     return verified(
-        listed,
-        None if given is None else given[rows],
+        Neighbors(None if given is None else given[rows], listed),
         returned(values, truth.distances.dtype),
         truth,
         rows,
@@ -175,6 +174,6 @@ def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
 
 
 def _without_self(found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-    """Remove each row's own entry from k + 1 nearest points, or the last one where enough copies come before it."""
+    """Remove each row's own entry from k + 1 nearest points, or the last one if at least k + 1 copies have smaller numbers."""
     last = np.argsort(found.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
     return Neighbors(*(np.take_along_axis(part, last, axis=1) for part in found))

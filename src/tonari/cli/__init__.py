@@ -5,7 +5,7 @@
     tonari pairs    all pairs of points within a distance of each other          pairs.py
     tonari merge    the graph of two sets of points, from their graphs           merge.py
     tonari recall   the recall of a graph, or of found neighbours                recall.py
-    tonari verify   the neighbours that any program found, beside the exact ones verify.py
+    tonari verify   neighbours found by any program, against the exact ones      verify.py
     tonari report   a page about a graph, in HTML                                report.py
     tonari info     the contents of a file                                       info.py
     tonari convert  points from one format to another                        convert.py

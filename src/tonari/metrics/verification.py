@@ -14,9 +14,6 @@ from tonari.metrics.recall import SLACK_UNITS, Recall, near_entries, recall_of, 
 
 Float64 = npt.NDArray[np.float64]
 
-_SHOWN = 5  # rows in a report
-_ALIKE = 1e-3  # relative: a distance and its square differ by more, two computations in float32 by less
-
 # For each metric, values that other libraries return under its name: how they follow from ours, and their description.
 _OTHER_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
     "euclidean": ((np.square, 'squared distances: verify them with metric="sqeuclidean"'),),
@@ -33,7 +30,7 @@ _OTHER_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
 
 @dataclass(frozen=True)
 class DistanceErrors:
-    """The given distances beside the exact distances of the listed points.
+    """The differences between the given and the exact distances of the listed points.
 
     Attributes
     ----------
@@ -113,7 +110,7 @@ class Verification:
         Number of listed points that are as near as the true k-th neighbour, but not in the exact list, where ties go to
         the smaller index. They are not errors.
     missing : int
-        Number of entries of -1 where there is a neighbour.
+        Number of entries of -1, all of which could name a neighbour.
     invalid : int
         Number of entries that are no row number of the points.
     repeated : int
@@ -174,8 +171,7 @@ class Verification:
 
 
 def verified(
-    listed: npt.NDArray[np.int64],
-    given: npt.NDArray[Any] | None,
+    given: Neighbors,
     values: npt.NDArray[Any],
     truth: Neighbors,
     rows: npt.NDArray[np.int64],
@@ -189,9 +185,8 @@ def verified(
 
     Parameters
     ----------
-    listed : int64 of shape (r, k)
-    given : floats of shape (r, k), optional
-        The distances that came with the list.
+    given : Neighbors of shape (r, k)
+        The lists, with int64 indices; distances are None if only indices were given.
     values : floats of shape (r, k)
         The exact values of the listed points, in the dtype of the truth; anything where no point is listed.
     truth : Neighbors of shape (r, k)
@@ -204,6 +199,7 @@ def verified(
     own : bool
         The rows are points, which are not their own neighbours.
     """
+    listed = given.indices
     points = (listed >= 0) & (listed < n)
     itself = points & (listed == rows[:, None]) if own else np.zeros_like(points)
     repeated = points & _repeats(listed)
@@ -223,7 +219,7 @@ def verified(
         repeated=int((repeated & ~itself).sum()),
         itself=int(itself.sum()),
         unsorted_rows=int(_unsorted(values, points, descending=descending).sum()),
-        distances=None if given is None else _errors(given, values, points, listed, rows, metric),
+        distances=None if given.distances is None else _errors(given, values, points, rows, metric),
         worst=_worst(near, np.where(counted, values, nowhere), truth, rows, descending=descending),
     )
 
@@ -248,17 +244,16 @@ def _unsorted(values: npt.NDArray[Any], points: npt.NDArray[np.bool_], *, descen
 
 
 def _errors(
-    given: npt.NDArray[Any],
+    given: Neighbors,
     values: npt.NDArray[Any],
     points: npt.NDArray[np.bool_],
-    listed: npt.NDArray[np.int64],
     rows: npt.NDArray[np.int64],
     metric: str,
 ) -> DistanceErrors:
     """Compare the given distances with the exact ones, where a point is listed."""
     at, column = np.nonzero(points)
-    theirs, ours = given[points].astype(np.float64), values[points].astype(np.float64)
-    dtype = max((given.dtype, values.dtype), key=rounding)
+    theirs, ours = given.distances[points].astype(np.float64), values[points].astype(np.float64)
+    dtype = max((given.distances.dtype, values.dtype), key=rounding)
     with np.errstate(invalid="ignore"):
         difference: Float64 = np.abs(theirs - ours)
     difference[np.equal(theirs, ours)] = 0  # also two infinities
@@ -272,7 +267,7 @@ def _errors(
         compared=len(ours),
         largest=float(difference[place]),
         row=int(rows[at[place]]),
-        point=int(listed[at[place], column[place]]),
+        point=int(given.indices[at[place], column[place]]),
         given=float(theirs[place]),
         exact=float(ours[place]),
         dtype=str(dtype),
@@ -291,7 +286,8 @@ def _looks_like(theirs: Float64, ours: Float64, metric: str) -> str:
 
 
 def _mostly_alike(theirs: Float64, ours: Float64) -> bool:
-    return bool(2 * np.isclose(theirs, ours, rtol=_ALIKE, atol=0).sum() > len(ours))
+    # Two computations in float32 differ by less than this share, a distance and its square by more.
+    return bool(2 * np.isclose(theirs, ours, rtol=1e-3, atol=0).sum() > len(ours))
 
 
 def _worst(
@@ -308,5 +304,5 @@ def _worst(
     true = truth.distances[:, -1].astype(np.float64)
     with np.errstate(invalid="ignore"):
         beyond = np.nan_to_num(true - last if descending else last - true)
-    order = np.lexsort((rows, -beyond, -missed))[:_SHOWN]
+    order = np.lexsort((rows, -beyond, -missed))[:5]
     return tuple(WorstRow(int(rows[i]), int(missed[i]), float(last[i]), float(true[i])) for i in order if missed[i] > 0)
