@@ -781,6 +781,22 @@ _PYTHON = (
         ("tests/metrics/test_recall.py::test_a_sample_of_all_rows_leaves_no_doubt",),
     ),
     Fault(
+        "metrics-verification-of-repeats",
+        "src/tonari/metrics/verification.py",
+        "    counted = points & ~itself & ~repeated",
+        "    counted = points & ~itself",
+        "a point that a row lists twice counts twice as found",
+        ("tests/metrics/test_verification.py::test_faults_are_counted_by_kind",),
+    ),
+    Fault(
+        "metrics-verification-without-itself",
+        "src/tonari/api/verifying.py",
+        "np.argsort(found.indices == rows[:, None], axis=1",
+        "np.argsort(found.indices != rows[:, None], axis=1",
+        "a row of a graph is compared with a list that begins with itself",
+        ("tests/api/test_verifying.py::test_graphs_are_verified_without_queries",),
+    ),
+    Fault(
         "metrics-stretch-of-powers",
         "src/tonari/metrics/__init__.py",
         "stretch=256.0",
