@@ -51,7 +51,7 @@ def verify(
     metric, weights
         As for :func:`search`.
     sample : int
-        Number of rows to compare, drawn without replacement; all rows if there are no more.
+        Number of rows to compare, drawn without replacement; at most all rows.
     seed : int
         Seed of the sample: the same seed compares the same rows.
     device, threads, memory, progress
@@ -174,6 +174,6 @@ def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
 
 
 def _without_self(found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-    """Remove each row's own entry from k + 1 nearest points, or the last one if at least k + 1 copies have smaller numbers."""
+    """Remove each row's own entry from k + 1 nearest points; the last entry of a row without its own."""
     last = np.argsort(found.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
     return Neighbors(*(np.take_along_axis(part, last, axis=1) for part in found))

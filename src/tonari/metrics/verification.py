@@ -43,7 +43,7 @@ class DistanceErrors:
     row, point : int
         The query and the listed point of the largest difference.
     given, exact : float
-        Both values there.
+        Both values of that entry.
     dtype : str
         The less precise of the dtypes of both.
     looks_like : str
@@ -102,7 +102,7 @@ class Verification:
     recall : Recall
         ``recall.by_distance`` counts any of several tied points; ``recall.by_index`` counts only the smaller indices.
     of_rows : int
-        Number of rows of the answer, of which ``recall.rows`` were compared.
+        Number of rows of the answer; ``recall.rows`` of them were compared.
     metric : str
     farther : int
         Number of listed points that are farther than the true k-th neighbour.
@@ -110,13 +110,13 @@ class Verification:
         Number of listed points that are as near as the true k-th neighbour, but not in the exact list, where ties go to
         the smaller index. They are not errors.
     missing : int
-        Number of entries of -1, all of which could name a neighbour.
+        Number of entries of -1, each in place of a neighbour.
     invalid : int
         Number of entries that are no row number of the points.
     repeated : int
         Number of entries that repeat a point of their row.
     itself : int
-        Number of entries that list the row itself. Only counted if there are no queries.
+        Number of entries that list the row itself. Always 0 if queries were given.
     unsorted_rows : int
         Number of rows whose points are not listed nearest first.
     distances : DistanceErrors, optional
