@@ -96,6 +96,11 @@ class ExactOnCuda(SearchMethod):
     ) -> Any:
         return dispatch.count_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
 
+    def count_once(self, queries: Any, points: Any, plan: CudaPlan, limits: Any) -> Any:
+        if not dispatch.compares_all(plan):
+            return super().count_once(queries, points, plan, limits)
+        return dispatch.count_by_values(queries, points, plan, limits)
+
     def search_listed(
         self,
         queries: Any,

@@ -19,6 +19,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
+from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import returned
 from tonari.select import tuning as select_tuning
 
@@ -29,6 +30,8 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
+    from tests.helpers.launches import launched
+    from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
     from tonari.exact.cuda.refine import candidate_parts
@@ -235,6 +238,26 @@ def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tuning, "WITHIN_SCRATCH_BYTES", 64 * 8)
     monkeypatch.setattr(select_tuning, "LIST_LENGTHS", (16,))
     check(gaussian(M, 4, 1), gaussian(N, 4), limits=0.8)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2", "l1"])
+@pytest.mark.parametrize("most", [0, 1 << 30])
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_counts_of_a_few_rows_by_all_values(
+    metric: str, most: int, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "OF_ATTEMPT", most)
+    queries, points = rows_of(3, D, "float32", metric, 1), rows_of(N, D, "float32", metric)
+    limits = limits_at(queries, points, metric, 0.3)
+    asked, rows = (queries, points) if where == "host" else tensors(DEVICE, queries, points)
+    with launched() as kernels:
+        counts = ExactOnCuda().count_once(asked, rows, plan_of(asked, rows, 1, metric, **HERE), limits)
+    assert counts.tolist() == np.diff(brute_within(queries, points, limits, metric).indptr).tolist()
+    assert type(counts) is type(asked)
+    if most:
+        assert [kernel[0].__name__ for kernel in kernels] == ["widen_kernel", "within_kernel"]
+    else:
+        assert len(kernels) > 4
 
 
 # ---------------------------------------------------------------- what is refused

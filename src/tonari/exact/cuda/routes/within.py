@@ -93,16 +93,23 @@ def within(
     progress: ProgressLike,
 ) -> Any:
     """Answer a search within a radius by the plan's route, on its first device or in host memory."""
-    bounds = torch.from_numpy(limits + 0.0)  # not -0.0
     with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
         if len(plan.devices) > 1:
-            return _on_several(queries, prepared, plan, bounds, verb, self_join, bar)
+            return _on_several(queries, prepared, plan, limits, verb, self_join, bar)
         rows = prepared.points if self_join and plan.route == "resident" else queries
-        return _search_part(rows, prepared, plan, bounds, verb, Place(self_join=self_join), bar)
+        return _search_part(rows, prepared, plan, limits, verb, Place(self_join=self_join), bar)
+
+
+def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
+    """Return limits on a device, with 0.0 for -0.0. One for all queries is filled in there: a copy takes longer."""
+    if limits.strides == (0,) and len(limits):
+        one = float(limits[0]) + 0.0
+        return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)
+    return torch.from_numpy(limits + 0.0).to(device)
 
 
 def _search_part(
-    queries: Any, prepared: Any, plan: CudaPlan, limits: Any, verb: Verb, place: Place, bar: Counter
+    queries: Any, prepared: Any, plan: CudaPlan, limits: npt.NDArray[Any], verb: Verb, place: Place, bar: Counter
 ) -> Any:
     """Answer on one device, for a part of the points or queries that is searched like a whole."""
     if plan.route == "resident":
@@ -128,14 +135,14 @@ def _search_part(
 
 
 def _search_points(
-    rows: Any, points: DevicePoints, plan: CudaPlan, limits: Any, verb: Verb, place: Place, bar: Counter
+    rows: Any, points: DevicePoints, plan: CudaPlan, limits: npt.NDArray[Any], verb: Verb, place: Place, bar: Counter
 ) -> Any:
     """Answer for rows and points on one device."""
     search = WithinSearch(
         rows,
         points,
         plan,
-        limits.to(rows.device),
+        limits_on(limits, rows.device),
         listed=verb.listed,
         own=place.own(len(rows), rows.device),
         bar=bar,
@@ -146,7 +153,13 @@ def _search_points(
 
 
 def _on_several(
-    queries: Any, prepared: SpreadPoints, plan: CudaPlan, limits: Any, verb: Verb, self_join: bool, bar: Progress
+    queries: Any,
+    prepared: SpreadPoints,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    verb: Verb,
+    self_join: bool,
+    bar: Progress,
 ) -> Any:
     """Answer on several devices, each with a host thread of its own; see routes/multi_gpu.py."""
     m, host = len(queries), isinstance(queries, np.ndarray)
