@@ -45,7 +45,7 @@ from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_hos
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
-from tonari.exact.cuda.routes.within import counting, finding, limits_on, within
+from tonari.exact.cuda.routes.within import counting, finding, limits_on, pairs, within
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")
@@ -159,6 +159,24 @@ def find_within(
     with on(plan.devices[0]):
         found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
     return RadiusNeighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
+
+
+def find_pairs(
+    rows: slice,
+    points: Any,
+    prepared: Any,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    *,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find the later points within each point's limit, each pair once; see SearchMethod.find_pairs.
+
+    The plan is resident on one device.
+    """
+    with on(plan.devices[0]):
+        found = pairs(rows, prepared, plan, limits, progress=progress)
+    return RadiusNeighbors(*(inputs.hand_back(part, side_of(points)) for part in found))
 
 
 def count_within(

@@ -84,6 +84,13 @@ class ExactOnCuda(SearchMethod):
     ) -> RadiusNeighbors:
         return dispatch.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
 
+    def find_pairs(
+        self, rows: slice, points: Any, prepared: Any, plan: CudaPlan, limits: Any, *, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        if plan.route != "resident" or len(plan.devices) > 1:
+            return super().find_pairs(rows, points, prepared, plan, limits, progress=progress)
+        return dispatch.find_pairs(rows, points, prepared, plan, limits, progress=progress)
+
     def count_within(
         self,
         queries: Any,

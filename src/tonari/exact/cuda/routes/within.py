@@ -65,7 +65,8 @@ def finding(plan: Plan) -> Verb:
 
     def answer(search: WithinSearch) -> RadiusNeighbors:
         found = one_after_another(search.run())
-        return found._replace(indices=found.indices.to(dtype) + search.first_point) if search.first_point else found
+        first = search.place.first_point
+        return found._replace(indices=found.indices.to(dtype) + first) if first else found
 
     def join(parts: list[RadiusNeighbors]) -> RadiusNeighbors:
         return join_parts([part._replace(indices=part.indices.to(dtype)) for part in parts], descending=descending)
@@ -98,6 +99,20 @@ def within(
             return _on_several(queries, prepared, plan, limits, verb, self_join, bar)
         rows = prepared.points if self_join and plan.route == "resident" else queries
         return _search_part(rows, prepared, plan, limits, verb, Place(self_join=self_join), bar)
+
+
+def pairs(
+    rows: slice, prepared: DevicePoints, plan: CudaPlan, limits: npt.NDArray[Any], *, progress: ProgressLike
+) -> RadiusNeighbors:
+    """Find the later points within the limits of consecutive points, on the one device that has all of them."""
+    m = rows.stop - rows.start
+    with Progress(progress, total=m * plan.n, seconds=plan.seconds * m / plan.m, label="neighbours") as bar:
+        points = prepared.in_all_dimensions(plan)
+        place = Place(first_query=rows.start, self_join=True)
+        found: RadiusNeighbors = _search_points(
+            points.points[rows], points, plan, limits, finding(plan), place, bar, later=True
+        )
+    return found
 
 
 def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
@@ -135,7 +150,14 @@ def _search_part(
 
 
 def _search_points(
-    rows: Any, points: DevicePoints, plan: CudaPlan, limits: npt.NDArray[Any], verb: Verb, place: Place, bar: Counter
+    rows: Any,
+    points: DevicePoints,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    verb: Verb,
+    place: Place,
+    bar: Counter,
+    later: bool = False,
 ) -> Any:
     """Answer for rows and points on one device."""
     search = WithinSearch(
@@ -144,10 +166,9 @@ def _search_points(
         plan,
         limits_on(limits, rows.device),
         listed=verb.listed,
-        own=place.own(len(rows), rows.device),
+        place=place,
+        later=later,
         bar=bar,
-        first_point=place.first_point,
-        first_query=place.first_query,
     )
     return verb.answer(search)
 
