@@ -10,10 +10,12 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.checks import Array
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
-from tests.helpers.radius_on_cuda import check_within, limits_at
+from tests.helpers.radius_checks import assert_same_within
+from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tests.helpers.tree_search import DEVICE, plan_for
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, later_points
 from tonari.kdtree import tuning
+from tonari.metrics.radius_reference import brute_within
 
 if HAS_TORCH:
     import torch
@@ -109,3 +111,19 @@ def test_parts_of_a_graph_are_not_taken_for_the_tree_s_points(choices: dict[str,
     points[3] = 1e25 if "point_slab" in choices else 7
     rows = torch.from_numpy(points).to(DEVICE)
     check(points, points, limits=0.6, self_join=True, as_searched=(rows, rows), **choices)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 9), slice(4, 9), slice(3, 7), slice(8, 9)])
+@pytest.mark.parametrize("choices", [{}, {"query_block": 2}, {"point_slab": 5}, {"devices": (DEVICE, DEVICE)}])
+@pytest.mark.parametrize("far", [False, True])
+def test_pairs_are_those_with_later_points(rows: slice, choices: dict[str, Any], far: bool) -> None:
+    points = checks.duplicates(9, 2)
+    if far:
+        points[5] = 1e25
+    limits = np.full(9, 0.9, np.float32)
+    there, method = torch.from_numpy(points).to(DEVICE), TreeOnCuda()
+    plan = plan_for(there, there, 1, **choices)
+    found = method.find_pairs(rows, there, method.prepare(there, plan), plan, limits[rows], progress=False)
+    truth = later_points(brute_within(points[rows], points, limits[rows], "euclidean"), rows.start)
+    assert len(truth.indices) or rows.start > 4
+    assert_same_within(on_host(found), truth)

@@ -45,7 +45,8 @@ from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_hos
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
-from tonari.exact.cuda.routes.within import counting, finding, limits_on, pairs, within
+from tonari.exact.cuda.routes.within import counting, finding, limits_on, within
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")
@@ -157,7 +158,9 @@ def find_within(
 ) -> RadiusNeighbors:
     """Find all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     with on(plan.devices[0]):
-        found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
+        found = within(
+            queries, prepared, plan, limits, finding(plan), place=Place(self_join=self_join), progress=progress
+        )
     return RadiusNeighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
 
 
@@ -170,12 +173,10 @@ def find_pairs(
     *,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find the later points within each point's limit, each pair once; see SearchMethod.find_pairs.
-
-    The plan is resident on one device.
-    """
+    """Find the later points within the limits of some; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
+    place = Place(first_query=rows.start, self_join=True, later=True)
     with on(plan.devices[0]):
-        found = pairs(rows, prepared, plan, limits, progress=progress)
+        found = within(points[rows], prepared, plan, limits, finding(plan), place=place, progress=progress)
     return RadiusNeighbors(*(inputs.hand_back(part, side_of(points)) for part in found))
 
 
@@ -190,7 +191,9 @@ def count_within(
 ) -> Any:
     """Count all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.count_within`."""
     with on(plan.devices[0]):
-        counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
+        counts = within(
+            queries, prepared, plan, limits, counting(), place=Place(self_join=self_join), progress=progress
+        )
     return inputs.hand_back(counts, side_of(queries))
 
 

@@ -87,8 +87,6 @@ class ExactOnCuda(SearchMethod):
     def find_pairs(
         self, rows: slice, points: Any, prepared: Any, plan: CudaPlan, limits: Any, *, progress: ProgressLike = None
     ) -> RadiusNeighbors:
-        if plan.route != "resident" or len(plan.devices) > 1:
-            return super().find_pairs(rows, points, prepared, plan, limits, progress=progress)
         return dispatch.find_pairs(rows, points, prepared, plan, limits, progress=progress)
 
     def count_within(

@@ -51,6 +51,8 @@ class Ball(NamedTuple):
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
         For each query the point that it is, which is not reported.
+    later : bool
+        Whether points before it are not reported, either.
     check : callable
         Called between launches; may raise to end the search.
     are_points : bool
@@ -62,6 +64,7 @@ class Ball(NamedTuple):
     limits: Any
     metric: str
     own: Any
+    later: bool
     steps: Steps
     check: Callable[[], None]
     are_points: bool = False
@@ -112,6 +115,7 @@ class Ball(NamedTuple):
                     "BLOCK": BLOCK,
                     "WIDTH": WIDTH,
                     "HAS_OWN": self.own is not None,
+                    "LATER": self.later,
                 },
                 warps=1,
                 fused=False,

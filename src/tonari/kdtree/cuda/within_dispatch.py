@@ -24,6 +24,7 @@ from tonari.cuda.devices import on, to_device
 from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.exact.cuda.routes.within import Verb, limits_on
+from tonari.exact.cuda.rows.part import Place
 from tonari.kdtree.cuda.prepared import PreparedTrees
 from tonari.kdtree.cuda.search import beyond
 from tonari.kdtree.cuda.steps import Steps
@@ -40,7 +41,7 @@ def within(
     limits: npt.NDArray[Any],
     verb: Verb,
     *,
-    self_join: bool,
+    place: Place,
     progress: ProgressLike,
 ) -> Any:
     """Answer a search within a radius, where the queries are: tensors, in host memory for NumPy queries."""
@@ -54,7 +55,7 @@ def within(
     ):
 
         def answer(at: int) -> Any:
-            asked = _Asked(queries, prepared, plan, limits, verb, self_join, at, workers.check, bar)
+            asked = _Asked(queries, prepared, plan, limits, verb, place, at, workers.check, bar)
             return verb.stack([verb.move(block, where) for block in asked.answer(bounds[at], slabs)])
 
         return verb.stack(side_by_side(workers, plan.devices, len(bounds), answer))
@@ -69,7 +70,7 @@ class _Asked:
     plan: TreePlan
     limits: npt.NDArray[Any]
     verb: Verb
-    self_join: bool
+    place: Place
     at: int
     check: Callable[[], None]
     bar: Counter
@@ -104,13 +105,14 @@ class _Asked:
         left = self._left(rows, here, tree)
         if len(left):
             limits[left] = -1.0
-        own = torch.arange(here.start - slab.start, here.stop - slab.start, device=self.device)
+        there = self.place.at(slab.start, here.start)
         ball = Ball(
             rows.to(tree.rows.dtype).contiguous(),
             tree,
             limits,
             self.plan.metric,
-            own if self.self_join else None,
+            there.own(len(rows), self.device),
+            there.later,
             steps,
             self.check,
             self._are_points(tree) and len(rows) == tree.n,
@@ -159,8 +161,9 @@ class _Asked:
         indptr, ids, values = (torch.as_tensor(part).to(self.device) for part in found)
         ids = ids + slab.start
         of = torch.repeat_interleave(numbers, indptr.diff(), output_size=len(ids))
-        if self.self_join:
-            others = ids != of + here.start
+        if self.place.self_join:
+            own = of + (here.start + self.place.first_query)
+            others = ids > own if self.place.later else ids != own
             ids, values, of = ids[others], values[others], of[others]
         counts = torch.bincount(of, minlength=here.stop - here.start)
         if not self.verb.listed:

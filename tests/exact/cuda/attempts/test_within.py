@@ -174,7 +174,7 @@ def check_pairs(points: Array, rows: slice, metric: str = "euclidean", limit: fl
     """Compare the pairs of some rows with the reference; return the method's plan."""
     limits = np.full(len(points), limit, points.dtype if points.dtype == np.float64 else np.float32)
     truth = later_points(brute_within(points[rows], points, limits[rows], metric), rows.start)
-    there = tensors(DEVICE, points)[0]
+    there = points if choices.pop("host", False) else tensors(DEVICE, points)[0]
     in_bytes = choices.pop("in_bytes", False)
     plan = plan_of(there, there, 1, metric, **HERE | choices)
     plan = dataclasses.replace(plan, bytes_first=in_bytes, bytes_later=in_bytes)
@@ -202,8 +202,12 @@ def test_pairs_are_those_with_later_points(metric: str, rows: slice, monkeypatch
     assert set(screened) == ({N} if rows.start == 0 else {N - 128} if rows.start == 136 else {N, N - 128})
 
 
-def test_pairs_by_other_routes_are_cut() -> None:
-    check_pairs(duplicates(N, 4), slice(130, 134), route="streamed", point_slab=128)
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("rows", [slice(126, 131), slice(136, 140)])
+def test_pairs_by_every_route(route: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_ALIGNED", 128)
+    choices = ROUTES[route] | ({"form_dim": 2} if route == "contracted" else {})
+    check_pairs(duplicates(N, 4), rows, host=route != "batches", **choices)
 
 
 def test_the_last_row_has_no_pairs() -> None:

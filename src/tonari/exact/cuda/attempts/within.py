@@ -25,6 +25,7 @@ from typing import Any
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.progress import Counter
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.attempts.as_bytes import byte_points, in_int8
 from tonari.exact.cuda.attempts.first import DevicePoints
@@ -74,8 +75,6 @@ class WithinSearch:
         Whether points are listed, or only counted.
     place : Place
         Of these points and queries in the whole search; in a self-join no point finds itself.
-    later : bool
-        Whether points find later points alone, in a self-join.
     bar : Counter, optional
         Counts pairs, m * n in all.
     """
@@ -89,13 +88,12 @@ class WithinSearch:
         *,
         listed: bool,
         place: Place,
-        later: bool = False,
         bar: Counter | None = None,
     ) -> None:
         prepared.written.read()
         made = byte_points(queries, prepared.points, plan) if plan.bytes_first and plan.bytes_later else None
         self.prepared, self.plan = (prepared, plan) if made is None else (made, in_int8(plan))
-        self.queries, self.limits, self.place, self.later = queries, limits, place, later
+        self.queries, self.limits, self.place = queries, limits, place
         self.listed, self.bar = listed, bar
         self.own = place.own(len(queries), prepared.points.device)
         first = place.first_query - place.first_point
@@ -166,6 +164,8 @@ class WithinSearch:
         """Return the lists, or counts, of some queries."""
         import torch
 
+        if self._begin(rows) >= len(self.prepared.points):  # none of these is a later point
+            return self._none(rows.stop - rows.start)
         pieces = self._by_minima(rows) if self.elementwise else self._by_lists(rows)
         counts = pieces[0][1].counts
         begins = counts.cumsum(0) - counts
@@ -182,15 +182,24 @@ class WithinSearch:
             ids = torch.cat([hits.ids for _, hits in pieces])
         return order_lists(begins, counts, values, ids, descending=self.metric.descending)
 
+    def _none(self, m: int) -> Any:
+        """Return empty lists, or counts of 0."""
+        import torch
+
+        ends = torch.zeros(m + self.listed, dtype=torch.int64, device=self.limits.device)
+        if not self.listed:
+            return ends
+        return RadiusNeighbors(ends, ends.new_empty(0, dtype=torch.int32), self.limits.new_empty(0))
+
     def _begin(self, rows: slice) -> int:
         """Return the number of the first point with which some queries are compared.
 
         It is that of a tile whose errors are at an address that kernels need not treat differently.
         """
-        if not self.later:
+        if not self.place.later:
             return 0
         first: int = self.place.first_query - self.place.first_point + rows.start
-        return first // _ALIGNED * _ALIGNED
+        return max(0, first) // _ALIGNED * _ALIGNED
 
     def _packed(self, precision: str, begin: int) -> PackedPoints:
         """Return the packed points from number `begin` on."""
@@ -272,7 +281,7 @@ class WithinSearch:
             self.limits[rows],
             self.plan.metric,
             own=own if own is None or not begin else own - begin,
-            later=self.later,
+            later=self.place.later,
             listed=self.listed,
         )
         if begin and self.listed:

@@ -90,29 +90,22 @@ def within(
     limits: npt.NDArray[Any],
     verb: Verb,
     *,
-    self_join: bool,
+    place: Place,
     progress: ProgressLike,
 ) -> Any:
     """Answer a search within a radius by the plan's route, on its first device or in host memory."""
-    with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-        if len(plan.devices) > 1:
-            return _on_several(queries, prepared, plan, limits, verb, self_join, bar)
-        rows = prepared.points if self_join and plan.route == "resident" else queries
-        return _search_part(rows, prepared, plan, limits, verb, Place(self_join=self_join), bar)
-
-
-def pairs(
-    rows: slice, prepared: DevicePoints, plan: CudaPlan, limits: npt.NDArray[Any], *, progress: ProgressLike
-) -> RadiusNeighbors:
-    """Find the later points within the limits of consecutive points, on the one device that has all of them."""
-    m = rows.stop - rows.start
+    m = len(queries)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds * m / plan.m, label="neighbours") as bar:
-        points = prepared.in_all_dimensions(plan)
-        place = Place(first_query=rows.start, self_join=True)
-        found: RadiusNeighbors = _search_points(
-            points.points[rows], points, plan, limits, finding(plan), place, bar, later=True
-        )
-    return found
+        if len(plan.devices) > 1:
+            return _on_several(queries, prepared, plan, limits, verb, place, bar)
+        if place.self_join and plan.route == "resident":
+            queries = _own_rows(prepared.points, place.first_query, m)
+        return _search_part(queries, prepared, plan, limits, verb, place, bar)
+
+
+def _own_rows(points: Any, first: int, m: int) -> Any:
+    """Return consecutive rows of points: themselves if these are all."""
+    return points if m == len(points) else points[first : first + m]
 
 
 def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
@@ -157,7 +150,6 @@ def _search_points(
     verb: Verb,
     place: Place,
     bar: Counter,
-    later: bool = False,
 ) -> Any:
     """Answer for rows and points on one device."""
     search = WithinSearch(
@@ -167,7 +159,6 @@ def _search_points(
         limits_on(limits, rows.device),
         listed=verb.listed,
         place=place,
-        later=later,
         bar=bar,
     )
     return verb.answer(search)
@@ -179,7 +170,7 @@ def _on_several(
     plan: CudaPlan,
     limits: npt.NDArray[Any],
     verb: Verb,
-    self_join: bool,
+    whole: Place,
     bar: Progress,
 ) -> Any:
     """Answer on several devices, each with a host thread of its own; see routes/multi_gpu.py."""
@@ -191,9 +182,11 @@ def _on_several(
 
     def answer(at: int) -> Any:
         here, top = prepared.bounds[at], tops[at]
-        rows = prepared.parts[at].points[top] if self_join and by_queries else queries[top]
+        own = whole.self_join and by_queries
+        first, count = whole.first_query + top.start, top.stop - top.start
+        rows = _own_rows(prepared.parts[at].points, first, count) if own else queries[top]
         part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[at])
-        place = Place(here.start, top.start, self_join)
+        place = whole.at(here.start, top.start)
         return _search_part(rows, prepared.parts[at], part, limits[top], verb, place, watched)
 
     found = side_by_side(workers, plan.devices, len(tops), answer)
