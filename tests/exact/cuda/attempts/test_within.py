@@ -39,6 +39,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.refine import candidate_parts
     from tonari.exact.cuda.rows import bytes as bytes_of_rows
     from tonari.exact.cuda.rows import tiles
+    from tonari.exact.cuda.rows.part import Place
 
 N, M, D = 140, 2, 11  # two tiles of points, the second one short
 HERE = {"devices": (DEVICE,)}
@@ -308,6 +309,25 @@ def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytes
     points = duplicates(N, 3)
     check(points[:3], points, limits=1.0, query_batch=1, precisions=ALL)
     assert seen == [(1, "float16"), (1, "split"), (1, "float16"), (1, "float16")]
+
+
+def test_short_lists_make_long_batches() -> None:
+    """Within the room that the plan has for minima: 4 bytes for each group of 32 points of 10,000 queries."""
+    points, queries = torch.zeros((1024, 3)), torch.zeros((5, 3))
+    points, queries = points.to(DEVICE), queries.to(DEVICE)
+    plan = plan_of(queries, points, 1, **HERE)
+    made = ExactOnCuda().prepare(points, plan, False)
+    search = engine.WithinSearch(queries, made, plan, torch.ones(5, device=DEVICE), listed=True, place=Place())
+    search.plan, search.list_bytes = dataclasses.replace(plan, query_batch=10_000), 10_000 * 4 * 31_250
+    search.all_listed = 31_250
+    at_once = []
+    for capacity in (31_250, 20_000, 1_000, 100, 1):
+        search.capacity = capacity
+        at_once.append(search.rows_at_once())
+    assert at_once[:2] == [5_000, 5_000]
+    assert 10_000 < at_once[2] < at_once[3] <= at_once[4] == engine.MOST_ROWS
+    search.list_bytes = 100
+    assert search.rows_at_once() == 1
 
 
 def test_parts_of_lists_and_of_minima() -> None:

@@ -37,9 +37,10 @@ from tonari.exact.cuda.refine.candidate_parts import (
     blocks_of_minima,
     thresholds_for,
 )
+from tonari.exact.cuda.refine.groups import refined_bytes
 from tonari.exact.cuda.refine.within import Hits, parts_per_block, refine_within
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
-from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_queries
+from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_queries, query_bytes
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.exact.cuda.screens.all_minima import screen_below
@@ -48,6 +49,9 @@ from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
 FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
+MOST_ROWS = 1 << 16  # of a batch: some tens of ms
+PARTS_BYTES = 16  # of the parts that a slot names, at most four
+ROW_BYTES = 128  # of a row's limit, threshold, counts and places
 USUAL = 0.99  # share of rows that the length of lists is meant for
 TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
 # Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
@@ -153,12 +157,18 @@ class WithinSearch:
         return found
 
     def rows_at_once(self) -> int:
-        """Return how many queries the plan's memory allows at a time."""
+        """Return how many queries the plan's memory allows at a time.
+
+        Lists are usually much shorter than the minima that the plan has room for: more queries than in its batches then
+        wait for the device less often. What these have beside their lists is within the same room.
+        """
+        batch, d = self.plan.query_batch, self.plan.d
         if self.elementwise:
-            row = 4 * group_count(len(self.prepared.points), LEAST_GROUP)
-        else:
-            row = 8 * min(self.all_listed, 2 * self.capacity)
-        return max(1, min(self.plan.query_batch, self.list_bytes // row))
+            return max(1, min(batch, self.list_bytes // (4 * group_count(len(self.prepared.points), LEAST_GROUP))))
+        slots = min(self.all_listed, 2 * self.capacity)
+        beside = query_bytes(d, self.plan.precisions[:-1]) + refined_bytes(0, d) + ROW_BYTES
+        longer = min(MOST_ROWS, self.list_bytes // ((8 + PARTS_BYTES) * slots + beside))
+        return max(1, min(batch, self.list_bytes // (8 * slots)), longer)
 
     def _batch(self, rows: slice) -> Any:
         """Return the lists, or counts, of some queries."""
