@@ -326,7 +326,7 @@ def test_short_lists_make_long_batches() -> None:
         at_once.append(search.rows_at_once())
     assert at_once[:2] == [5_000, 5_000]
     assert 10_000 < at_once[2] < at_once[3] <= at_once[4] == engine.MOST_ROWS
-    search.list_bytes = 100
+    search.list_bytes = 1
     assert search.rows_at_once() == 1
 
 
