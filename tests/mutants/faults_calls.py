@@ -134,14 +134,6 @@ _CALLS = (
         ("tests/exact/cuda/attempts/test_within.py::test_bytes_are_screened_and_refined_as_int8",),
     ),
     Fault(
-        "kdtree-cuda-block-taken-for-all-points",
-        "src/tonari/kdtree/cuda/within_dispatch.py",
-        "self._are_points(tree) and len(rows) == tree.n,",
-        "self._are_points(tree),",
-        "the queries of a block are walked in the order of all points",
-        ("tests/kdtree/cuda/test_within_dispatch.py::test_parts_of_a_graph_are_not_taken_for_the_tree_s_points",),
-    ),
-    Fault(
         "kdtree-cuda-slab-vouches-for-all",
         "src/tonari/kdtree/cuda/within_dispatch.py",
         "return self.queries is self.prepared.points and tree.n == self.plan.n",
