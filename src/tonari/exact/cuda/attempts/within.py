@@ -40,18 +40,17 @@ from tonari.exact.cuda.refine.candidate_parts import (
 from tonari.exact.cuda.refine.groups import refined_bytes
 from tonari.exact.cuda.refine.within import Hits, parts_per_block, refine_within
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
-from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_queries, query_bytes
+from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_queries, packed_row_bytes, query_bytes
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.tiles import Lists
-from tonari.exact.cuda.screens.all_minima import screen_below
+from tonari.exact.cuda.screens.all_minima import screen_below, slots_of
 from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
 FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
 MOST_ROWS = 1 << 16  # of a batch: some tens of ms
-PARTS_BYTES = 16  # of the parts that a slot names, at most four
-ROW_BYTES = 128  # of a row's limit, threshold, counts and places
+ROW_BYTES = 128  # of its limit, threshold, counts and places
 USUAL = 0.99  # share of rows that the length of lists is meant for
 TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
 # Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
@@ -159,16 +158,17 @@ class WithinSearch:
     def rows_at_once(self) -> int:
         """Return how many queries the plan's memory allows at a time.
 
-        Lists are usually much shorter than the minima that the plan has room for: more queries than in its batches then
-        wait for the device less often. What these have beside their lists is within the same room.
+        Lists are usually much shorter than the minima that the plan has room for: batches that are longer than the
+        plan's then wait for the device less often. All that their queries take besides results is within that room.
         """
-        batch, d = self.plan.query_batch, self.plan.d
+        points, plan = self.prepared.points, self.plan
         if self.elementwise:
-            return max(1, min(batch, self.list_bytes // (4 * group_count(len(self.prepared.points), LEAST_GROUP))))
-        slots = min(self.all_listed, 2 * self.capacity)
-        beside = query_bytes(d, self.plan.precisions[:-1]) + refined_bytes(0, d) + ROW_BYTES
-        longer = min(MOST_ROWS, self.list_bytes // ((8 + PARTS_BYTES) * slots + beside))
-        return max(1, min(batch, self.list_bytes // (8 * slots)), longer)
+            return max(1, min(plan.query_batch, self.list_bytes // (4 * group_count(len(points), LEAST_GROUP))))
+        usual = min(plan.query_batch, self.list_bytes // (8 * min(self.all_listed, 2 * self.capacity)))
+        row = packed_row_bytes(plan.d, plan.precisions[0])
+        slots = slots_of(MOST_ROWS, len(points), row, 2 * self.capacity, points.device)
+        beside = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + ROW_BYTES
+        return max(1, usual, min(MOST_ROWS, self.list_bytes // (8 * slots + beside)))
 
     def _batch(self, rows: slice) -> Any:
         """Return the lists, or counts, of some queries."""
