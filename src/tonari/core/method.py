@@ -189,6 +189,10 @@ class SearchMethod(Method):
         """Count the points that :meth:`find_within` would find: int64 of shape (m,), on the device of the queries."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
+    def count_once(self, queries: Any, points: Any, plan: Any, limits: Any) -> Any:
+        """Prepare the points for this count alone, and count as :meth:`count_within` does."""
+        return self.count_within(queries, self.prepare(points, plan, False), plan, limits, progress=False)
+
     def find_pairs(
         self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
     ) -> RadiusNeighbors:

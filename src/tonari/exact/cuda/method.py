@@ -84,6 +84,11 @@ class ExactOnCuda(SearchMethod):
     ) -> RadiusNeighbors:
         return dispatch.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
 
+    def find_pairs(
+        self, rows: slice, points: Any, prepared: Any, plan: CudaPlan, limits: Any, *, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        return dispatch.find_pairs(rows, points, prepared, plan, limits, progress=progress)
+
     def count_within(
         self,
         queries: Any,
@@ -95,6 +100,11 @@ class ExactOnCuda(SearchMethod):
         progress: ProgressLike = None,
     ) -> Any:
         return dispatch.count_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
+
+    def count_once(self, queries: Any, points: Any, plan: CudaPlan, limits: Any) -> Any:
+        if not dispatch.compares_all(plan):
+            return super().count_once(queries, points, plan, limits)
+        return dispatch.count_by_values(queries, points, plan, limits)
 
     def search_listed(
         self,

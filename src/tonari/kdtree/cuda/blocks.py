@@ -29,7 +29,7 @@ from tonari.core.slices import cut
 from tonari.cuda.collect import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.cuda.prefetch import slabs_of
-from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, walk_in_steps
+from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, order_of_points, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.papers.cuda.buffered import search_by_rounds
@@ -90,7 +90,10 @@ def answer_blocks(
         arriving = slabs_of(given, blocks, device) if staged else _moved(given, blocks, device)
         stack.enter_context(contextlib.closing(arriving))
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
-            far = beyond(rows, asked.plan.metric)
+            if asked.self_join and not merging:  # rows of the tree
+                far = torch.zeros(len(rows), dtype=torch.bool, device=device)
+            else:
+                far = beyond(rows, asked.plan.metric)
             in_place = None if merging else results.in_place(here)
             lists = _search(rows, here, tree, first_point, in_place, far, asked)
             if merging:
@@ -124,7 +127,10 @@ def _search(
     """
     plan, device, m, k = asked.plan, tree.rows.device, len(given), min(asked.plan.k, tree.n)
     rows = given.to(tree.rows.dtype).contiguous()
-    order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
+    if plan.sort and asked.self_join and m == tree.n == plan.n:
+        order = order_of_points(tree)
+    else:
+        order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
     own = torch.arange(here.start - first_point, here.stop - first_point, device=device) if asked.self_join else None
     lists = new_lists(plan, m, k, device) if out is None else out
     search = TreeSearch(rows, tree, k, plan.metric, lists, own)

@@ -24,7 +24,7 @@ from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import numbers_from, order_of
 from tonari.cuda.streams import Written
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import beyond
+from tonari.kdtree.cuda.search import has_beyond
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
@@ -39,7 +39,7 @@ def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> Devic
     Waits for the device. Messages number the points from `first`.
     """
     rows = to_device(points, device)
-    if bool(beyond(rows, plan.metric).any()):
+    if has_beyond(rows, plan.metric):
         inputs.check_values(points, "points", first=first, nonnegative=False)
         return None
     return build_on_device(rows, leaf=leaf_of(len(points), plan.leaf), double=plan.held == "float64")

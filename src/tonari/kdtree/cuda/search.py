@@ -48,6 +48,11 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
     return order_of_keys(homes)
 
 
+def order_of_points(tree: DeviceTree) -> Any:
+    """Return the numbers of the tree's points by leaf, int64 (n,): the order of queries that are the points."""
+    return tree.ids[: tree.n].long()
+
+
 class TreeSearch(NamedTuple):
     """Queries of a tree on a device, and the place of their lists.
 
@@ -178,6 +183,15 @@ def beyond(rows: Any, metric: str) -> Any:
     if not rows.dtype.is_floating_point:
         return torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= largest_of(metric))
+
+
+def has_beyond(rows: Any, metric: str) -> bool:
+    """Whether a row is one of :func:`beyond`; waits for the device."""
+    if not rows.dtype.is_floating_point:
+        return False
+    low, high = torch.stack(rows.aminmax()).tolist()  # NaN if a value is
+    largest = largest_of(metric)
+    return not (-low <= largest and high <= largest)
 
 
 def box_offsets(tree: DeviceTree) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
+    order     queries by the leaf that they visit first; points of the tree are in that order already
     pilot     some queries are counted; the largest count is the room for each query, which suffices for nearly all
     walk      every query writes what it finds into its room, and counts
     again     queries that find more, with as much room as they need
@@ -21,7 +22,7 @@ from tonari.core.progress import Counter
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of
+from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of, order_of_points
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree
 from tonari.metrics import get_metric
@@ -50,8 +51,12 @@ class Ball(NamedTuple):
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
         For each query the point that it is, which is not reported.
+    later : bool
+        Whether points before it are not reported, either.
     check : callable
         Called between launches; may raise to end the search.
+    are_points : bool
+        Whether the queries are the points of the tree, in the order of their numbers.
     """
 
     queries: Any
@@ -59,11 +64,15 @@ class Ball(NamedTuple):
     limits: Any
     metric: str
     own: Any
+    later: bool
     steps: Steps
     check: Callable[[], None]
+    are_points: bool = False
 
     def order(self, *, sort: bool) -> Any:
         """Return the query numbers in the order in which to walk: by leaf, or as they are."""
+        if sort and self.are_points:
+            return order_of_points(self.tree)
         if sort:
             return order_of(self.queries, self.tree, self.metric)
         return torch.arange(len(self.queries), device=self.queries.device)
@@ -106,6 +115,7 @@ class Ball(NamedTuple):
                     "BLOCK": BLOCK,
                     "WIDTH": WIDTH,
                     "HAS_OWN": self.own is not None,
+                    "LATER": self.later,
                 },
                 warps=1,
                 fused=False,
@@ -136,13 +146,13 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
         begins = torch.arange(m, device=device) * room
         out = _space(ball, m * room)
         ball.walk(order, counts, bar, begins=begins, room=room, out=out)
-        short = (counts > room).nonzero()[:, 0]
-        if len(short):
+        if int(counts.amax()) > room:
+            short = (counts > room).nonzero()[:, 0]
             wanted = counts[short].long()
             begins[short] = m * room + wanted.cumsum(0) - wanted
             out = tuple(torch.cat(pair) for pair in zip(out, _space(ball, int(wanted.sum())), strict=True))
             ball.walk(short, counts, _Unseen(), begins=begins, room=UNBOUNDED, out=out)
-    return order_lists(begins, counts.long(), *out, descending=False)
+    return order_lists(begins, counts, *out, descending=False)
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
@@ -150,7 +160,7 @@ def _room(ball: Ball, order: Any, counts: Any) -> int | None:
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None
-    some = order[:: m // tuning.PILOT_QUERIES].contiguous()
+    some = order[:: -(-m // tuning.PILOT_QUERIES)].contiguous()  # one launch
     ball.walk(some, counts, _Unseen())
     room = -(-int(counts[some].max()) // 16) * 16 or 16
     return room if m * room * (4 + ball.limits.element_size()) <= tuning.ROOM_BYTES else None

@@ -23,7 +23,8 @@ from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.planning import plan_on_cuda
-from tonari.exact.cuda.routes.within import Verb
+from tonari.exact.cuda.routes.within import Verb, limits_on
+from tonari.exact.cuda.rows.part import Place
 from tonari.kdtree.cuda.prepared import PreparedTrees
 from tonari.kdtree.cuda.search import beyond
 from tonari.kdtree.cuda.steps import Steps
@@ -40,7 +41,7 @@ def within(
     limits: npt.NDArray[Any],
     verb: Verb,
     *,
-    self_join: bool,
+    place: Place,
     progress: ProgressLike,
 ) -> Any:
     """Answer a search within a radius, where the queries are: tensors, in host memory for NumPy queries."""
@@ -54,7 +55,7 @@ def within(
     ):
 
         def answer(at: int) -> Any:
-            asked = _Asked(queries, prepared, plan, limits, verb, self_join, at, workers.check, bar)
+            asked = _Asked(queries, prepared, plan, limits, verb, place, at, workers.check, bar)
             return verb.stack([verb.move(block, where) for block in asked.answer(bounds[at], slabs)])
 
         return verb.stack(side_by_side(workers, plan.devices, len(bounds), answer))
@@ -69,7 +70,7 @@ class _Asked:
     plan: TreePlan
     limits: npt.NDArray[Any]
     verb: Verb
-    self_join: bool
+    place: Place
     at: int
     check: Callable[[], None]
     bar: Counter
@@ -100,20 +101,21 @@ class _Asked:
             self.bar.add(len(rows))
             return self._brute(here, numbers, slab)
         tree.written.read()
-        far = beyond(rows, self.plan.metric)
-        left = far.nonzero()[:, 0]
+        limits = limits_on(self.limits[here], self.device)
+        left = self._left(rows, here, tree)
         if len(left):
-            inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)
-        limits = _on_device(self.limits[here], self.device)
-        own = torch.arange(here.start - slab.start, here.stop - slab.start, device=self.device)
+            limits[left] = -1.0
+        there = self.place.at(slab.start, here.start)
         ball = Ball(
             rows.to(tree.rows.dtype).contiguous(),
             tree,
-            limits.masked_fill(far, -1.0),
+            limits,
             self.plan.metric,
-            own if self.self_join else None,
+            there.own(len(rows), self.device),
+            there.later,
             steps,
             self.check,
+            self._are_points(tree) and len(rows) == tree.n,
         )
         if not self.verb.listed:
             answer = count_in_ball(ball, self.bar, sort=self.plan.sort)
@@ -121,6 +123,19 @@ class _Asked:
             lists = find_in_ball(ball, self.bar, sort=self.plan.sort)
             answer = lists._replace(indices=lists.indices + slab.start) if slab.start else lists
         return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
+
+    def _are_points(self, tree: DeviceTree) -> bool:
+        """Whether the queries of all blocks are the points of a tree, all of which a tree can compare."""
+        return self.queries is self.prepared.points and tree.n == self.plan.n
+
+    def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:
+        """Return the numbers of the queries of a block that a tree cannot compare."""
+        if self._are_points(tree):
+            return ()
+        left = beyond(rows, self.plan.metric).nonzero()[:, 0]
+        if len(left):
+            inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)
+        return left
 
     def _brute(self, here: slice, numbers: Any, slab: slice) -> Any:
         """Answer some queries of a block, the others of which find nothing, by comparing them with all points."""
@@ -146,18 +161,11 @@ class _Asked:
         indptr, ids, values = (torch.as_tensor(part).to(self.device) for part in found)
         ids = ids + slab.start
         of = torch.repeat_interleave(numbers, indptr.diff(), output_size=len(ids))
-        if self.self_join:
-            others = ids != of + here.start
+        if self.place.self_join:
+            own = of + (here.start + self.place.first_query)
+            others = ids > own if self.place.later else ids != own
             ids, values, of = ids[others], values[others], of[others]
         counts = torch.bincount(of, minlength=here.stop - here.start)
         if not self.verb.listed:
             return counts
         return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), ids, values)
-
-
-def _on_device(limits: npt.NDArray[Any], device: Any) -> Any:
-    """Return limits on a device, with 0.0 for -0.0. One for all queries is filled in there: a copy takes longer."""
-    if limits.strides == (0,) and len(limits):
-        one = float(limits[0]) + 0.0
-        return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)
-    return torch.from_numpy(limits + 0.0).to(device)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonari.core.caches import cached
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.select import tuning
@@ -25,7 +26,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     ----------
     begins : int64 tensor of shape (m,)
         Where each list begins in the next two.
-    counts : int64 tensor of shape (m,)
+    counts : int32 or int64 tensor of shape (m,)
         Lengths.
     values : float32 or float64 tensor
         Without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
@@ -38,11 +39,11 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
 
     m, device = len(counts), counts.device
     indptr = torch.zeros(m + 1, dtype=torch.int64, device=device)
-    torch.cumsum(counts, 0, out=indptr[1:])
+    torch.cumsum(counts, 0, dtype=torch.int64, out=indptr[1:])
     bounds = tuning.LIST_LENGTHS if ids.dtype == torch.int32 else ()
-    steps = torch.bucketize(counts, torch.tensor([0, *bounds], device=device)).to(torch.uint8)
+    lengths, of_each = _steps_on(device, bounds, counts.dtype)
+    steps = torch.bucketize(counts, lengths, out_int32=True).to(torch.uint8)
     steps, numbers = torch.sort(steps, stable=True)
-    of_each = torch.arange(len(bounds) + 2, dtype=torch.uint8, device=device)
     ends = torch.searchsorted(steps, of_each, right=True)
     first, *ends, total = torch.cat([ends, indptr[-1:]]).tolist()
     found = RadiusNeighbors(
@@ -57,6 +58,19 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     if m > first:
         _order_long(begins, counts, values, ids, numbers[first:], descending, found)
     return found
+
+
+@cached(maxsize=16)
+def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    """Return the largest lengths of each step, and the numbers of the steps, on a device.
+
+    They are copied from host memory, for which the host waits: once.
+    """
+    import torch
+
+    return torch.tensor([0, *bounds], dtype=dtype, device=device), torch.arange(
+        len(bounds) + 2, dtype=torch.uint8, device=device
+    )
 
 
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import PackedQueries
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.metrics import get_metric
@@ -98,6 +99,16 @@ def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
         )
 
     return _blocks(run, minima, size)
+
+
+def blocks_of_all(rows: int, n: int, size: int, device: Any) -> Blocks:
+    """Return all groups of n points for each of some rows, `size` to a block."""
+    import torch
+
+    each = -(-group_count(n, LEAST_GROUP) // size)
+    numbers = torch.arange(rows * each, device=device)
+    parts = torch.arange(each * size, dtype=torch.int32, device=device).view(each, size)  # beyond the last is no point
+    return Blocks(torch.arange(rows + 1, device=device) * each, numbers // each, parts.repeat(rows, 1))
 
 
 def _blocks(run: Any, rows_like: Any, size: int) -> Blocks:

@@ -24,12 +24,15 @@ class Place(NamedTuple):
     numbers : int64 array, optional
         The points that the queries are, in a self-join of which only some rows are searched. Default: query i is
         point i.
+    later : bool
+        Whether, in a search within a radius, points find those of larger numbers alone.
     """
 
     first_point: int = 0
     first_query: int = 0
     self_join: bool = False
     numbers: npt.NDArray[np.int64] | None = None
+    later: bool = False
 
     def at(self, point: int, query: int) -> Place:
         """Return the place of a part of this part."""

@@ -156,12 +156,16 @@ def within_kernel(
     DOUBLE: tl.constexpr,
     LISTED: tl.constexpr,
     HAS_OWN: tl.constexpr,
+    LATER: tl.constexpr,
     GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr,
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Compare the points of a block with its row's limit; write them if LISTED, and how many there are."""
+    """Compare the points of a block with its row's limit; write them if LISTED, and how many there are.
+
+    A row does not find itself, nor a point before it if LATER.
+    """
     BLOCK: tl.constexpr = CHUNK // GROUP
     here = tl.program_id(0).to(tl.int64)
     block = first_block + here
@@ -169,7 +173,11 @@ def within_kernel(
     numbers = tl.arange(0, CHUNK)
     ids, present = candidates(parts_ptr, own_ptr, block, numbers, BLOCK, BLOCK, n, False, GROUP, POINT_TILE)
     if HAS_OWN:
-        present = present & (ids != tl.load(own_ptr + row))
+        own = tl.load(own_ptr + row)
+        if LATER:
+            present = present & (ids > own)
+        else:
+            present = present & (ids != own)
     row_ptrs = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
     query_ptrs = queries_ptr + row * query_width + tl.arange(0, 16)
     values = values_of(row_ptrs, query_ptrs, norms_ptr, row, present, d, METRIC, TERM, UNIT, CHUNK)
