@@ -457,6 +457,32 @@ _CUDA = (
         ("tests/exact/cuda/attempts/test_contracted.py::test_rows_that_are_proved_keep_what_they_have",),
     ),
     Fault(
+        "exact-replay-second-answer",
+        "src/tonari/exact/cuda/replay/capture.py",
+        "        found = self._answer()\n        torch.cuda",
+        "        torch.cuda",
+        "rows that the second graph proves keep the answers of the first",
+        (
+            "tests/exact/cuda/replay/test_capture.py::test_few_rows_that_are_left_once_more_are_searched_by_a_second_graph",
+        ),
+    ),
+    Fault(
+        "exact-replay-second-count",
+        "src/tonari/exact/cuda/replay/kept.py",
+        "certified += again or 0",
+        "certified += 0",
+        "rows that the second graph proves are missing in the report",
+        ("tests/exact/cuda/replay/test_capture.py::test_rows_that_a_second_graph_leaves_are_searched_step_by_step",),
+    ),
+    Fault(
+        "exact-ahead-hopeless",
+        "src/tonari/exact/cuda/attempts/ladder.py",
+        "if ahead and certified == proved_at_first:",
+        "if False:",
+        "rows that no level proves are searched ahead in every search",
+        ("tests/exact/cuda/attempts/test_ladder.py::test_rows_that_no_level_proves_are_not_searched_ahead_again",),
+    ),
+    Fault(
         "exact-near-members-of-others",
         "src/tonari/exact/cuda/kernels/refine/limit_members.py",
         "PARTS * CHUNK):",

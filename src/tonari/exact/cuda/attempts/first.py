@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -25,6 +26,7 @@ from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few
 from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.plan import CudaPlan
@@ -154,6 +156,7 @@ class Search:
         self.chooser = Chooser(prepared, plan)
         self.width = self.least_width = plan.width
         self.unproved = 0.0  # share of the first rows that the fitted width does not prove
+        self.left_before = 0  # rows that an earlier search by the same plan has left to a level
 
     @property
     def sample(self) -> Sample | None:
@@ -276,9 +279,12 @@ class Search:
     def stragglers(self) -> int:
         """How many rows are searched again without waiting for the device to tell which are left.
 
-        0 if the first rows suggest that none will be left, or that many will be: it is then better to wait and learn
-        which.
+        0 if the first rows, or an earlier search, suggest that none will be left, or that many will be: it is then
+        better to wait and learn which.
         """
+        if self.left_before:
+            most = self.left_before + 2 * math.sqrt(self.left_before)
+            return next((rows for rows in tuning.ROWS_AHEAD if rows >= most), 0)
         return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
 
     def state(self, proved: Any) -> Any:

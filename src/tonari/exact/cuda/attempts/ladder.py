@@ -22,22 +22,28 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core import trail
+from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Searchable
+from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
-from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of
+from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
 from tonari.exact.cuda.attempts.nearby import OF_SCREEN, OF_VALUES, Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
 
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
+
+# Rows that the first attempt of the last search by a plan has left to a level.
+_left: dict[CudaPlan, int] = {}
+emptied_by(_left.clear)
 
 
 def search_on_device(
@@ -141,11 +147,17 @@ def begin_on_device(
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
+    if m < search.least_fitted:  # no first rows have been tried
+        search.left_before = _left.get(plan, 0)
+    ahead = search.stragglers
+    at_first = proved.sum()[None] if ahead else None
     make_attempts(left, BEFORE_WAITING)
     state = search.state(proved)
+    state = torch.cat([state, at_first]) if ahead else state
 
     def end() -> tuple[Neighbors, Report]:
-        *flags, certified = state.tolist()  # the one place that waits for the device
+        numbers = state.tolist()  # the one place that waits for the device
+        flags, certified, proved_at_first = numbers[:6], numbers[6], numbers[-1]
         while pending:
             _wait(pending, bar)
         numbered = prepared.points if all_points is None else all_points
@@ -157,11 +169,28 @@ def begin_on_device(
         record = trail.current.get()
         if record is not None:
             record.tried(level, m, certified, seconds)
+        if ahead and certified == proved_at_first:
+            _left.pop(plan, None)
+        else:
+            _remember(search, plan, m - proved_at_first)
         if certified < m:
             _finish(left)
         return found, report
 
     return end
+
+
+def _remember(search: Search, plan: CudaPlan, left: int) -> None:
+    """Note how many rows the first attempt has left, for the next search by the same plan.
+
+    A few are compared with all points, by kernels that exist; those of a level might have to be compiled.
+    """
+    if not left or search.are_few(left):
+        _left.pop(plan, None)
+        return
+    if len(_left) >= tuning.REMEMBERED:
+        _left.clear()
+    _left[plan] = left
 
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
@@ -184,6 +213,23 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)
     return found, proved, search.state(proved)
+
+
+def attempt_again(
+    queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
+) -> Any:
+    """Search `rows` rows of an :func:`attempt` on the first level, first of all those that it did not prove.
+
+    Writes the answers that are proved to `found` and `proved`; does not wait for the device.
+
+    Returns
+    -------
+    int64 tensor of shape (7,)
+        The state, as from :func:`attempt`.
+    """
+    search = prepared.begin(queries, plan)
+    search_unknown(Unproved(search, own, found, proved, Report(rows=len(queries)), search_all), rows)
+    return search.state(proved)
 
 
 def finish(

@@ -33,9 +33,14 @@ class Ahead(Attempt):
 
     def run(self, left: Unproved, given: int) -> None:
         decided("ahead", f"{given} rows are searched again before the host knows which are left")
-        with levels_of(left.search):
-            rows = left.proved.argsort(stable=True)[:given]
-            left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
+        search_unknown(left, given)
+
+
+def search_unknown(left: Unproved, count: int) -> None:
+    """Search `count` rows on the first level, those that are left first, without waiting for the device."""
+    with levels_of(left.search):
+        rows = left.proved.argsort(stable=True)[:count]
+        left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
 
 
 class AtLevel(Attempt):

@@ -64,6 +64,7 @@ class KeptSearch:
         certified: int,
         started: float,
         progress: ProgressLike,
+        again: int | None = None,
     ) -> Neighbors | None:
         """Search unproved rows again, and report; return None if memory does not suffice for that.
 
@@ -76,16 +77,22 @@ class KeptSearch:
         proved : uint8 tensor of shape (m,), or None
             1 for each row that is proved; None if all are.
         certified : int
-            Number of these rows.
+            Number of the rows that the first attempt proved.
         started : float
             When the call began, by ``time.perf_counter``.
         progress : None, bool or callable(done, total)
+        again : int, optional
+            Number of the other rows that a second graph proved; None if there was none.
         """
         plan, logs, record = self.plan, logger.isEnabledFor(logging.INFO), current.get()
         report = None
         before = [] if record is None else list(record.steps)
         if record is not None:
-            record.tried(f"{plan.precisions[0]}, {self.how}", plan.m, certified, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            record.tried(f"{plan.precisions[0]}, {self.how}", plan.m, certified, seconds if again is None else None)
+            if again is not None:
+                record.tried(f"level 1, {plan.precisions[0]}, {self.how}", plan.m - certified, again)
+        certified += again or 0
         if proved is not None:
             rows = tuple(theirs.detach().contiguous() for theirs in given)
             try:

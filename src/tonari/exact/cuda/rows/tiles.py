@@ -106,9 +106,14 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     """
     slots = programs * multiprocessors(device)
     most = max(1, min(-(-tuning.MOST_ROUNDS * slots // row_tiles), blocks // tuning.LEAST_BLOCKS))
-    parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
-    each = -(-blocks // parts)
+    each = -(-blocks // _parts_of(row_tiles, blocks, slots, most))
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
+
+
+@cached(maxsize=1024)  # a few rows may have a thousand parts, which take longer to compare than a kernel to launch
+def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
+    """Return the number of parts, up to `most`, that takes the fewest rounds of so many slots."""
+    return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
 
 
 def even_batch(batch: int, device: Any) -> int:
