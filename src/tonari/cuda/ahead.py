@@ -1,6 +1,7 @@
 """Compile all kernels of a search together, when the first of them is missing.
 
-    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs
+    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs. In a new
+                                       process, threads begin to load what Triton needs for any kernel
     launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
                                        else the search is rehearsed, once, and threads (compile.py) compile all that it
                                        launches and Triton lacks
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from typing import Any, TypeAlias
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import unrecorded
 from tonari.core.workers import default_threads
-from tonari.cuda.compile import compile_together, is_compiled
+from tonari.cuda.compile import begin_soon, compile_together, is_compiled
 from tonari.cuda.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
@@ -62,11 +64,24 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
         that one's holds, and its stage is rehearsed too if it has not been yet.
     """
     outer = _expected.get()
+    if outer is None:
+        begin_on_cuda()
     before = _expected.set(Expectation(stage, progress if outer is None else outer.progress, outer))
     try:
         yield
     finally:
         _expected.reset(before)
+
+
+def begin_on_cuda() -> None:
+    """Begin to load what the first kernel of a process needs, while its search checks arrays and plans.
+
+    Without a device, kernels run in Triton's interpreter; without Triton, the search reports that.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized() and default_threads() > 1:
+        with contextlib.suppress(ImportError):
+            begin_soon()
 
 
 def prepare_for(call: Call, device: Any) -> None:
@@ -105,10 +120,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
     """
     with unrecorded(), rehearsing(card) as rehearsal:
         stage()
-    calls = [call for call in rehearsal.calls.values() if not is_compiled(call)]
-    if calls:
-        compile_together(calls, progress)
-    return len(calls)
+    return compile_together(rehearsal.calls.values(), progress)
 
 
 def card_of(device: Any) -> Card:

@@ -110,7 +110,7 @@ def least_of(a: Any, b: Any) -> Any:
     """Return the smaller elements of two tensors: torch.minimum, which for "meta" takes seconds to import."""
     import torch
 
-    return torch.minimum(a, b) if a.device.type != "meta" else torch.empty_like(a)
+    return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:

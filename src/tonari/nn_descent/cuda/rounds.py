@@ -105,7 +105,7 @@ class Marked(NamedTuple):
         """Allocate the results of a round, on the device of the entries."""
         n, device = len(entries), entries.device
         return cls(
-            torch.empty_like(entries),
+            entries.new_empty(entries.shape),  # empty_like takes seconds to import for the device "meta"
             empty_lists(n, k, n, double=double, device=device),
             torch.empty(n, dtype=torch.int32, device=device),
             torch.empty(n, dtype=torch.float64, device=device),
