@@ -22,7 +22,6 @@ LONG = {
     "exact/cuda/attempts/within.py:WithinSearch.__init__": 9,
     "exact/cuda/refine/within.py:_compare": 9,
     "exact/cuda/rows/pack.py:_launch": 9,
-    "kdtree/cpu/radius.py:_search": 9,
     "metrics/problem.py:make_problem": 13,
 }
 
