@@ -24,7 +24,7 @@ class BitsOnCpu(OnCpu):
     lists = staticmethod(find_bits)
     counts = staticmethod(count_bits)
     find_pairs = SearchMethod.find_pairs
-    search_listed = staticmethod(search_listed)
+    search_listed = search_listed
 
     def plan(self, problem: Problem, *, prepared_by: BitsPlan | None = None, **given: Any) -> BitsPlan:
         return plan_bits(problem, prepared=prepared_by is not None, **given)

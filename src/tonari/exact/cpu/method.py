@@ -33,7 +33,7 @@ class ExactOnCpu(OnCpu):
     name = "exact"
 
     refuses = staticmethod(refuse_metric)
-    search_listed = staticmethod(search_listed)
+    search_listed = search_listed
 
     def plan(self, problem: Problem, *, prepared_by: ExactPlan | None = None, **given: Any) -> ExactPlan:
         return plan_on_cpu(problem, prepared=prepared_by is not None, **given)
