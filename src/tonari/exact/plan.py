@@ -283,15 +283,8 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     screened = brute_seconds(problem, isa, threads, shared=sizes.active_rows > 0)
     return ExactPlan(
-        n=problem.n,
-        m=problem.m,
-        d=problem.d,
-        k=problem.k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="exact",
-        device="cpu",
-        devices=(),
         isa=isa,
         precisions=precisions,
         form_dim=form_dim,
