@@ -20,13 +20,14 @@ FORMATS = {
     "exact/cpu/contraction.py": "_ROUNDING",
     "exact/cpu/copies.py": "_ROW_BYTES",
     "exact/cpu/method.py": "_NUMBER",
-    "exact/cpu/search.py": "_RETRY _RESAMPLE",
+    "exact/cpu/passes.py": "_RETRY _RESAMPLE",
     "exact/memory.py": (
         "SURVIVOR_BYTES METADATA_BYTES JOIN_BLOCK TILE SAMPLE_ROWS CLUSTER_COLUMNS GROUPS_FIT ELEMENT_BYTES "
         "_SMALL_CHANGE _STATE_BYTES _SMALL_BUFFERS _REFINING_BYTES _QUERY_BYTES _ROWS_IN_FORM _STREAM_SIZES "
         "_LEAST_GROUP"
     ),
-    "exact/plan.py": "_PAIR_BYTES LOOKED LOOKED_FIRST _CONTRACTED",
+    "exact/plan.py": "_PAIR_BYTES",
+    "exact/planning/columns.py": "LOOKED LOOKED_FIRST _CONTRACTED",
     "exact/precisions.py": "_INT8_DIMENSIONS",
     "graph/directory.py": "VERSION BUILDING_VERSION _LONGEST",
     "graph/exports/scanpy.py": "_TOLERANCE",

@@ -21,7 +21,8 @@ from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
 from tonari.exact.cpu.search import search_prepared
-from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import refuse_metric
 
 _NUMBER = 8  # bytes

@@ -25,8 +25,9 @@ from tonari.core.trail import current, decided
 from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.join import Bounds
+from tonari.exact.cpu.passes import Search, cut_blocks
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.cpu.search import Search, arrange, cut_blocks
+from tonari.exact.cpu.search import arrange
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
