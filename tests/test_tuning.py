@@ -70,7 +70,7 @@ FORMATS = {
     "select/cuda/survivors.py": "LARGEST_NETWORK LARGEST_TILE",
     "select/papers/queues.py": "LANES SCRATCH_BYTES",
     "select/papers/quick.py": "TILES SCRATCH_BYTES",
-    "shards/plan.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
+    "shards/planning/approximate.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/workspace.py": "_LONGEST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
