@@ -880,7 +880,7 @@ _PYTHON = (
     ),
     Fault(
         "exact-retries-of-pilot",
-        "src/tonari/exact/cpu/search.py",
+        "src/tonari/exact/cpu/passes.py",
         "left = left + rows.start if isinstance(rows, slice) else rows[left]",
         "left = left if isinstance(rows, slice) else rows[left]",
         "rows to search again are numbered from the start of their slice",

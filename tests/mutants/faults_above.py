@@ -617,8 +617,8 @@ _OTHERS = (
     Fault(
         "cli-names-of-rows-in-another-file",
         "src/tonari/cli/_points.py",
-        "if ids is not None and output.suffix.lower() not in _NAMED:",
-        "if ids is not None and output.suffix not in _NAMED:",
+        "if read.ids is not None and output.suffix.lower() not in _NAMED:",
+        "if read.ids is not None and output.suffix not in _NAMED:",
         "a table whose suffix has capitals takes no names",
         ("tests/cli/test_tables.py",),
     ),

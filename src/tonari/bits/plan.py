@@ -139,15 +139,8 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     # A list that grew by doubling, the query, its limits.
     row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="bits",
-        device="cpu",
-        devices=(),
         isa=isa,
         threads=threads,
         query_block=block,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,18 @@ def column_options(command: Decorated) -> Decorated:
     return columns(drop(command))
 
 
+def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Declare --columns and --drop, which a command gets as `read`, its Inputs; with --id, if it has that option."""
+
+    @functools.wraps(command)
+    def with_inputs(
+        *given: Any, columns: list[str] | None, drop: list[str] | None, ids: str | None = None, **options: Any
+    ) -> None:
+        command(*given, read=Inputs(columns, drop, ids), **options)
+
+    return column_options(with_inputs)
+
+
 id_option = click.option(
     "--id",
     "ids",
@@ -53,9 +66,9 @@ id_option = click.option(
 _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 
-def check_named(context: click.Context, output: Path, ids: str | None) -> None:
+def check_named(context: click.Context, output: Path, read: Inputs) -> None:
     """Refuse --id for an output that holds row numbers alone."""
-    if ids is not None and output.suffix.lower() not in _NAMED:
+    if read.ids is not None and output.suffix.lower() not in _NAMED:
         message = f"{output}: a {output.suffix} file holds row numbers, not names; name one of {' '.join(_NAMED)}"
         raise click.BadParameter(message, context, param_hint="'--id'")
 

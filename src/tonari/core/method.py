@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.errors import Unsupported
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.radius_neighbors import RadiusNeighbors, Within, later_points
 
 
 class GraphLists(NamedTuple):
@@ -276,6 +279,71 @@ class SearchMethod(Method):
         if prepared is None:
             return GraphLists(self.search_once(points, points, plan, self_join=True, progress=progress))
         return GraphLists(self.search(points, prepared, plan, self_join=True, progress=progress))
+
+
+class OnCpu(SearchMethod):
+    """A method on the CPU: a self-join is a search in which each query leaves out a point, itself."""
+
+    device = "cpu"
+
+    @abstractmethod
+    def nearest(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: Any,
+        plan: Any,
+        self_ids: npt.NDArray[np.int64] | None,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        """Search prepared points; `self_ids` are the points that the queries must not find."""
+
+    @abstractmethod
+    def lists(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> RadiusNeighbors:
+        """Find all prepared points within the limits."""
+
+    @abstractmethod
+    def counts(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> Any:
+        """Count the prepared points within the limits, for each query."""
+
+    def search(
+        self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        return self.nearest(queries, prepared, plan, own_rows(queries, self_join), progress)
+
+    def find_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        return self.lists(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
+
+    def find_pairs(
+        self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        own = np.arange(rows.start, rows.stop, dtype=np.int64)
+        return self.lists(Within(points[rows], limits, own, later=True), prepared, plan, progress)
+
+    def count_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Any:
+        return self.counts(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
+
+
+def own_rows(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
+    """Return the number of the point that each query of a self-join is, or None."""
+    return np.arange(len(queries), dtype=np.int64) if self_join else None
 
 
 class TreeMethod(SearchMethod):

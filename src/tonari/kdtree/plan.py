@@ -201,16 +201,9 @@ def plan_tree(
     else:
         memories = on_cpu(needs, k, height, threads)
     made = TreePlan(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="kdtree",
         held=held.name,
-        device=problem.device,
-        devices=problem.devices,
         isa=isa,
         height=height,
         leaf=leaf,

@@ -87,15 +87,8 @@ def plan_descent(
     refuse_unused(update, start, overrides)
     copied = n * d * inputs.dtype_of(problem.dtype).itemsize if on_cuda and problem.host_points else 0
     made = DescentPlan(
-        n=n,
-        m=n,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="nn-descent",
-        device=problem.device,
-        devices=problem.devices,
         isa=isa,
         recall=target,
         seed=drawn,

@@ -3,7 +3,7 @@
 a file, files, or an object with rows(begin, end)      source.py      read by ranges, and known by a digest
     │
     ▼
-which route, how many shards, what it takes            plan.py        bytes of host, device and disk; seconds
+which route, how many shards, what it takes            planning/      plan.py: bytes of host, device and disk; seconds
     │ ├── exact_route.py     every slab of rows is compared with every other
     ├── pair_rounds.py     every two slabs are compared once, and each row keeps its nearest so far:
     │       exact_pairs_route.py   exactly, on the CPU: a product gives the scores of both rows

@@ -19,7 +19,9 @@ from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
-from tonari.shards.plan import ShardPlan, Sizes, plan_build
+from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from tonari.bits import tuning
@@ -44,27 +43,13 @@ def search_listed(
     device, m = points.device, len(queries)
     distances = torch.full((m, k), float("inf"), dtype=torch.float32, device=device)
     indices = torch.full((m, k), -1, dtype=torch.int32, device=device)
-    begins, ends, lengths = listed.begins, listed.ends, listed.lengths
-    order = np.argsort(lengths, kind="stable")
-    lengths = lengths[order]
-    at = int(np.searchsorted(lengths, 0, side="right"))  # behind empty lists
-    numbers = torch.from_numpy(listed.numbers).to(device)
     own = None if listed.self_ids is None else torch.from_numpy(listed.self_ids).to(device)
     with on(device):
-        while at < m:
-            stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * tuning.WIDENING)), side="right"))
-            while (stop - at) * int(lengths[stop - 1]) > tuning.LISTED_ENTRIES and stop > at + 1:
-                stop = at + (stop - at + 1) // 2
-            rows = torch.from_numpy(order[at:stop]).to(device)
-            first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
-            places = first + torch.arange(int(lengths[stop - 1]), device=device)
-            there = places < last
-            ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)
+        for rows, ids in listed.batches(device, widening=tuning.WIDENING, most=tuning.LISTED_ENTRIES):
             near = k_smallest(_values(queries, points, metric, rows, ids, own), min(k, ids.shape[1]))
             kept = ids.gather(1, near.indices.long())
             distances[rows, : kept.shape[1]] = near.values
             indices[rows, : kept.shape[1]] = kept.masked_fill(near.values.isinf(), -1)
-            at = stop
     return Neighbors(distances, indices)
 
 

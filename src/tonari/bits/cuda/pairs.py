@@ -23,10 +23,37 @@ from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
 from tonari.bits.cuda.unpack import room_for, unpack
 from tonari.bits.cuda.values import write_values
-from tonari.core.progress import Counter
+from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.slices import cut
-from tonari.cuda.devices import to_device
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import on, to_device
 from tonari.cuda.pace import Pace
+
+
+def over_devices(
+    queries: Any,
+    prepared: PreparedBits,
+    plan: BitsCudaPlan,
+    work: Callable[[Pairs, slice], Any],
+    *,
+    self_join: bool,
+    progress: ProgressLike,
+) -> list[Any]:
+    """Call ``work(pairs, rows)`` for every block of queries, on its device; return the results in order of the rows."""
+    bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
+    workers = a_thread_each(plan.devices)
+    total = len(queries) * plan.n
+    with (
+        on(plan.devices[0]),
+        Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar,
+    ):
+
+        def answer(at: int) -> list[Any]:
+            pairs = Pairs(queries, prepared, plan, at, self_join=self_join, check=workers.check, bar=bar)
+            return [work(pairs, rows) for rows in pairs.blocks(bounds[at])]
+
+        parts = side_by_side(workers, plan.devices, len(bounds), answer)
+    return [block for part in parts for block in part]
 
 
 class Pairs:

@@ -106,15 +106,8 @@ def plan_bits_on_cuda(
     sizes = _fitting(needs, budget, streams, overrides, copying)
     seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + _beside(needs, sizes, copying)
     return BitsCudaPlan(
-        n=problem.n,
-        m=problem.m,
-        d=problem.d,
-        k=problem.k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="bits",
-        device="cuda",
-        devices=problem.devices,
         isa="",
         threads=0,
         query_block=sizes.block,

@@ -15,10 +15,13 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.exact import tuning
+from tonari.exact.cpu.passes import Search
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.cpu.search import Search, search_prepared
+from tonari.exact.cpu.search import search_prepared
 from tonari.exact.memory import JOIN_BLOCK
-from tonari.exact.plan import ExactPlan, can_join, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.blocks import can_join
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem

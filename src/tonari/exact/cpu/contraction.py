@@ -24,7 +24,8 @@ from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VAL
 from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Clusters
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
-from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.columns import LOOKED, LOOKED_FIRST, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from tonari.core import _native
 from tonari.core.caches import cached
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import ProgressLike, counting
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, Within
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 from tonari.metrics.reference import returned
@@ -43,22 +43,13 @@ class Unpacked:
         """Give up nothing."""
 
 
-def find_directly(
-    queries: Rows,
-    points: Rows,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
-    later: bool = False,
-    progress: ProgressLike = None,
-) -> RadiusNeighbors:
+def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
     """Find all points within the limits; see :func:`tonari.exact.cpu.radius.find_prepared`."""
-    m, n = len(queries), len(points)
-    if later and m == n:
-        return _find_pairs(points, plan, limits, progress)
-    values, inside, descending = _compared(queries, points, plan, limits, self_ids, progress)
-    if later and self_ids is not None:
+    m, n, self_ids = len(request.queries), len(points), request.self_ids
+    if request.later and m == n:
+        return _find_pairs(points, plan, request.limits, progress)
+    values, inside, descending = _compared(request, points, plan, progress)
+    if request.later and self_ids is not None:
         inside &= _every_point(1, n) > self_ids[:, None]
     (places,) = inside.ravel().nonzero()
     indptr = places.searchsorted(_first_places(m, n))
@@ -74,16 +65,10 @@ def find_directly(
 
 
 def count_directly(
-    queries: Rows,
-    points: Rows,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
-    progress: ProgressLike = None,
+    request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
     """Count what :func:`find_directly` finds for each query."""
-    _, inside, _ = _compared(queries, points, plan, limits, self_ids, progress)
+    _, inside, _ = _compared(request, points, plan, progress)
     if len(inside) == 1:
         return np.array([np.count_nonzero(inside)], np.int64)
     counts: npt.NDArray[np.int64] = inside.sum(axis=1, dtype=np.int64)
@@ -109,14 +94,10 @@ def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progres
 
 
 def _compared(
-    queries: Rows,
-    points: Rows,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    self_ids: npt.NDArray[np.int64] | None,
-    progress: ProgressLike,
+    request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
     """Return the values of all pairs, a mask of those within the limits without self, and whether values descend."""
+    queries, limits, self_ids, _ = request
     m, n, descending = len(queries), len(points), get_metric(plan.metric).descending
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty((m, n))

@@ -201,15 +201,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
     working += needs.mirrored_bytes(slots, batch)
     return CudaPlan(
-        n=problem.n,
-        m=problem.m,
-        d=problem.d,
-        k=problem.k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="exact",
-        device="cuda",
-        devices=devices,
         isa="",
         threads=0,
         route=slabs.route,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints
-from tonari.exact.plan import plan_on_cpu
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent import tuning
 from tonari.nn_descent.plan import DescentPlan

@@ -7,7 +7,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.select import tuning
-from tonari.select.cuda.keys import FORMATS
+from tonari.select.cuda.keys import constants_of, looks_for_nan
 from tonari.select.cuda.survivors import Survivors
 from tonari.select.request import Request
 
@@ -36,7 +36,6 @@ def compact(
     """
     from tonari.select.cuda.kernels.compact import compact_kernel
 
-    form = FORMATS[request.dtype]
     count, n = bits.shape
     tile = {"T": 32 * tuning.COMPACT_WARPS, "A": tuning.COMPACT_THREAD_BYTES // 16, "V": 16 // bits.element_size()}
     step = math.prod(tile.values())
@@ -63,11 +62,8 @@ def compact(
             "chunk": chunk,
         },
         constants={
-            "HAS_LENGTHS": lengths is not None,
-            "CHECK_NAN": request.check_nan and form.infinite > 0,
-            "INFINITE": form.infinite,
-            "LARGEST": request.largest,
-            "WIDE": form.wide,
+            **constants_of(request),
+            "CHECK_NAN": looks_for_nan(request),
             "EXACT": exact,
             **tile,
         },

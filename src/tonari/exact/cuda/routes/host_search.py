@@ -34,7 +34,7 @@ from tonari.exact.cuda.routes import streamed
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import Prepared
-from tonari.exact.plan import plan_on_cpu
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
