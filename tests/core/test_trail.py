@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tonari.core import trail
+from tonari.core import trail, tuning
 from tonari.core.plan import Plan
 from tonari.core.trail import Attempt, Choice, Record, recording
 from tonari.core.workers import Workers
@@ -78,6 +78,30 @@ def test_the_first_plan_is_that_of_the_call() -> None:
     assert (record.method, record.plan.isa) == ("exact", "avx2")
 
 
+def test_calls_within_a_call_are_parts_of_its_record() -> None:
+    with recording("add", 9) as record:
+        inner = [made(), made()]
+        with trail.unrecorded():
+            made()
+    (part,) = record.parts
+    assert (part.title, part.rows, part.proved, part.method) == ("search", 6, 6, "exact")
+    assert part.attempts[0] == Attempt("int8", 6, 4, 0.002, "quick")
+    assert part.choices == [Choice("columns", "all 2")]
+    assert (part.parts[0].rows, part.parts[0].proved) == (4, 4)
+    assert part.seconds == sum(one.seconds for one in inner) <= record.seconds
+    assert [(one.rows, one.proved) for one in inner] == [(3, 3), (3, 3)]  # each stays the record of its own call
+
+
+def test_very_many_choices_about_one_subject_are_not_all_recorded() -> None:
+    with recording("search", 1) as record:
+        for at in range(100):
+            trail.decided("columns", f"{at}")
+            trail.decided("rounds", "one")
+    about = [choice.why for choice in record.choices if choice.what == "columns"]
+    assert about == [*map(str, range(tuning.RECORDED_CHOICES)), "in other ways too, which are not recorded"]
+    assert [choice.why for choice in record.choices if choice.what == "rounds"] == ["one"]
+
+
 def test_where_nobody_asks_there_is_no_record() -> None:
     assert trail.current.get() is None
     trail.decided("columns", "all")
@@ -145,6 +169,7 @@ def test_it_reads_as_lines_and_is_plain_for_json() -> None:
         "  int8: 2 of 3 rows proved, 1 ms, quick",
         "  float32: 1 of 1 rows proved",
     ]
+    assert Record("recall", 0, seconds=0.5).lines() == ["recall, 500 ms"]
     facts = json.loads(json.dumps(record.as_dict()))
     assert (facts["title"], facts["rows"], facts["method"]) == ("search", 3, "exact")
     assert facts["steps"][0]["steps"][0]["name"] == "float32"
