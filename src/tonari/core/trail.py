@@ -204,7 +204,7 @@ class Record:
         """Return one line for the call and one for each step; the lines of a part are indented."""
         by = f" by {self.method}" if self.method else ""
         why = f" ({self.reason})" if self.reason else ""
-        rows = f": {self.rows:,} rows" if self.rows or by else ""
+        rows = f": {self.rows:,} rows" if self.rows else ""
         lines = [f"{' ' * indent}{self.title}{rows}{by}{why}, {duration(self.seconds)}"]
         for step in self.steps:
             lines += step.lines(indent + 2) if isinstance(step, Record) else [f"{' ' * (indent + 2)}{step}"]
@@ -215,20 +215,37 @@ current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
 
 
 class recording:
-    """Record the choices and attempts of a call; within a call that is recorded, they are also a part of its record.
+    """Record the calls of a ``with`` block: their first plan, later choices with their reasons, and all attempts.
+
+    Every function and method of tonari that searches is recorded, with the threads that work for it. Calls that have a
+    record of their own, such as :func:`tonari.knn_graph`, are parts of this one; attempts of others are added up.
 
     Parameters
     ----------
     title : str
     rows : int
-        Number of rows to find neighbours for.
+        Number of rows to find neighbours for, if it is known.
     timed : bool
         Whether attempts on CUDA wait for the device, so that they have a duration.
+
+    Returns
+    -------
+    Record
+        From ``with ... as record``; its `seconds` are known at the end of the block.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> line = np.arange(9, dtype=np.float32)[:, None]
+    >>> with tonari.recording() as record:
+    ...     _ = tonari.radius_search(line, line, radius=1.5)
+    >>> record.method, [(attempt.rows, attempt.proved) for attempt in record.attempts]
+    ('exact', [(9, 9)])
     """
 
     __slots__ = ("_before", "_record", "_started")
 
-    def __init__(self, title: str, rows: int, *, timed: bool = False) -> None:
+    def __init__(self, title: str = "calls", rows: int = 0, *, timed: bool = False) -> None:
         self._record = Record(title, rows, timed)
 
     def __enter__(self) -> Record:
