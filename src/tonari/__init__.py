@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # what reads programs without running them; at run time _HOME
     from tonari.core.pairs import Pairs
     from tonari.core.plan import Plan
     from tonari.core.radius_neighbors import RadiusNeighbors
+    from tonari.core.trail import recording
     from tonari.graph.directory import open_neighbors
     from tonari.graph.knn_graph import KNNGraph
     from tonari.methods.explain import Explanation, explain
@@ -97,6 +98,7 @@ __all__ = [
     "radius_count",
     "radius_graph",
     "radius_search",
+    "recording",
     "search",
     "search_to_file",
     "select_k",
@@ -119,6 +121,7 @@ _HOMES = {
     "tonari.core.pairs": ("Pairs",),
     "tonari.core.plan": ("Plan",),
     "tonari.core.radius_neighbors": ("RadiusNeighbors",),
+    "tonari.core.trail": ("recording",),
     "tonari.graph.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),
     "tonari.methods.explain": ("Explanation", "explain"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
 from tonari import io
 from tonari.api import searching
+from tonari.io.record import read_record
 from tonari.streams import writing
 
 N, M, D, K = 300, 50, 8, 5
@@ -116,6 +118,38 @@ def test_an_existing_file_is_refused_before_any_work(folder: Path) -> None:
     assert "queries: row 0 has a value" in refused(*broken, "--force", code=1)
     assert (folder / "t.ibin").read_bytes() == b"precious"
     assert _written() == ["t.ibin"]
+
+
+@pytest.mark.parametrize(
+    ("more", "title", "proved"),
+    [
+        (("-o", "t.ibin"), "search_to_file", M),
+        (("-o", "t.npz"), "search", M),
+        (("-o", "t/"), "build_neighbors", M),
+        (("-o", "n.npz", "--radius", "1"), "radius_search", None),
+    ],
+    ids=str,
+)
+def test_the_record_of_the_run_is_among_the_facts(more: tuple[str, ...], title: str, proved: int | None) -> None:
+    record = read_record(as_json(*SEARCH[:5], *more)["record"])
+    assert (record.title, record.rows) == (title, M)
+    if proved is not None:
+        assert sum(one.proved for one in (record, *record.parts)) == proved
+
+
+def test_info_of_an_unfinished_file() -> None:
+    _interrupted()
+    facts = as_json("info", KEPT[0])
+    assert (facts["format"], facts["rows"], facts["columns"]) == ("unfinished neighbours", M, K)
+    assert (facts["extra"]["queries_done"], facts["extra"]["points"]) == (20, N)
+    assert read_record(facts["extra"]["record"]).parts[0].proved == 20
+    shown = run("info", KEPT[0]).stdout
+    assert re.search(rf"^run:\nsearch_to_file: {M} rows, .*\n  search: 20 rows by exact, ", shown, re.MULTILINE)
+    journal = json.loads(Path(KEPT[1]).read_text())
+    Path(KEPT[1]).write_text(json.dumps({name: value for name, value in journal.items() if name != "record"}))
+    assert "record" not in as_json("info", KEPT[0])["extra"]  # as earlier releases left it
+    assert as_json(*SEARCH)["record"]["steps"][1]["rows"] == M - 20
+    assert "other.part.json: does not exist" in refused("info", "other.part", code=1)
 
 
 def test_outputs_that_cannot_be_written() -> None:

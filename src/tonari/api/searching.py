@@ -269,10 +269,11 @@ def search_to_file(
     Notes
     -----
     Only one process can write to `out`. Until it is complete, the file is named ``OUT.part``, and ``OUT.part.json``
-    records the search and the number of finished queries. If a run ends early (an error in a later chunk, Ctrl-C, kill
-    -9, a power cut), the same call continues it; only the current chunk and the chunks of the last fifth of a second
-    are lost. An iterable is then read from its beginning, and finished queries are skipped. Points and finished queries
-    are identified by a digest of 1,024 of their rows. After Ctrl-C, finished chunks are still written.
+    holds the search, the number of finished queries and how they were searched. If a run ends early (an error in a
+    later chunk, Ctrl-C, kill -9, a power cut), the same call continues it; only the current chunk and the chunks of the
+    last fifth of a second are lost. An iterable is then read from its beginning, and finished queries are skipped.
+    Points and finished queries are identified by a digest of 1,024 of their rows. After Ctrl-C, finished chunks are
+    still written.
 
     At most two chunks of queries and two of results are in memory, in addition to the `memory` of each search. Chunks
     in host memory are copied to the `device` of the points, and their results are copied back. Points that do not fit

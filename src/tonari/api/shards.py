@@ -118,6 +118,8 @@ def build_graph(
     With logging at INFO, the logger "tonari" reports the plan before the start: the limits on host memory, device
     memory and disk space that the build keeps to. See docs/scale.md.
 
+    The graph's `record` says how each kind of task ran, also in runs that were interrupted; the directory keeps it.
+
     Examples
     --------
     >>> import pathlib, tempfile

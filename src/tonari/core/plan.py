@@ -110,6 +110,20 @@ class Plan:
         return html.table([(name, shown(name, value)) for name, value in self.as_dict().items()])
 
 
+@dataclass(frozen=True)
+class WrittenPlan:
+    """The fields of a plan, as a file holds them."""
+
+    fields: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields."""
+        return self.fields
+
+    def __str__(self) -> str:
+        return table(self.fields)
+
+
 def table(fields: dict[str, Any]) -> str:
     """Format the fields of a plan for people, one per line."""
     return "\n".join(f"{name:>14}  {shown(name, value)}" for name, value in fields.items())

@@ -105,7 +105,7 @@ def _work(
         for task, piece in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
             pipeline.check()
             step, started = step_of(job, task), time.perf_counter()
-            made = _tried(functools.partial(step.compute, worker, task.args, piece))
+            made = _tried(functools.partial(worker.compute, step, task, piece))
             logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
             del piece
             writer.put((task, made))
@@ -158,7 +158,7 @@ def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[An
 
 def _finish(worker: Worker, task: Task, computed: Iterator[Any], done: Callable[[Task], None]) -> None:
     started = time.perf_counter()
-    worker.job.files.finish(task.name, step_of(worker.job, task).write(worker, task.args, computed))
+    worker.finish(task, step_of(worker.job, task).write(worker, task.args, computed))
     logger.debug("%s: written in %.3g s", task.name, time.perf_counter() - started)
     done(task)
 

@@ -26,14 +26,15 @@ def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> 
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()
+        worker.records.pop(task.name, None)  # of a try that failed
         step = step_of(job, task)
-        job.files.finish(task.name, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
+        worker.finish(task, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
     return task.name
 
 
 def _computed(worker: Worker, step: Step, task: Task, before_writing: Callable[[], None]) -> Iterator[Any]:
     for piece in step.read(worker, task.args):
-        made = step.compute(worker, task.args, piece)
+        made = worker.compute(step, task, piece)
         del piece
         before_writing()
         yield made

@@ -12,8 +12,8 @@ writes the same files.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,10 +23,12 @@ import numpy.typing as npt
 
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record, current, recording
 from tonari.core.workers import default_threads
 from tonari.exact.cpu.across import plan_across, search_across
-from tonari.graph.directory import value_dtype
+from tonari.graph.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
 from tonari.methods.place import Place
@@ -111,6 +113,19 @@ class Route(NamedTuple):
     stages: Callable[[Workspace, ShardPlan], Iterator[Stage]]
 
 
+def title_of(manifest: Manifest) -> str:
+    """Return the title of the record of a build."""
+    return "build_graph" if manifest.kind == GRAPH else "build_neighbors"
+
+
+def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
+    """Add to the record of a build what its tasks recorded that are done, those of a kind together."""
+    for task in tasks:
+        made = files.done(task.name).record
+        if made is not None:
+            record.part(made.title, 0).add(made)
+
+
 @dataclass(frozen=True)
 class Job:
     """What every worker knows of a build.
@@ -185,6 +200,7 @@ class Worker:
         self.place: Place = place_for(device)
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
+        self.records: dict[str, Record] = {}  # of tasks whose pieces are computed, and not all written
         # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
@@ -221,16 +237,29 @@ class Worker:
         for loader in self._loaders:
             loader.close()
 
+    def compute(self, step: Step, task: Task, piece: Any) -> Any:
+        """Compute a piece of a task, and record it."""
+        with recording(task.kind, 0) as record:
+            made = step.compute(self, task.args, piece)
+        self.records.setdefault(task.name, Record(task.kind, 0)).add(record)
+        return made
+
+    def finish(self, task: Task, done: Done) -> None:
+        """Record that a task is done, and how its pieces were computed."""
+        self.job.files.finish(task.name, replace(done, record=self.records.pop(task.name, None)))
+
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
         """Find the k nearest points of every query exactly; in a self-join, without itself."""
         method = search_method("exact", self.place.device)
         plan = method.plan(self.call.problem(points, queries, k, self_join=self_join))
+        _begun(plan, len(queries))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
         """Find the nearest rows on the other side of a boundary exactly, on the CPU; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
+        _begun(plan, len(rows))
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
@@ -243,11 +272,24 @@ class Worker:
             plan = descent.plan(problem, recall=recall, seed=seed, **_rounds_of(self.device))
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
+        if plan is None:
+            why = "NN-Descent has no memory for this many rows"
+        else:
+            why = f"expected: {by_force.seconds:.3g} s by 'exact', {plan.seconds:.3g} s by NN-Descent"
+        _begun(by_force if plan is None or by_force.seconds < plan.seconds else plan, len(rows), why)
         if plan is None or by_force.seconds < plan.seconds:
             made: Neighbors = exact.build_graph(rows, by_force, progress=self.progress).found
         else:
             made = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
         return checked(made, rows, rows, self.call.metric)
+
+
+def _begun(plan: Plan, rows: int, reason: str = "") -> None:
+    """Record a search or a graph of a task."""
+    record = current.get()
+    if record is not None:
+        record.rows += rows
+        record.planned(plan.method, reason, plan)
 
 
 def _rounds_of(device: str) -> dict[str, int]:

@@ -31,12 +31,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.trail import Record
 from tonari.core.workers import Workers
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
 from tonari.io import npy, schema
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.ground_truth_part import locked
+from tonari.io.record import read_record
 
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
 _LONGEST = 16 << 20  # bytes of the record of a task
@@ -82,11 +84,14 @@ class Done:
         Range of rows of the result that it wrote, and their checksums; empty if none.
     facts : dict
         What it found out.
+    record : Record, optional
+        How it ran; earlier releases have not recorded it.
     """
 
     parts: Mapping[str, list[int]] = field(default_factory=dict)
     rows: list[int] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    record: Record | None = None
 
 
 class Workspace:
@@ -166,10 +171,11 @@ class Workspace:
 
     def finish(self, task: str, done: Done) -> None:
         """Record that a task is done, once its parts are on the disk under their names."""
+        facts = {"task": task} | done.__dict__ | {"record": None if done.record is None else done.record.as_dict()}
         if done.parts:
             sync_directory(self.folder / _PARTS)
         with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json", follow=False) as file:
-            file.write(json.dumps(_sealed({"task": task} | done.__dict__)).encode())
+            file.write(json.dumps(_sealed(facts)).encode())
 
     def is_done(self, task: str) -> bool:
         """Whether a task is done."""
@@ -189,8 +195,10 @@ class Workspace:
             checksum = facts.pop("checksum")
             if _sealed({"task": task} | facts)["checksum"] != checksum:
                 raise ValueError("its checksum is wrong")
+            record = facts.pop("record", None)
             self._check(task, facts)
-            found = self._records[task] = Done(**facts)
+            found = Done(**facts, record=None if record is None else read_record(record))
+            self._records[task] = found
             return found
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             message = f"{path}: is damaged ({error}); {_ANEW}"

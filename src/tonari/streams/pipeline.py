@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections import deque
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from tonari.core._native import DefaultFloats
 from tonari.core.leaving import Helper, hold, was_stopped_at_exit
+from tonari.core.trail import carried, current
 from tonari.streams import tuning
 
 T = TypeVar("T")
@@ -81,7 +83,10 @@ class PrefetchIterator(Generic[T]):
         self._ready: deque[T] = deque()
         self._ended = False
         self._error: BaseException | None = None
-        self.thread = Helper(lambda: self._run(items), pipeline.stop, name=f"tonari-{name}", daemon=True)
+        record = current.get()
+        work = functools.partial(self._run, items)
+        run = work if record is None else carried(work, record)
+        self.thread = Helper(run, pipeline.stop, name=f"tonari-{name}", daemon=True)
         self.thread.start()
 
     def _run(self, items: Iterable[T]) -> None:
