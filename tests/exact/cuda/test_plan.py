@@ -24,6 +24,7 @@ from tonari.exact.cuda.memory import LEAST_BATCH, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE, group_count
+from tonari.exact.cuda.rows.part import plan_for_part
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import make_problem
 
@@ -203,10 +204,18 @@ def test_small_searches_of_tensors_that_nobody_limits_may_be_captured() -> None:
         {"host_points": True},
         {"memory": "1GB"},
         {"width": 7},
-        {"devices": ("cuda:0", "cuda:1")},
         {"m": 10**6, "n": 10**6, "free_bytes": 2 * GB},
     ):
         assert not made(**there | other).cuda_graph, other
+
+
+def test_searches_on_several_devices_may_be_captured_but_never_as_two_launches() -> None:
+    there = {"host_points": False, "host_queries": False, "devices": ("cuda:0", "cuda:1")}
+    plan = made(**there, m=1, d=128)
+    assert plan.cuda_graph
+    assert not plan.few
+    assert not plan_for_part(plan, 500, 1, "cuda:0").cuda_graph
+    assert made(**there | {"devices": ("cuda:0",)}, m=1, d=128).few
 
 
 def test_the_width_leaves_room_to_prove() -> None:

@@ -185,7 +185,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
-    in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
+    in_place = not (problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
     alone = slabs.route == "resident" and not needs.several
@@ -226,7 +226,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         bytes_first=alone and seconds >= _BYTES_SECONDS and may_be_bytes,
         bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
         mirrored_slots=slots,
-        cuda_graph=captured and batch >= problem.m,
+        cuda_graph=captured and batch >= needs.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=working,
