@@ -118,6 +118,8 @@ def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
     """Search prepared points; the logged duration is from `started` until the devices are done."""
+    if plan.why_devices:
+        decided("devices", plan.why_devices)
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):
         found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
     if logger.isEnabledFor(logging.INFO):

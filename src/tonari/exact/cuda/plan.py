@@ -69,6 +69,8 @@ class CudaPlan(Plan):
         temporary buffers, and results.
     seconds : float
         Rough estimate of the duration.
+    why_devices : str
+        How many devices are taken, and why; "" for a single device that the caller named.
     """
 
     route: str
@@ -86,6 +88,11 @@ class CudaPlan(Plan):
     bytes_later: bool
     mirrored_slots: int
     cuda_graph: bool
+    why_devices: str = ""
+
+    @property
+    def devices_chosen(self) -> str:
+        return self.why_devices
 
     @property
     def replayable(self) -> bool:

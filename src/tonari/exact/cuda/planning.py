@@ -11,6 +11,7 @@ from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
+from tonari.costs.rates import CARD
 from tonari.cuda.memory import SPARE, available
 from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, refuse_overrides
 from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
@@ -77,6 +78,10 @@ def plan_on_cuda(
             "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
             "coordinates, such as form_dim=64, or leave route out"
         )
+    if prepared_by is not None:
+        problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
+    elif problem.may_take_fewer and len(problem.devices) > 1:
+        return _plan_on_some(problem, free_bytes, overrides)
     usual = not overrides
     if prepared_by is not None:
         overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
@@ -95,6 +100,23 @@ def plan_on_cuda(
     if contracted:
         return _plan_route(problem, budget, overrides, usual=usual)
     return _plan_within(problem, budget, overrides, usual=usual)
+
+
+def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str, Any]) -> CudaPlan:
+    """Plan for as many of the devices as take the least expected time, or the fewest of equal times."""
+    plans, too_small = list[CudaPlan](), None
+    for count in range(1, len(problem.devices) + 1):
+        some = dataclasses.replace(problem, devices=problem.devices[:count], may_take_fewer=False)
+        try:
+            plans.append(plan_on_cuda(some, free_bytes=free_bytes, **overrides))
+        except BudgetExceeded as error:
+            too_small = error
+    if not plans:
+        assert too_small is not None
+        raise too_small
+    best = min(plans, key=lambda plan: plan.seconds)
+    times = ", ".join(f"{plan.seconds:.3g} s on {len(plan.devices)}" for plan in plans)
+    return dataclasses.replace(best, why_devices=f"{len(best.devices)} of {len(problem.devices)}: {times}")
 
 
 def is_contracted_for(problem: Problem, searched: int) -> bool:
@@ -188,6 +210,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     in_place = not (problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
+    seconds += CARD.further * (len(devices) - 1)
     alone = slabs.route == "resident" and not needs.several
     may_be_bytes = _may_be_bytes(problem, overrides)
     longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
@@ -232,6 +255,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         working_bytes=working,
         output_bytes=needs.output_bytes(slabs),
         seconds=seconds,
+        why_devices=f"{len(devices)}, as given" if len(devices) > 1 else "",
     )
 
 
@@ -258,7 +282,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         group=GROUP_SIZES[-1],
         width=overrides.get("width", max(_CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
         form_dim=form_dim,
-        several=devices > 1,
+        devices=devices,
         results=0 if problem.host_queries else m,
     )
     return list(divisions(whole, devices, overrides))

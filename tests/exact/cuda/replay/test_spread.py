@@ -239,6 +239,33 @@ def test_what_is_not_prepared_or_takes_long_is_not_captured(
     assert not replays
 
 
+def test_a_small_index_takes_one_of_all_devices_and_says_so() -> None:
+    points, queries = rows_of(N, D), queries_of(0)
+    with recording("search", 2 * M) as record:
+        index = tonari.Index(tensor_of(points), method="exact", device="cuda:all")
+        check(index, queries, points)
+        found = tonari.search(tensor_of(queries), tensor_of(points), K, method="exact", device="cuda:all")
+    assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert index.devices == ("cpu",)
+    assert tonari.Index(tensor_of(points), device=["cuda:0", "cuda:1", "cuda:2"]).devices == ("cpu",) * 3
+    assert len({choice.why.split(": ")[0] for choice in record.choices if choice.what == "devices"}) == 1
+    assert record.choices[0].why.startswith("1 of 3: ")
+    shown = str(tonari.explain(tensor_of(queries), tensor_of(points), K, device="cuda:all"))
+    assert "; devices: 1 of 3: " in shown
+
+
+def test_all_devices_are_taken_where_that_is_expected_to_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "CARD", planning.CARD._replace(further=-1.0))
+    points, queries = rows_of(N, D), queries_of(0)
+    index = tonari.Index(tensor_of(points), method="exact", device="cuda:all")
+    assert index.devices == ("cpu",) * 3
+    check(index, queries, points)
+    with recording("search", M) as record:
+        found = tonari.search(tensor_of(queries), tensor_of(points), K, method="exact", device="cuda:all")
+    assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert record.choices[0].why.startswith("3 of 3: ")
+
+
 def test_progress_is_reported_once() -> None:
     points, told = rows_of(N, D), list[tuple[int, int]]()
     index = tonari.Index(tensor_of(points), method="exact")

@@ -86,6 +86,8 @@ def capture_if_due(
         nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
     else:
         nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
+    if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
+        return None  # an Index on some of all devices, of which the queries are on another
     too_large = nbytes > most or plan.seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None

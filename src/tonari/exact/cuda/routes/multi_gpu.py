@@ -71,7 +71,10 @@ def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = Non
     def prepare(at: int) -> Any:
         here = bounds[at]
         part = plan_for_part(plan, here.stop - here.start, plan.m, plan.devices[at])
-        return _ROUTES[plan.route].prepare(points[here], part)
+        rows = points[here]
+        if plan.route == "resident":
+            rows = to_device(rows, plan.devices[at], at_once=len(bounds))
+        return _ROUTES[plan.route].prepare(rows, part)
 
     return SpreadPoints(bounds, side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare))
 
