@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,24 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
 
 
 def _across(rows: Any, device: Any) -> Any:
-    """Copy a tensor to another CUDA device, without making later work on its own wait for the copy or that device."""
+    """Copy a tensor to another CUDA device, without making later work on its own wait for the copy or that device.
+
+    Rows must not be changed before the other device has them; see :func:`await_copies`.
+    """
     stream = _stream_between(rows.device, device)
     stream.wait_stream(torch.cuda.current_stream(rows.device))
     with torch.cuda.stream(stream):
         there = rows.to(device, non_blocking=True)
     rows.record_stream(stream)
     return there
+
+
+def await_copies(rows: Any, devices: Sequence[str]) -> None:
+    """Make later work on the device of a tensor wait until copies of its rows to other devices are done."""
+    for name in devices:
+        device = torch.device(name)
+        if device.type == rows.device.type == "cuda" and device != rows.device:
+            torch.cuda.current_stream(rows.device).wait_stream(_stream_between(rows.device, device))
 
 
 @functools.lru_cache(maxsize=64)

@@ -245,6 +245,22 @@ def test_of_all_devices_as_many_are_taken_as_are_expected_to_be_faster() -> None
     assert dataclasses.replace(from_host, why_devices="") == one
 
 
+def test_the_device_of_the_points_searches_more_of_them_while_others_wait() -> None:
+    sizes = {"n": 4 * 10**6, "m": 10**4, "d": 96, "k": 10, "devices": ("cuda:0", "cuda:1")}
+    there = {"host_points": False, "host_queries": False}
+    plan = made(**sizes, **there)
+    assert 0.52 * plan.n < plan.points_at_home < 0.6 * plan.n
+    assert (plan.n - plan.points_at_home) % POINT_TILE == 0
+    four = made(**sizes | {"devices": tuple(f"cuda:{i}" for i in range(4))}, **there)
+    assert 0.28 * plan.n < four.points_at_home < 0.4 * plan.n
+    assert made(**sizes).points_at_home == 0  # copied from host memory to both
+    assert made(**sizes | {"devices": GPU}, **there).points_at_home == 0
+    assert made(**sizes | {"m": 4 * 10**6}, **there).points_at_home < 0.51 * plan.n
+    least = four.total_bytes
+    tight = made(**sizes | {"devices": four.devices}, **there, memory=least)
+    assert tight.total_bytes <= least
+
+
 def test_devices_that_are_named_are_all_taken() -> None:
     plan = made(devices=("cuda:0", "cuda:1"), n=10**5, m=100)
     assert (len(plan.devices), plan.why_devices) == (2, "2, as given")

@@ -107,8 +107,11 @@ def search_once(
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, points=points):
+        prepared: Any
         if plan.looks_first:
             prepared = prepare_resident_once(points if self_join else queries, points, plan)
+        elif len(plan.devices) > 1:
+            prepared = prepare_on_several(points, plan, progress, once=True)
         else:
             prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)

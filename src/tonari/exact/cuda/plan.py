@@ -69,6 +69,9 @@ class CudaPlan(Plan):
         temporary buffers, and results.
     seconds : float
         Rough estimate of the duration.
+    points_at_home : int
+        Of a single search on several devices that divide points on one of them: how many this one searches, and packs,
+        while the others wait for copies of theirs. 0 for as many as the others.
     why_devices : str
         How many devices are taken, and why; "" for a single device that the caller named.
     """
@@ -88,6 +91,7 @@ class CudaPlan(Plan):
     bytes_later: bool
     mirrored_slots: int
     cuda_graph: bool
+    points_at_home: int = 0
     why_devices: str = ""
 
     @property

@@ -13,8 +13,16 @@ from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
 from tonari.costs.rates import CARD
 from tonari.cuda.memory import SPARE, available
-from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, refuse_overrides
-from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.divisions import (
+    PRECISIONS,
+    ROUTES,
+    divisions,
+    fit,
+    on_route,
+    points_at_home,
+    refuse_overrides,
+)
+from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
@@ -223,6 +231,10 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
             break
     working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
     working += needs.mirrored_bytes(slots, batch)
+    at_home = 0
+    if shard == "points" and slabs.route == "resident":
+        at_home, more = _points_at_home(problem, needs, batch, budget)
+        working += more
     return CudaPlan(
         n=problem.n,
         m=problem.m,
@@ -255,8 +267,21 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         working_bytes=working,
         output_bytes=needs.output_bytes(slabs),
         seconds=seconds,
+        points_at_home=at_home,
         why_devices=f"{len(devices)}, as given" if len(devices) > 1 else "",
     )
+
+
+def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
+    """Return the points of the device that has all of them, and the bytes that these take more than an equal share.
+
+    (0, 0) if they do not fit there.
+    """
+    count = points_at_home(dataclasses.replace(needs, n=problem.n), needs.devices)
+    there = dataclasses.replace(needs, n=count, devices=1, results=problem.m, merged=True)
+    if not count or (bytes_there := there.total_bytes(Slabs("resident", count, needs.m), batch)) > budget:
+        return 0, 0
+    return count, max(0, bytes_there - needs.total_bytes(Slabs("resident", needs.n, needs.m), batch))
 
 
 def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import tonari
+from tests.helpers import plans
 from tests.helpers.checks import assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
-from tests.helpers.gpu_checks import DEVICE, search, tensors
+from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of, search, tensors
 from tonari.core.trail import Record, recording
 from tonari.metrics.reference import brute
 
@@ -18,6 +20,7 @@ pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
+    from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.routes import multi_gpu, resident
 
 M, N, D, K = 9, 300, 5, 4
@@ -90,6 +93,37 @@ def test_points_of_the_host_are_copied_to_all_devices_at_once(shard: str, monkey
     found, _ = search(queries, points, K, shard=shard, devices=(DEVICE,) * 2)
     assert_same_neighbors(found, brute(queries, points, K))
     assert seen == [2, 2]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_the_device_of_the_points_searches_more_of_them_once(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multi_gpu, "share", lambda count, devices: -(-count // devices))
+    _, points = tensors(DEVICE, gaussian(M, D, 1), gaussian(N, D))
+    names = ["cuda:7", "cuda:8"]
+    names.insert(at, str(points.device))
+    plan = plans.exact_cuda(N, M, D, K, devices=tuple(names), host_points=False, host_queries=False, free_bytes=GB)
+    assert plan.points_at_home == 0  # there are too few
+    plan = dataclasses.replace(plan, points_at_home=200)
+    sizes = [50, 50]
+    sizes.insert(at, 200)
+    bounds = multi_gpu._bounds(points, plan, True)
+    assert [part.stop - part.start for part in bounds] == sizes
+    assert [part.start for part in bounds] == [0, *(part.stop for part in bounds[:-1])]
+    assert bounds[-1].stop == N
+    equal = [slice(0, 100), slice(100, 200), slice(200, 300)]
+    assert multi_gpu._bounds(points, plan, False) == multi_gpu._bounds(gaussian(N, D), plan, True) == equal
+
+
+def test_a_single_search_of_unequal_parts_has_the_answers_of_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, points = gaussian(M, D, 1), gaussian(N, D)
+    given = tensors(DEVICE, queries, points)
+    plan = plan_of(*given, K, shard="points", devices=(DEVICE,) * 3)
+    plan = dataclasses.replace(plan, points_at_home=256)
+    seen, usual = [], multi_gpu._bounds
+    monkeypatch.setattr(multi_gpu, "_bounds", lambda *given: seen.append(usual(*given)) or seen[-1])
+    found = dispatch.search_once(*given, plan)
+    assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert seen == [[slice(0, 256), slice(256, 300)]]
 
 
 @on_gpu

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import on, to_device
+from tonari.cuda.devices import await_copies, on, to_device
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
@@ -63,10 +64,11 @@ class SpreadPoints:
     parts: list[Any]
 
 
-def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> SpreadPoints:
-    """Prepare points on the plan's devices: a part, or all of them, on each."""
-    n = len(points)
-    bounds = [slice(0, n)] * len(plan.devices) if plan.shard == "queries" else cut(n, share(n, len(plan.devices)))
+def prepare_on_several(
+    points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
+) -> SpreadPoints:
+    """Prepare points on the plan's devices: a part, or all of them, on each; `once` for a single search."""
+    bounds = _bounds(points, plan, once)
 
     def prepare(at: int) -> Any:
         here = bounds[at]
@@ -76,7 +78,25 @@ def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = Non
             rows = to_device(rows, plan.devices[at], at_once=len(bounds))
         return _ROUTES[plan.route].prepare(rows, part)
 
-    return SpreadPoints(bounds, side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare))
+    parts = side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare)
+    if not once and not isinstance(points, np.ndarray):  # a search waits for all devices
+        await_copies(points, plan.devices)
+    return SpreadPoints(bounds, parts)
+
+
+def _bounds(points: Any, plan: CudaPlan, once: bool) -> list[slice]:
+    """Return the points of each device: all, an equal part, or, for a single search, more where the points are."""
+    n, devices = len(points), len(plan.devices)
+    if plan.shard == "queries":
+        return [slice(0, n)] * devices
+    home = "" if isinstance(points, np.ndarray) else str(points.device)
+    if not (once and plan.points_at_home and home in plan.devices):
+        return cut(n, share(n, devices))
+    rest = n - plan.points_at_home
+    sizes = [part.stop - part.start for part in cut(rest, share(rest, devices - 1))]
+    sizes.insert(plan.devices.index(home), plan.points_at_home)
+    ends = list(itertools.accumulate(sizes))
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
 def search_on_several(
