@@ -179,8 +179,11 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The CUDA devices that hold the points; empty on the CPU."""
-        return self._call.place.devices
+        """The CUDA devices that hold the points, with "cuda:all" those of the largest segment; empty on the CPU."""
+        place = self._call.place
+        if place.may_take_fewer and self._state.parts:
+            return self._state.largest.call.place.devices
+        return place.devices
 
     @property
     def memory(self) -> int | None:

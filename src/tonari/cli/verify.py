@@ -15,7 +15,7 @@ from tonari import io
 from tonari.api import verifying
 from tonari.cli import _common
 from tonari.cli._directories import load_graph, refuse
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.core.neighbors import Neighbors
 from tonari.io._common import open_regular, parsing, size_of
 
@@ -41,7 +41,7 @@ from tonari.io._common import open_regular, parsing, size_of
     help=f"Metric of FOUND; a graph records its own. One of {_common.METRIC_NAMES}.  [default: euclidean]",
 )
 @_common.key_option
-@column_options
+@inputs_option
 @click.option("--queries-key", help="Name of the array in QUERIES, if it is .npz or HDF5.")
 @_common.work_options
 @click.pass_context
@@ -55,14 +55,13 @@ def verify(
     seed: int,
     metric: str | None,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
     queries_key: str | None,
     device: str | list[str],
     threads: int | None,
     memory: int | None,
     progress: bool | None,
     as_json: bool,
+    read: Inputs,
 ) -> None:
     """Compare the neighbours in FOUND with the exact ones among the POINTS, on a random sample of rows.
 
@@ -74,7 +73,6 @@ def verify(
       tonari verify found.npy base.npy queries.npy --distances distances.npy --metric sqeuclidean
       tonari verify graph.npz points.fbin
     """
-    read = Inputs(columns, drop)
     read.check([points] if queries is None else [points, queries])
     if found.suffix.lower() == ".npy":
         lists = _numbers(found), None if distances is None else _numbers(distances)

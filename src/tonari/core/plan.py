@@ -81,6 +81,11 @@ class Plan:
         return self.threads or len(self.devices)
 
     @property
+    def devices_chosen(self) -> str:
+        """How many devices are taken, and why; "" if that is not a choice."""
+        return ""
+
+    @property
     def replayable(self) -> bool:
         """Whether a search that is repeated with new values may be captured as a CUDA graph and replayed."""
         return False

@@ -115,9 +115,21 @@ def arrival_seconds(problem: Problem) -> float:
     queries = 0 if problem.self_join else problem.m * problem.d * inputs.dtype_of(problem.query_dtype).itemsize
     if not problem.devices:
         return LOOK_BYTE * points
-    several = len(problem.devices) > 1  # then rows are copied even if they are on a device already
-    copied = points * (problem.host_points or several) + queries * (problem.host_queries or several)
-    return copied / CARD.link
+    from_host = points * problem.host_points + queries * problem.host_queries
+    return copying_seconds(from_host, points + queries - from_host, len(problem.devices))
+
+
+def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
+    """Return the seconds of dividing rows among CUDA devices, of which rows on a device leave all parts but its own.
+
+    Parameters
+    ----------
+    from_host, from_device : int
+        Bytes in host memory, which are copied at one rate, however many devices share them, and on one of the devices.
+    devices : int
+    """
+    link = CARD.link if devices == 1 else CARD.link_of_several
+    return from_host / link + from_device * (devices - 1) / devices / CARD.peer
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:

@@ -28,10 +28,12 @@ class Feeder(Carrier):
     ----------
     device : torch device
         On the CPU, where Triton's interpreter runs, the threads copy the rows directly.
+    at_once : int
+        See :class:`tonari.cuda.staging.Carrier`.
     """
 
-    def __init__(self, device: Any) -> None:
-        super().__init__(device, pieces=2)
+    def __init__(self, device: Any, *, at_once: int = 1) -> None:
+        super().__init__(device, pieces=2, at_once=at_once)
 
     def send(self, rows: npt.NDArray[Any], out: Any) -> None:
         """Start to copy a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
@@ -64,10 +66,10 @@ class Feeder(Carrier):
         self._carry(len(target), step, move)
 
 
-def bring(rows: npt.NDArray[Any], device: Any) -> Any:
-    """Copy a C-contiguous array to a device."""
+def bring(rows: npt.NDArray[Any], device: Any, *, at_once: int = 1) -> Any:
+    """Copy a C-contiguous array to a device, one of so many to which arrays are copied at once."""
     out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
-    with Feeder(device) as feeder:
+    with Feeder(device, at_once=at_once) as feeder:
         feeder.send(rows, out)
         feeder.arrive()
     return out

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 PIECE_BYTES = 4 << 20
-MOST_THREADS = 8  # more do not copy faster
+MOST_THREADS = 8  # more do not copy faster, whether to one device or to several at once
 
 
 def empty_on_host(shape: tuple[int, ...], dtype: str, *, locked: bool) -> Any:
@@ -67,11 +67,13 @@ class Carrier:
         On the CPU, where Triton's interpreter runs, the threads copy the rows directly.
     pieces : int
         Pinned buffers per thread.
+    at_once : int
+        The number of devices that rows are copied to, or from, at the same time; these share the threads.
     """
 
-    def __init__(self, device: Any, pieces: int) -> None:
+    def __init__(self, device: Any, pieces: int, at_once: int = 1) -> None:
         self._device = torch.device(device)
-        self._workers = Workers(min(MOST_THREADS, default_threads()))
+        self._workers = Workers(max(1, min(MOST_THREADS, default_threads()) // at_once))
         self._background = ThreadPoolExecutor(1)
         self._under_way: list[Future[Any]] = []
         self._stream: Any = None

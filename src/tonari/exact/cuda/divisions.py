@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari.core.units import MIB
+from tonari.costs.rates import CARD
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.overrides import ON_CUDA
@@ -26,6 +27,23 @@ def share(count: int, devices: int) -> int:
     [256, 100]
     """
     return count if devices == 1 else min(count, -(-count // (devices * POINT_TILE)) * POINT_TILE)
+
+
+def points_at_home(whole: CudaNeeds, devices: int) -> int:
+    """Return the points of the device that has all of them, of a search for which the others wait for copies of theirs.
+
+    All are done at the same time if the others, which share the rate at which rows leave the first, have fewer. 0 if
+    there are too few points to divide like that.
+    """
+    if devices == 1 or whole.host_points:
+        return 0
+    equal = dataclasses.replace(whole, n=share(whole.n, devices))
+    search = whole.m * equal.row_seconds(equal.n) / equal.n  # of a point
+    waiting = whole.d * whole.itemsize / CARD.peer + search / (devices - 1)
+    tiles = round(whole.n * search / (search + waiting)) // ((devices - 1) * POINT_TILE)
+    each = max(1, tiles) * POINT_TILE
+    rest = whole.n - each * (devices - 1)
+    return rest if rest > each else 0
 
 
 def divisions(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
+from tonari.costs.model import copying_seconds
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES, refined_bytes
@@ -61,8 +62,8 @@ class CudaNeeds:
         Bytes per element of a point and of a query, and per returned distance.
     gemm, self_join : bool
     host_points, host_queries : bool
-    several : bool
-        Whether this is one of several devices; rows are then copied even if they are on a device already.
+    devices : int
+        Number of devices. On one of several, rows are copied even if they are on a device already.
     results : int
         Rows in the results of the whole search if they are returned on the device, else 0.
     merged : bool
@@ -89,9 +90,14 @@ class CudaNeeds:
     group: int
     width: int
     form_dim: int = 0
-    several: bool = False
+    devices: int = 1
     results: int = 0
     merged: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether this is one of several devices."""
+        return self.devices > 1
 
     @property
     def points_come(self) -> bool:
@@ -232,12 +238,13 @@ class CudaNeeds:
         return work + self.copying_seconds(slabs)
 
     def copying_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of copying from host memory, and of refining on the CPU."""
+        """Return the seconds of copying rows to all devices, and of refining on the CPU."""
         passes = -(-self.m // slabs.queries) if slabs.route == "streamed" else 1
-        points = passes * self.n * self.itemsize if self.points_come else 0
-        queries = self.m * self.query_itemsize if self.queries_come and not self.self_join else 0
+        points = passes * self.n * self.d * self.itemsize * self.devices
+        queries = 0 if self.self_join else self.m * self.d * self.query_itemsize * self.devices
+        from_host = points * self.host_points + queries * self.host_queries
         on_cpu = self.refine_on_cpu_seconds(slabs) if slabs.route == "host_refine" else 0.0
-        return on_cpu + self.d * (points + queries) / CARD.link
+        return on_cpu + copying_seconds(from_host, points + queries - from_host, self.devices)
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
         """Return the seconds that one core takes to refine the groups or points that a GPU has listed."""

@@ -62,13 +62,18 @@ class CudaPlan(Plan):
         earlier batches note for it. 0 if each batch is compared with all points.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
-        of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search on
-        one device, of tensors there, in one batch, without overrides or a memory limit.
+        of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search of
+        tensors there, in one batch, without overrides or a memory limit; on several devices, among prepared points.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond what is there already, for: packed points, original rows copied from host memory,
         temporary buffers, and results.
     seconds : float
         Rough estimate of the duration.
+    points_at_home : int
+        Of a single search on several devices that divide points on one of them: how many this one searches, and packs,
+        while the others wait for copies of theirs. 0 for as many as the others.
+    why_devices : str
+        How many devices are taken, and why; "" for a single device that the caller named.
     """
 
     route: str
@@ -86,6 +91,12 @@ class CudaPlan(Plan):
     bytes_later: bool
     mirrored_slots: int
     cuda_graph: bool
+    points_at_home: int = 0
+    why_devices: str = ""
+
+    @property
+    def devices_chosen(self) -> str:
+        return self.why_devices
 
     @property
     def replayable(self) -> bool:
@@ -109,7 +120,7 @@ class CudaPlan(Plan):
         precision of metrics that are products but for floats of up to 16 columns, which are split in two numbers. Its
         minima and packed queries are within the bytes that plans leave for small changes: 3 MB for each query at most.
         """
-        small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS
+        small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS and len(self.devices) == 1
         short = self.n <= tuning.FEW_POINTS and self.d <= tuning.FEW_COLUMNS
         return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 

@@ -11,9 +11,18 @@ from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
+from tonari.costs.rates import CARD
 from tonari.cuda.memory import SPARE, available
-from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, refuse_overrides
-from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.divisions import (
+    PRECISIONS,
+    ROUTES,
+    divisions,
+    fit,
+    on_route,
+    points_at_home,
+    refuse_overrides,
+)
+from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
@@ -77,6 +86,10 @@ def plan_on_cuda(
             "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
             "coordinates, such as form_dim=64, or leave route out"
         )
+    if prepared_by is not None:
+        problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
+    elif problem.may_take_fewer and len(problem.devices) > 1:
+        return _plan_on_some(problem, free_bytes, overrides)
     usual = not overrides
     if prepared_by is not None:
         overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
@@ -95,6 +108,23 @@ def plan_on_cuda(
     if contracted:
         return _plan_route(problem, budget, overrides, usual=usual)
     return _plan_within(problem, budget, overrides, usual=usual)
+
+
+def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str, Any]) -> CudaPlan:
+    """Plan for as many of the devices as take the least expected time, or the fewest of equal times."""
+    plans, too_small = list[CudaPlan](), None
+    for count in range(1, len(problem.devices) + 1):
+        some = dataclasses.replace(problem, devices=problem.devices[:count], may_take_fewer=False)
+        try:
+            plans.append(plan_on_cuda(some, free_bytes=free_bytes, **overrides))
+        except BudgetExceeded as error:
+            too_small = error
+    if not plans:
+        assert too_small is not None
+        raise too_small
+    best = min(plans, key=lambda plan: plan.seconds)
+    times = ", ".join(f"{plan.seconds:.3g} s on {len(plan.devices)}" for plan in plans)
+    return dataclasses.replace(best, why_devices=f"{len(best.devices)} of {len(problem.devices)}: {times}")
 
 
 def is_contracted_for(problem: Problem, searched: int) -> bool:
@@ -185,9 +215,10 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
-    in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
+    in_place = not (problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
+    seconds += CARD.further * (len(devices) - 1)
     alone = slabs.route == "resident" and not needs.several
     may_be_bytes = _may_be_bytes(problem, overrides)
     longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
@@ -200,6 +231,10 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
             break
     working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
     working += needs.mirrored_bytes(slots, batch)
+    at_home = 0
+    if shard == "points" and slabs.route == "resident":
+        at_home, more = _points_at_home(problem, needs, batch, budget)
+        working += more
     return CudaPlan(
         **problem.plan_fields(),
         method="exact",
@@ -219,13 +254,27 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         bytes_first=alone and seconds >= _BYTES_SECONDS and may_be_bytes,
         bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
         mirrored_slots=slots,
-        cuda_graph=captured and batch >= problem.m,
+        cuda_graph=captured and batch >= needs.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=working,
         output_bytes=needs.output_bytes(slabs),
         seconds=seconds,
+        points_at_home=at_home,
+        why_devices=f"{len(devices)}, as given" if len(devices) > 1 else "",
     )
+
+
+def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
+    """Return the points of the device that has all of them, and the bytes that these take more than an equal share.
+
+    (0, 0) if they do not fit there.
+    """
+    count = points_at_home(dataclasses.replace(needs, n=problem.n), needs.devices)
+    there = dataclasses.replace(needs, n=count, devices=1, results=problem.m, merged=True)
+    if not count or (bytes_there := there.total_bytes(Slabs("resident", count, needs.m), batch)) > budget:
+        return 0, 0
+    return count, max(0, bytes_there - needs.total_bytes(Slabs("resident", needs.n, needs.m), batch))
 
 
 def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
@@ -251,7 +300,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         group=GROUP_SIZES[-1],
         width=overrides.get("width", max(_CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
         form_dim=form_dim,
-        several=devices > 1,
+        devices=devices,
         results=0 if problem.host_queries else m,
     )
     return list(divisions(whole, devices, overrides))

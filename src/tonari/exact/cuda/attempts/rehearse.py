@@ -61,6 +61,8 @@ def rehearse_search(
         runs_of_copies(_rows(n, plan.d, plan.dtype))
     slabs = [(points, rows) for points in _lengths(n, plan.point_slab) for rows in _lengths(m, plan.query_slab)]
     merged = (n, m) != slabs[0] or n != plan.n
+    if plan.points_at_home:
+        slabs.append((plan.points_at_home, m))
     for points, rows in slabs:
         part = plan_for_part(plan, points, rows, plan.devices[0])
         if prepared is not None:

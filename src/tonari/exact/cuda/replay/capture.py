@@ -1,6 +1,7 @@
 """A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
 
-Searches of a few queries among prepared points are kept without a graph (replay/few.py).
+Searches of a few queries among prepared points are kept without a graph (replay/few.py), and those among points on
+several devices as a graph for each (replay/spread.py).
 
 A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
 fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
@@ -20,11 +21,10 @@ which begins with the rows that are left and has as many others as make up its n
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -41,6 +41,9 @@ from tonari.exact.cuda.refine.group_lists import listed_room
 from tonari.exact.cuda.replay.cache import GRAPHS, Graph, key_of, key_on
 from tonari.exact.cuda.replay.few import FewKept
 from tonari.exact.cuda.replay.kept import KeptSearch
+from tonari.exact.cuda.replay.recorded import record
+from tonari.exact.cuda.replay.spread import SpreadSearch
+from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, parts_of
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import packed_row_bytes
 from tonari.exact.cuda.screens.all_minima import slots_of
@@ -48,6 +51,7 @@ from tonari.exact.cuda.screens.few import few_row_bytes
 from tonari.exact.cuda.screens.screener import first_sample
 from tonari.exact.cuda.screens.widths import wider
 from tonari.inputs.values import NO_ROW
+from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
 POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
 
@@ -62,7 +66,7 @@ def capture_if_due(
     Parameters
     ----------
     queries : tensor of shape (m, d)
-    points : tensor of shape (n, d), or DevicePoints
+    points : tensor of shape (n, d), DevicePoints or SpreadPoints
     plan : CudaPlan
     self_join : bool
         The queries are the points, and no point is its own neighbour.
@@ -75,21 +79,30 @@ def capture_if_due(
     """
     if not plan.cuda_graph:
         return None
-    prepared = points if isinstance(points, DevicePoints) else None
+    prepared = points if isinstance(points, DevicePoints | SpreadPoints) else None
+    if len(plan.devices) > 1 and (prepared is None or self_join):
+        return None
     if prepared is not None:
         key = key_on(prepared, queries, plan.k)
     else:
         key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
-    nbytes = _held_bytes(plan, given, prepared is not None)
-    too_large = nbytes > tuning.LARGEST_BYTES or plan.seconds > tuning.LONGEST_SECONDS
+    if isinstance(prepared, SpreadPoints):
+        nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
+    else:
+        nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
+    if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
+        return None  # an Index on some of all devices, of which the queries are on another
+    too_large = nbytes > most or plan.seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
     with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)
         try:
-            if plan.few and prepared is not None and not self_join:
-                kept: Graph = FewKept(queries, plan, prepared, nbytes=nbytes)
+            if isinstance(prepared, SpreadPoints):
+                kept: Graph = SpreadSearch(queries, plan, prepared, nbytes=nbytes)
+            elif plan.few and prepared is not None and not self_join:
+                kept = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
                 kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
@@ -134,6 +147,14 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     rows = max(rows, min(plan.m, tuning.ROWS_AGAIN) * again)
     inputs = sum(int(each.numel() * each.element_size()) for each in given)
     return rows + inputs + POOL_BYTES + (0 if prepared else plan.packed_bytes)
+
+
+def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
+    """Estimate the memory that the graphs of a search on several devices hold on the device that holds most."""
+    parts = parts_of(plan, prepared, len(queries))
+    first = max(_held_bytes(part, (queries[rows],), True) for rows, part in parts)
+    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # of all parts on the first device, and joined
+    return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
 
 class CapturedSearch(KeptSearch):
@@ -260,37 +281,3 @@ class CapturedSearch(KeptSearch):
                 self._second = record(search, self._device, self._graph)[0]
             except (RuntimeError, MemoryError) as error:
                 decided("replay", f"rows that are left are searched step by step: {error}")
-
-
-def record(work: Callable[[], Any], device: Any, beside: Any = None) -> tuple[Any, Any]:
-    """Capture the launches of `work` without running them.
-
-    Parameters
-    ----------
-    work : callable()
-    device : torch.device
-    beside : CUDAGraph, optional
-        An earlier graph, whose memory is used: all of it but the tensors that still exist. The two must not run at the
-        same time.
-
-    Returns
-    -------
-    CUDAGraph, and the result of `work`, whose tensors each replay overwrites
-        Memory that `work` allocates belongs to the graph.
-    """
-    stream = _side_stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream):
-        shared = {} if beside is None else {"pool": beside.pool()}
-        graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may go on allocating
-        try:
-            made = work()
-        finally:
-            graph.capture_end()
-    return graph, made
-
-
-@functools.lru_cache(maxsize=64)
-def _side_stream(device: Any) -> Any:
-    return torch.cuda.Stream(device)

@@ -28,7 +28,7 @@ class KeptSearch:
 
     Parameters
     ----------
-    prepared : DevicePoints, optional
+    prepared : DevicePoints or SpreadPoints, optional
         The points, to which only a weak reference is kept; the caller must keep them alive while it uses the search. If
         there are none, points come with each call.
     device : torch.device
@@ -46,7 +46,7 @@ class KeptSearch:
     own: Any = None
     how: ClassVar[str] = "replayed as a CUDA graph"
 
-    def __init__(self, plan: CudaPlan, prepared: DevicePoints | None, device: Any, nbytes: int) -> None:
+    def __init__(self, plan: CudaPlan, prepared: Any, device: Any, nbytes: int) -> None:
         self.plan, self.nbytes = plan, nbytes
         self._lock = threading.Lock()
         self._device = device
@@ -107,10 +107,15 @@ class KeptSearch:
         elif logs:
             report = Report(rows=plan.m)
             report.certify(plan.precisions[0], plan.m)
+        self.reported(report if logs else None, started, progress)
+        return found
+
+    def reported(self, report: Report | None, started: float, progress: ProgressLike) -> None:
+        """Show the progress of a search that is done, and log its report if there is one."""
+        plan = self.plan
         if progress is not None and progress is not False:
             with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
                 bar.add(bar.total)
-        if logs and report is not None:
+        if report is not None:
             report.seconds = time.perf_counter() - started
             logger.info("%s", report)
-        return found

@@ -28,9 +28,8 @@ from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.within import WithinSearch
-from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
+from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched, tops_of
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another
@@ -176,7 +175,7 @@ def _on_several(
     """Answer on several devices, each with a host thread of its own; see routes/multi_gpu.py."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     by_queries = plan.shard == "queries"
-    tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
+    tops = tops_of(plan, prepared, m)
     workers = a_thread_each(plan.devices)
     watched = Watched(bar, workers)
 

@@ -55,6 +55,14 @@ def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     width, contracted = plan.width, plan.contracted_width
     if plan.k >= n:
         width = contracted = group_count(n, plan.group)
+    alone = len(plan.devices) == 1  # else the plan of the whole search says how it is replayed
     return dataclasses.replace(
-        plan, n=n, m=m, k=min(plan.k, n), width=width, contracted_width=contracted, devices=(device,)
+        plan,
+        n=n,
+        m=m,
+        k=min(plan.k, n),
+        width=width,
+        contracted_width=contracted,
+        devices=(device,),
+        cuda_graph=plan.cuda_graph and alone,
     )
