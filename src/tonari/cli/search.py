@@ -19,6 +19,7 @@ from tonari.io._atomic import atomic
 from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.tables import dtype_without_rows
 from tonari.shards.state import bytes_of, read_state
 from tonari.streams.output import kept
 
@@ -90,6 +91,9 @@ def search(
     the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
     numpy.load map the result.
 
+    QUERIES without rows have an empty result, in a file; so has a file of 0 bytes whose format has no other place for
+    the number of columns (.fvecs, .bvecs, .ivecs, .csv, .tsv).
+
     \b
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
@@ -126,7 +130,8 @@ def search(
     check_named(context, target, ids)
     read.check([points, queries])
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, _queries_key(queries, queries_key))
+    base = read.read(points, key)
+    asked = read.read_queries(queries, _queries_key(queries, queries_key), base)
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines():
@@ -178,7 +183,8 @@ def _within(
 ) -> None:
     """Find all points within a radius, and write them."""
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, queries_key)
+    base = read.read(points, key)
+    asked = read.read_queries(queries, queries_key, base)
     found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
         np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
@@ -211,6 +217,10 @@ def _in_directory(
     )
     if method not in ("auto", "exact"):
         refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
+    if dtype_without_rows(queries) is not None:
+        raise ValueError(
+            f"{queries}: has no rows, expected at least one for a directory; name a file, such as found.npz"
+        )
     started, folder = time.perf_counter(), Path(output)
     with told(folder, force=force):
         found = build_neighbors(points, queries, k, folder, resume=not force, overwrite=force, **options)
