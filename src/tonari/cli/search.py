@@ -20,6 +20,7 @@ from tonari.io._atomic import atomic
 from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.tables import dtype_without_rows
 from tonari.shards.state import read_state
 from tonari.streams.output import kept
 
@@ -86,6 +87,9 @@ def search(
     the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
     numpy.load map the result.
 
+    QUERIES without rows have an empty result, in a file; so has a file of 0 bytes whose format has no other place for
+    the number of columns (.fvecs, .bvecs, .ivecs, .csv, .tsv).
+
     \b
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
@@ -119,7 +123,8 @@ def search(
     check_named(context, target, read)
     read.check([points, queries])
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, _queries_key(queries, queries_key))
+    base = read.read(points, key)
+    asked = read.read_queries(queries, _queries_key(queries, queries_key), base)
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines(), recording("tonari search", len(asked)) as record:
@@ -172,7 +177,8 @@ def _within(
 ) -> None:
     """Find all points within a radius, and write them."""
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, queries_key)
+    base = read.read(points, key)
+    asked = read.read_queries(queries, queries_key, base)
     with recording("radius_search", len(asked)) as record:
         found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
@@ -203,6 +209,10 @@ def _in_directory(
     )
     if options.pop("method") not in ("auto", "exact"):
         refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
+    if dtype_without_rows(queries) is not None:
+        raise ValueError(
+            f"{queries}: has no rows, expected at least one for a directory; name a file, such as found.npz"
+        )
     started, folder = time.perf_counter(), Path(output)
     with told(folder, force=force):
         found = build_neighbors(points, queries, k, folder, resume=not force, overwrite=force, **options)

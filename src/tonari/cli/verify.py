@@ -90,7 +90,7 @@ def verify(
             lists = _signed(io.read_ground_truth(found))
     base = read.read(points, key)
     report = verifying.verify(
-        None if queries is None else read.read(queries, queries_key),
+        None if queries is None else read.read_queries(queries, queries_key, base),
         base,
         *lists,
         metric=metric or "euclidean",

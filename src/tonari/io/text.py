@@ -80,6 +80,14 @@ def _names_columns(cells: Sequence[str]) -> bool:
     return not missing and not any(map(_is_number, cells))
 
 
+def is_blank(path: Path) -> bool:
+    """Whether a regular file has no line of numbers or names."""
+    if not path.is_file() or not path.stat().st_size:
+        return path.is_file()
+    with _opened(path) as file:
+        return next(_lines(file), None) is None
+
+
 def _head(path: Path) -> tuple[list[str], bool, int]:
     """Return the cells of the first line, a flag for names in them, and the number of rows."""
     with _opened(path) as file:
