@@ -1,8 +1,8 @@
 """The plan of brute force on the CPU: one frozen record of every choice, made from the problem and the machine.
 
-A search takes these choices from the plan. Choices that depend on values are made during the search: the number of
-columns of a contraction (``form_dim="pilot"``), and the rows that are retried at a later precision. The command line
-prints the plan. Callers can override its fields; an override that cannot work is refused with a reason.
+A search follows the plan. Choices that depend on values are made during the search: the number of columns of a
+contraction (``form_dim="pilot"``), and the rows that are retried at a later precision. The command line prints the
+plan. Callers can override its fields; an override that cannot work is refused with a reason.
 """
 
 from __future__ import annotations
@@ -97,28 +97,30 @@ class ExactPlan(Plan):
         Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
         threshold for the rest (matsumoto2015); 0 means no sample, as for small k.
     active_rows : int
-        For a graph: rows whose survivors are in memory at once, so that each product of two of them is used for both; 0
-        if every product is used only for its query.
+        For a graph: the number of rows whose survivors are in memory at once, so that the product of two of these rows
+        is
+    used for both; 0 if every product is used only for its query.
     point_splits : int
         Parts of the points that are searched in parallel if there are fewer blocks of queries than threads.
     adaptive : bool
-        Whether the remaining rows may start at the next precision, if the survivors of the first blocks are too many
-        for the first one to be faster.
+        Whether the remaining rows may start at the next precision, if the first blocks leave so many survivors that
+        this
+    is faster.
     resident_points : int
         Points that stay packed in memory: all, or as many as the memory budget allows. The others are packed slice by
         slice, again for each pass over them.
     finer_resident : bool
         Whether points may stay packed at a finer precision than the first.
     stream_blocks, stream_chunk : int
-        For points that are packed slice by slice (also for rows retried at the next precision): blocks of queries per
-        thread that share a pass, and points per slice.
+        For points that are packed slice by slice: the number of blocks of queries per thread that share a pass, and the
+    number of points per slice. Rows retried at the next precision use them too.
     packed_bytes, working_bytes, output_bytes : int
-        Most memory beyond the input for packed points that stay, for work, and for results.
+        The largest memory beyond the input, for packed points that stay, for work, and for results.
     prepare_seconds : float
         Rough estimate of the time for checking the points and packing those that stay packed, if they are in memory or
         in the page cache.
     seconds : float
-        Rough estimate of the whole search, including prepare_seconds, which an :class:`tonari.Index` has spent already.
+        Rough estimate of the whole search, including prepare_seconds, which an :class:`tonari.Index` spends only once.
     """
 
     precisions: tuple[str, ...]
@@ -163,7 +165,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence about the number of points that stay packed and the budget for all; "" if all stay packed."""
+        """A sentence with the number of points that stay packed and the budget for all; "" if all stay packed."""
         if self.resident:
             return ""
         return (
@@ -172,14 +174,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster, given the survivors per row seen at this level."""
+        """Whether the next precision is expected to be faster, given the number of survivors per row at this level."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster, given the survivors per row seen at a level of this one."""
+        """Whether another plan is expected to be faster, given the survivors per row at a level of this plan."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:
@@ -188,7 +190,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return the plan for points with this number of contracted columns, and this number of columns for a look."""
+        """Return the plan for points with these numbers of columns for the contracted screen and for the look."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
@@ -356,9 +358,9 @@ def _wish(
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return the best choices without a memory budget: the inputs of memory formulas, block sizes, and the sample.
+    """Return the preferred choices without a memory budget: the inputs of memory formulas, block sizes, and the sample.
 
-    `parallel`: threads, and how many parts of the points they may search in parallel.
+    `parallel`: the number of threads, and of parts of the points that they may search in parallel.
     """
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     (threads, most_splits), (form_dim, _) = parallel, columns
@@ -424,7 +426,7 @@ def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
 def _precisions_held(
     problem: Problem, needs: Needs, sizes: BlockSizes, given: dict[str, Any]
 ) -> tuple[int, bool, bool]:
-    """Return the bytes of points that stay packed, whether they may be at a finer precision, and `adaptive`."""
+    """Return the bytes of points that stay packed, whether their precision may be finer, and `adaptive`."""
     budget, n = problem.memory, problem.n
     packed, finest = needs.packed_bytes(needs.precisions[0], sizes.resident_points), needs.packed_bytes("float32", n)
     with_finest = finest + needs.working_bytes(sizes) + needs.output_bytes
@@ -472,7 +474,7 @@ def _checked_active(active: Any, self_join: bool) -> int:
 
 
 def _active_rows(problem: Problem) -> int:
-    """Return how many active rows memory allows, in whole blocks; 0 if too few products would be shared to pay off."""
+    """Return the number of active rows that fit into memory, in whole blocks; 0 if sharing products would not pay."""
     n = problem.n
     room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
     active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK

@@ -1,4 +1,4 @@
-"""The arguments of callers that say which points may be found, checked."""
+"""Checks of the arguments that decide which points may be found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Given(NamedTuple):
     batch: Any = None
 
     def __bool__(self) -> bool:
-        """Whether there is a rule.
+        """Whether any rule is set.
 
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
@@ -35,28 +35,29 @@ class Given(NamedTuple):
         return not (where is exclude is query_groups is point_groups is groups is batch is None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the rules for m queries and n points, checked; None if there is none.
+        """Return the checked rules for m queries and n points; None without rules.
 
-        Parameters
-        ----------
-        m, n : int
-        own : bool
-            Whether the queries are the points, and no point may find itself.
-        noun : str
-            The name of the points in messages.
+                Parameters
+                ----------
+                m, n : int
+                own : bool
+                    Whether the queries are the points, and no point may find itself.
+                noun : str
+                    The name of the points in messages.
 
-        Raises
-        ------
-        TypeError, ValueError
-            A dtype or shape is not supported, a row number is out of range, or only one of the two group arguments is
-            given.
+                Raises
+                ------
+                TypeError, ValueError
+                    A dtype or shape is not supported, a row number is out of range, or only one of the two group arguments is
+                    given.
 
-        Examples
-        --------
-        >>> Given(where=[0, 1, 1]).rules(1, 3)
-        Traceback (most recent call last):
-        TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a \
-mask: mask = np.zeros(n, bool); mask[numbers] = True
+                Examples
+                --------
+                >>> Given(where=[0, 1, 1]).rules(1, 3)
+                Traceback (most recent call last):
+                TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a \
+        mask: mask = np.zeros(n, bool); mask[numbers] = True
+
         """
         return _rules_of(m, n, self, own=own, noun=noun) if self else None
 

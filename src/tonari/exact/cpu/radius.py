@@ -121,7 +121,7 @@ def _request(
     later: bool = False,
     lists: bool = True,
 ) -> Request:
-    """Return a request for queries in another order, or in their own."""
+    """Return a request for the queries, in another order if one is faster."""
     if order is not None:
         queries, limits, self_ids = queries[order], limits[order], None if self_ids is None else self_ids[order]
     return Request(queries, limits, self_ids, later=later, lists=lists)
@@ -170,7 +170,7 @@ def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: 
 
 
 def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
-    """Find the parts of some rows, and return the number of exact values that a finer screen might have avoided."""
+    """Find the parts of some rows; return the number of exact values that a finer screen might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0

@@ -56,7 +56,7 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Numbers of pairs of a tile and a group since the block was made: all, looked at, and marked."""
+        """Numbers of pairs (tile, group) since the block was made: all pairs, pairs looked at, and pairs marked."""
 
     def end_sample(self) -> None:
         """Take thresholds from the groups that were screened."""
@@ -202,13 +202,13 @@ class Search:
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
-        """Hold exactly the first `count` points packed for a level."""
+        """Keep exactly the first `count` points packed for a level."""
         kernel = self.plan.kernels[self.plan.precisions[level]]
         self.held = "", []  # release slices before packing new ones
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
     def resident(self, kernel: str) -> list[_native.PackedPoints]:
-        """Return the first slices, as far as they are held packed for `kernel`."""
+        """Return the leading slices that are packed for `kernel`."""
         return self.held[1] if kernel == self.held[0] else []
 
     def holds(self, level: int) -> bool:
@@ -243,7 +243,7 @@ class Search:
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Rows that may not be retried are resolved by exact values. `near`: where the queries are.
+        Rows that may not be retried are resolved by exact values. `near` has the positions of the queries.
         """
         plan, started = self.plan, time.perf_counter()
         kernel = plan.kernels[plan.precisions[level]]
@@ -284,7 +284,7 @@ class Search:
         sampled: bool,
         near: Near | None = None,
     ) -> int:
-        """Compare blocks of queries with all packed points; return the sum of what closing the blocks returns."""
+        """Compare blocks of queries with all packed points; return the sum of the results of closing the blocks."""
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
             return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
@@ -334,7 +334,7 @@ class Search:
     def across(
         self, found: Neighbors, *, level: int, boundary: int, known: npt.NDArray[np.float64] | None
     ) -> npt.NDArray[np.uint8]:
-        """Search the points on each side of a boundary for those on the other; see :meth:`Join.across`."""
+        """Find the neighbours of each point on the other side of a boundary; see :meth:`Join.across`."""
         n, started = len(self.prepared.points), time.perf_counter()
         status = np.empty(n, np.uint8)
         refined = self._join(level, np.arange(n), found).across(found, status, boundary, known)
@@ -392,9 +392,9 @@ class Search:
         sampled: bool,
         near: Near | None,
     ) -> int:
-        """Screen a few blocks at once against the points that are already packed, then against all others.
+        """Screen a few blocks at once, first with the points that are already packed, then with all others.
 
-        With few queries, several blocks have the same queries and each screens a share of the points; they are merged
+        If queries are few, several blocks have the same queries and each screens a share of the points; they are merged
         at the end.
         """
         plan, splits = self.plan, self.plan.point_splits

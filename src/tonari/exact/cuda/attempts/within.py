@@ -6,11 +6,11 @@ for batch of queries:
     refine      exact values of these groups      -> the points within the limit
     order       each row by (value, id)
 
-Points and queries are packed and screened as for the k nearest (attempts/first.py). A threshold holds from the
-beginning, so that one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a
-candidate group. Two passes, one to count and one to write, would screen twice, and the screen is nearly all of the
-time. Rows are screened again if their list was too short, or, in products of higher precision, if it was so long that
-this is cheaper than to refine it.
+Points and queries are packed and screened as for the k nearest (attempts/first.py). The threshold is known in advance,
+so one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a candidate
+group. Counting in a first pass and writing in a second would screen twice, and the screen takes nearly all of the time.
+A row is screened again if its list was too short, or at a higher precision if that is cheaper than refining a long
+list.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WORTH = 0.5  # the next precision is given up if it leaves more than this share 
 
 
 class WithinSearch:
-    """One search, all of whose batches share a state.
+    """A search within a radius: the state that its batches share.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class WithinSearch:
     plan : CudaPlan
         For these points and queries.
     limits : float32 or float64 tensor of shape (m,), contiguous
-        Of the dtype of returned values.
+        The limits, in the dtype of returned values.
     listed : bool
         Whether points are listed, or only counted.
     own : int64 tensor of shape (m,), optional
@@ -139,7 +139,7 @@ class WithinSearch:
         return found
 
     def rows_at_once(self) -> int:
-        """Return how many queries the plan's memory allows at a time."""
+        """Return the largest number of queries per batch that the plan's memory allows."""
         if self.elementwise:
             row = 4 * group_count(len(self.prepared.points), LEAST_GROUP)
         else:
@@ -176,9 +176,9 @@ class WithinSearch:
         return [(None, self._refine(rows, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the hits of some queries by products: those of all, and those of rows that are screened again.
+        """Find the hits of some queries by products, and separately the hits of rows that are screened again.
 
-        The numbers of such rows, which have no hits among those of all, come with theirs.
+        The second part has the row numbers; these rows have no hits in the first part.
         """
         import torch
 
@@ -206,7 +206,7 @@ class WithinSearch:
         return found
 
     def _again(self, rows: slice, numbers: Any, precision: str | None, listed: Any) -> list[tuple[Any, Hits]]:
-        """Find the hits of some rows of a batch with room for every group, at a higher precision while that pays."""
+        """Find the hits of some rows of a batch with room for every group, at higher precisions if that is faster."""
         found = []
         for some in numbers.split(max(1, self.list_bytes // (8 * self.all_listed))):
             these = some + rows.start
@@ -222,7 +222,7 @@ class WithinSearch:
         return found
 
     def _lists(self, rows: Any, precision: str, capacity: int, flags: Any) -> Lists:
-        """Screen some queries, a slice or their numbers."""
+        """Screen some queries, named by a slice or by their numbers."""
         first = rows.start if isinstance(rows, slice) else 0
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -230,7 +230,7 @@ class WithinSearch:
         return screen_below(packed, self.prepared.copies.packed(precision), everything, thresholds, capacity)
 
     def _refine(self, rows: Any, blocks: Blocks) -> Hits:
-        """Return the hits of some queries, a slice or their numbers."""
+        """Return the hits of some queries, named by a slice or by their numbers."""
         return refine_within(
             self.queries[rows],
             self.prepared.points,

@@ -1,6 +1,6 @@
-"""Repeated small searches: their launches are kept and replayed with new values.
+"""Replay: the launches of repeated small searches are kept, and run again on new values.
 
-cache.py           the kept launches, by the shapes of a search
+cache.py           the cache of kept launches, by the shapes of a search
 capture.py         launches kept as a CUDA graph; few.py: two launches without a graph
-kept.py            the end of a replayed call
+kept.py            the last steps of a replayed call
 """

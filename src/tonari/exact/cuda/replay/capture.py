@@ -1,16 +1,15 @@
-"""A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
+"""Capture the kernels of a small search as a CUDA graph, which is replayed on new values in one launch.
 
 Searches of a few queries among prepared points are kept without a graph (replay/few.py).
 
-A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
-fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
+A search of 1,000 queries among 10,000 points takes 0.1 ms on an H100, and ten times as long to launch from Python. A
+graph has fixed addresses, so the input is copied to the graph's own buffers, and the output from there:
 
     copy the input | replay | copy the output | wait | check the state
 
 The state (flags of the rows, and the number of proved rows) is copied to pinned memory by the graph itself. The output
-is copied before the state is known, so that the host waits for the device only once. Rows that are not proved are
-searched again, step by step. If a value is invalid, the graph gives no answer, and the search is run without it, which
-raises the error.
+is copied before the state is known, so that the host waits for the device only once. Unproved rows are searched again,
+step by step. If a value is invalid, the graph gives no answer, and the search runs without it to raise the error.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def capture_if_due(
     Returns
     -------
     Neighbors of tensors of shape (m, k), or None
-        None if no capture is due, if it fails, for example for want of memory, or if the graph cannot answer.
+        None if the search is not repeated yet, if the capture fails, or if the graph cannot answer.
     """
     if not plan.cuda_graph:
         return None
@@ -96,7 +95,7 @@ def capture_if_due(
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Disable Python's garbage collector: it might destroy another graph, which makes a capture fail."""
+    """Disable Python's garbage collector: if it destroyed another graph, the capture would fail."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -109,8 +108,8 @@ def _no_collection() -> Iterator[None]:
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     """Estimate the memory that the graph of a first attempt holds.
 
-    It holds its input, packed points, minima and their selection, or lists of groups below a threshold, members of
-    groups and their keys. It does not hold the data of an Index or the memory that retries of rows would need.
+    The graph holds its input, packed points, minima and their selection or lists of groups below a threshold, and
+    members of groups with their keys. It holds neither the data of an Index nor the memory of retries.
     """
     if plan.few and prepared:
         return plan.m * few_row_bytes(plan.n, plan.d)
@@ -133,8 +132,9 @@ class CapturedSearch(KeptSearch):
     Parameters
     ----------
     given : tensors
-        The input that changes from call to call: queries and points; only the points in a self-join, only the queries
-        if the points are prepared.
+        The input that changes between calls: queries and points; the points alone in a self-join, the queries alone if
+        the
+    points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
         The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.
@@ -208,7 +208,7 @@ def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
     Returns
     -------
     CUDAGraph, and the result of `work`, whose tensors each replay overwrites
-        Memory that `work` allocates belongs to the graph.
+        Memory allocated by `work` belongs to the graph.
     """
     stream = _side_stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))
