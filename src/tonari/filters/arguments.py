@@ -16,7 +16,7 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a verb that say which points may be found; see :func:`tonari.search`, knn_graph for `batch`."""
+    """The arguments of a verb that restrict its points; see :func:`tonari.search`, and knn_graph for `batch`."""
 
     where: Any = None
     exclude: Any = None
@@ -37,27 +37,26 @@ class Given(NamedTuple):
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
         """Return the checked rules for m queries and n points; None without rules.
 
-                Parameters
-                ----------
-                m, n : int
-                own : bool
-                    Whether the queries are the points, and no point may find itself.
-                noun : str
-                    The name of the points in messages.
+        Parameters
+        ----------
+        m, n : int
+        own : bool
+            Whether the queries are the points, and no point may find itself.
+        noun : str
+            The name of the points in messages.
 
-                Raises
-                ------
-                TypeError, ValueError
-                    A dtype or shape is not supported, a row number is out of range, or only one of the two group arguments is
-                    given.
+        Raises
+        ------
+        TypeError, ValueError
+            A dtype or shape is not supported, a row number is out of range, or only one of the two group arguments is
+            given.
 
-                Examples
-                --------
-                >>> Given(where=[0, 1, 1]).rules(1, 3)
-                Traceback (most recent call last):
-                TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a \
-        mask: mask = np.zeros(n, bool); mask[numbers] = True
-
+        Examples
+        --------
+        >>> Given(where=[0, 1, 1]).rules(1, 3)
+        Traceback (most recent call last):
+        TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a \
+mask: mask = np.zeros(n, bool); mask[numbers] = True
         """
         return _rules_of(m, n, self, own=own, noun=noun) if self else None
 

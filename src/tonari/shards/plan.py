@@ -42,7 +42,7 @@ class ShardPlan:
     rows : int
         Largest number of rows in a slab or shard.
     shards : int
-        Slabs or shards; expected, for "clusters".
+        The number of slabs or shards; for "clusters" the expected number.
     block : int
         Rows of the result that one task merges.
     clusters : int
@@ -51,9 +51,9 @@ class ShardPlan:
         Largest number of slabs in a group, whose lists stay in memory while they are compared with another group
         (pair_rounds.py).
     staged_bytes : int
-        Page-locked host memory for the rows of the next task; 0 if they wait on the device.
+        Page-locked host memory for the rows of the next task; 0 if these rows are stored on the device.
     engine_bytes : int
-        The part of this memory that a search or a graph of one shard may use.
+        The part of the memory that a search or a graph of one shard may use.
     host_bytes, device_bytes, disk_bytes : int
         The largest use of host memory by each worker, beyond the interpreter and the system's file cache; of device
         memory on each device; and of disk space in the directory.
@@ -76,7 +76,7 @@ class ShardPlan:
 
     @classmethod
     def of_manifest(cls, facts: dict[str, Any]) -> ShardPlan:
-        """Make a plan from the fields of a manifest; of those that an earlier release did not have, `group` is 1."""
+        """Make a plan from the fields of a manifest; `group` is 1 in manifests of earlier releases, which lack it."""
         missing = {"group": 1}
         return cls(**{one.name: facts.get(one.name, missing.get(one.name, 0)) for one in dataclasses.fields(cls)})
 
@@ -87,12 +87,12 @@ class ShardPlan:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether rows are read while others are computed: not on the CPU, where larger shards are worth more."""
+        """Whether rows are read while others are computed; not on the CPU, where larger shards save more time."""
         return self.device_bytes > 0
 
     @property
     def rows_read(self) -> int:
-        """Most rows that are read at once in a row of blocks; on a device, while as many are computed."""
+        """The largest number of rows in the block that is read, on a device while the previous block is computed."""
         return self.rows if self.is_exact else self.block
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class ShardPlan:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that plans depend on."""
+    """The sizes on which plans depend."""
 
     source: Source
     k: int
@@ -118,12 +118,12 @@ class Sizes:
 
     @property
     def asked(self) -> int:
-        """Rows of the result."""
+        """The number of rows of the result."""
         return self.source.n if self.queries is None else self.queries
 
     @property
     def sets(self) -> int:
-        """Number of sets of rows in memory: the current one, and on a device the one that is read meanwhile."""
+        """The number of blocks of rows in memory: the current one and, on a device, the one being read."""
         return 2 if self.devices else 1
 
     @property
@@ -132,11 +132,11 @@ class Sizes:
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
-        """Bytes of page-locked memory, of powers of two, for some rows and for those that leave while they arrive."""
+        """Bytes of page-locked memory, in powers of two, for arriving rows and for rows that leave at the same time."""
         return 2 << (rows * self.source.row_bytes - 1).bit_length() if rows else 0
 
     def may_stage(self, rows: int) -> bool:
-        """Whether the host has room for such memory, for every device."""
+        """Whether the host has enough page-locked memory for every device."""
         return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:
@@ -152,7 +152,7 @@ class Sizes:
         return plan
 
     def descent(self, n: int, **given: Any) -> Plan:
-        """Plan a graph of n rows by NN-Descent, whether or not there is memory for it: the caller compares."""
+        """Plan a graph of n rows by NN-Descent without a check of memory, which the caller makes."""
         return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
@@ -187,13 +187,13 @@ class Needs:
 
     @property
     def beside_engine(self) -> int:
-        """The part of the budget that the engine cannot use; on CUDA, lists in host memory do not count."""
+        """The part of the budget that is not available to the engine; on CUDA, lists in host memory do not count."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(
         self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
     ) -> ShardPlan:
-        """Return the plan of a route, by the bytes and seconds of its searches and graphs."""
+        """Return the plan of a route from the bytes and seconds of its searches and graphs."""
         sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
         taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
         staged = sizes.staged_bytes(self.rows_staged)
@@ -210,12 +210,12 @@ class Needs:
 
 
 def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
-    """Plan a build; "auto" takes the route that is expected to be fastest.
+    """Plan a build; "auto" takes the route with the least expected time.
 
     Raises
     ------
     BudgetExceeded
-        Not even small shards fit the memory.
+        Memory is too short even for small shards.
     Unsupported
         The method cannot build this graph.
     """
@@ -234,7 +234,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
 
 
 def _budget(sizes: Sizes, memory: int | None) -> int:
-    """Return the bytes that a worker may use: of its device, or of the host."""
+    """Return the bytes of its device, or of the host, that a worker may use."""
     if sizes.devices:
         free = available(sizes.devices)
         return free if memory is None else min(memory, free)
@@ -242,7 +242,7 @@ def _budget(sizes: Sizes, memory: int | None) -> int:
 
 
 def _exact(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan an exact build in which slabs are compared once or from each side, whichever is expected to be faster."""
+    """Plan an exact build that compares two slabs once or from each side, whichever is expected to be faster."""
     made = _exact_from_each_side(sizes, budget)
     if made.shards == 1 or sizes.devices or sizes.queries is not None:
         return made
@@ -261,7 +261,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
         return Needs(sizes, rows_held=sizes.sets * (block + rows), lists_held=3 * block)
 
     def engine(rows: int, memory: int) -> Plan | None:
-        """Plan a slab against another within a memory, all points packed once; None if that is too little."""
+        """Plan the search of one slab among another with all points packed once; None if memory is too short."""
         memory -= needs(rows).beside_engine
         try:
             m = min(rows, sizes.asked)
@@ -295,7 +295,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan a graph on the CPU in which a product serves both of its rows."""
+    """Plan a graph on the CPU that uses each product for both of its rows."""
     n, least = sizes.source.n, max(sizes.k + 1, tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
@@ -426,7 +426,7 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the slabs of a group: the largest number at which all workers have the same number of pairs in a round."""
+    """Return the largest number of slabs per group at which all workers have equally many pairs in a round."""
     if not sizes.devices:  # lists are within the budget
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):
@@ -440,12 +440,12 @@ _ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": _exact, "clust
 
 
 def _waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return where rows are on a device, and those of the next task meanwhile."""
+    """Return the memory of the current rows on a device, and of the rows of the next task."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}
 
 
 def _most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:
-    """Return the most rows, at least `least` and at most n, that fit; 0 if not even those do."""
+    """Return the largest number of rows that fit, from `least` to n; 0 if `least` rows do not fit."""
     low, high = min(least, n), n
     if not fits(low):
         return 0

@@ -1,4 +1,4 @@
-"""The nearest of the points that are listed for each query, among rows of bits: many small problems in one call."""
+"""Search each query among the points listed for it, for rows of bits: many small problems in one call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def search_listed(
     progress: ProgressLike = False,
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+    """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All points within a limit of rows of bits on CUDA, listed or counted."""
+"""List or count all points within a limit, for rows of bits on CUDA."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def count_bits(
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> Any:
-    """Count what :func:`find_bits` finds for each query."""
+    """Count the points that :func:`find_bits` finds for each query."""
     host = isinstance(queries, np.ndarray)
 
     def count(pairs: Pairs, rows: slice, bounds: Any) -> Any:
@@ -79,7 +79,7 @@ def _on_devices(
     self_join: bool,
     progress: ProgressLike,
 ) -> list[Any]:
-    """Return the answers of all blocks of queries, in order; `work` gets the limits of each as a column."""
+    """Return the answers of all blocks of queries, in order; `work` receives the limits of a block as a column."""
     bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
     workers = a_thread_each(plan.devices)
     columns = torch.from_numpy(np.minimum(limits, np.float32(_FARTHEST)))[:, None]
@@ -98,7 +98,7 @@ def _on_devices(
 
 
 def _lists(pairs: Pairs, rows: slice, bounds: Any, dtype: Any) -> RadiusNeighbors:
-    """Return what a block of queries finds, on the device."""
+    """Return the points that a block of queries finds, on the device."""
     parts = []
     for slab, values in pairs.values(rows):
         inside = values <= bounds

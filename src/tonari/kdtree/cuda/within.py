@@ -1,13 +1,13 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
-    pilot     some queries are counted; the largest count is the room for each query, which suffices for nearly all
-    walk      every query writes what it finds into its room, and counts
-    again     queries that find more, with as much room as they need
+    pilot     count the hits of some queries; the largest count is the room per query, enough for nearly all queries
+walk      every query writes its hits into its room, and counts them
+again     queries with more hits, with enough room for each
     order     each list by (value, id)
 
-One walk takes the leaves that the balls of the limits touch: for a mean of 32 hits in 3 dimensions and leaves of 64
-about 7 leaves, and 6 KB from the cache. Room for all is m times the pilot's most, twice what is found or less if
-distances are alike; if that is too much, queries are walked twice, to count and to write.
+A walk visits the leaves that the ball of the limit touches: about 7 leaves of 64 points, and 6 KB from the cache, for a
+mean of 32 hits in 3 dimensions. The room for all queries is m times the pilot's largest count, about twice the number
+of hits if distances are similar. If memory is too short for that, queries are walked twice, to count and to write.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Unseen:
 
 
 class Ball(NamedTuple):
-    """Queries on one device and what is asked about them.
+    """The queries of a radius search on one device, with their limits.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Ball(NamedTuple):
     metric : str
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
-        For each query the point that it is, which is not reported.
+        For each query, the number of its own point, which is left out.
     check : callable
         Called between launches; may raise to end the search.
     """
@@ -63,7 +63,7 @@ class Ball(NamedTuple):
     check: Callable[[], None]
 
     def order(self, *, sort: bool) -> Any:
-        """Return the query numbers in the order in which to walk: by leaf, or as they are."""
+        """Return the query numbers in the order of the walk: by leaf, or ascending."""
         if sort:
             return order_of(self.queries, self.tree, self.metric)
         return torch.arange(len(self.queries), device=self.queries.device)
@@ -71,7 +71,7 @@ class Ball(NamedTuple):
     def walk(
         self, order: Any, counts: Any, bar: Counter, *, begins: Any = None, room: int = 0, out: Any = None
     ) -> None:
-        """Count the hits of the queries in `order`; with `begins`, also write up to `room` of each to `out`."""
+        """Count the hits of the queries in `order`; with `begins`, also write up to `room` hits per query to `out`."""
         from tonari.kdtree.cuda.kernels.within import within_kernel
 
         tree, listed = self.tree, begins is not None
@@ -122,7 +122,7 @@ def count_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> Any:
 
 
 def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
-    """Find the points within the limit of each query, rows in order; waits for the device."""
+    """Find the points within the limit of each query, with rows in order; waits for the device."""
     m, device = len(ball.queries), ball.queries.device
     order = ball.order(sort=sort)
     counts = torch.empty(m, dtype=torch.int32, device=device)
@@ -146,7 +146,7 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the room for each query's hits, enough for most; None if all have to be counted first."""
+    """Return the room for each query's hits, enough for most queries; None if all hits must be counted first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None

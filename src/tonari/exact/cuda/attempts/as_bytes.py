@@ -121,9 +121,7 @@ def in_int8(plan: CudaPlan) -> CudaPlan:
     """Return the plan whose first precision is int8.
 
     Queries beyond the range of int8 are retried in float16, which is exact for such rows too. The plan refines fewer
-    groups than usual: the extra groups serve bounds that overlap, and most bounds of int8 do not.
-
-
+    groups than usual, because few bounds of int8 overlap.
     """
     if plan.precisions[0] == "int8":
         return plan

@@ -107,7 +107,7 @@ class Listed(NamedTuple):
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
-        """Return these lists; they serve later calls with any `room`."""
+        """Return these lists, which are valid for later calls with any `room`."""
         return self
 
 
@@ -151,7 +151,7 @@ class Mirrored(NamedTuple):
     noted: Noted
 
     def kept(self, room: int) -> Mirrored:
-        """Return this output; it serves later calls with any `room`."""
+        """Return this output, which is valid for later calls with any `room`."""
         return self
 
 
