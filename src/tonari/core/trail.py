@@ -1,9 +1,9 @@
 """The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
 
-    current          the record of the call that runs here; None where nobody asks
+    current          the record of the call in this context; None if the call is not recorded
     recording()      the context of a call that is recorded
-    part()           the context of a search within it, such as that of a sample, which has a record of its own
-    unrecorded()     the context of work that stands for other work, such as a rehearsal
+    part()           the context of a search inside the call, such as the search of a sample, with a record of its own
+unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
 Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
@@ -89,18 +89,19 @@ class Record:
     title : str
         The name of the call.
     rows : int
-        Number of rows to find neighbours for. Of an exact search, attempts prove each of them once.
+        Number of rows to find neighbours for. In an exact search, attempts prove each of them once.
     timed : bool
         Whether attempts on CUDA wait for the device, so that they have a duration.
     method : str
-        The method that was chosen first; "" if an earlier search was replayed, or if a few searches make the answer.
+        The first chosen method; "" if an earlier search was replayed, or if several searches make the answer.
     reason : str
-        Why that method; "" if the caller asked for it.
+        The reason for the method; "" if the caller named it.
     plan : Plan, optional
-        Its plan; None if `method` is "".
+        The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        By when they began. A Record is that of a search for something else than the answer, such as the
-        true neighbours of a sample.
+        In the order in which they began. A Record belongs to a search for other results than the answer, such as the
+        true
+    neighbours of a sample.
     seconds : float
         Duration of the call.
     """

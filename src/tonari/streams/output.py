@@ -29,7 +29,7 @@ _ANEW = "start over with resume=False (--force)"
 
 
 def kept(out: Path) -> tuple[Path, int]:
-    """Return the unfinished file of `out`, and how many queries it has finished."""
+    """Return the unfinished file of `out`, and the number of its finished queries."""
     part = _part_of(out)
     journal = Journal.read(_journal_of(part))
     return part, 0 if journal is None else journal.rows
@@ -232,7 +232,7 @@ class Output:
             )
 
     def _discard(self) -> None:
-        """Remove everything, in an order that never leaves what a later run would resume or refuse."""
+        """Remove all files, in an order such that a later run never resumes or refuses the remaining ones."""
         if self._file.in_place:
             self._file.clear()
             self._journal.unlink(missing_ok=True)
