@@ -31,7 +31,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every choice for one search or graph, made before it runs; each method adds fields of its own.
+    """Every choice for one search or graph, made before it runs; each method adds its own fields.
 
     Attributes
     ----------

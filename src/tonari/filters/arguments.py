@@ -1,4 +1,4 @@
-"""The arguments of callers that say which points may be found, checked."""
+"""Checks of the arguments that decide which points may be found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a verb that say which points may be found; see :func:`tonari.search`, knn_graph for `batch`."""
+    """The arguments of a verb that restrict its points; see :func:`tonari.search`, and knn_graph for `batch`."""
 
     where: Any = None
     exclude: Any = None
@@ -28,7 +28,7 @@ class Given(NamedTuple):
     batch: Any = None
 
     def __bool__(self) -> bool:
-        """Whether there is a rule.
+        """Whether any rule is set.
 
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
@@ -37,7 +37,7 @@ class Given(NamedTuple):
         return not (where is exclude is query_groups is point_groups is groups is batch is None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the rules for m queries and n points, checked; None if there is none.
+        """Return the checked rules for m queries and n points; None without rules.
 
         Parameters
         ----------

@@ -2,8 +2,8 @@
 
 If few points are within the radius, they are listed, and forbidden ones are dropped. Many are counted instead: counts
 of disjoint sets of points add up, so forbidden points are counted and subtracted: a query's own group, unless it is
-large, and excluded points. With a mask for each query, the shortest of three lists is used: allowed points, forbidden
-points, or points within the radius.
+large, and excluded points. If each query has its own mask, its shortest list is used: allowed points, forbidden points,
+or points within the radius.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
 
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
-    """Count among some points for some queries, in copies that take at most half of the memory."""
+    """Count for some queries among copies of some points; the copies take at most half of the memory."""
     asked, here = (queries, limits) if rows is None else (inputs.rows_at(queries, rows), limits[rows])
     counts = np.zeros(len(asked), np.int64)
     for block in in_room(np.full(len(ids), scope.row_bytes), scope.copied_at_once):
@@ -131,7 +131,7 @@ def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
 
 
 def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count by exact values within small groups, and by a search in each large group."""
+    """Count by exact values in small groups, and by a search in each large group."""
     order, begins, ends = groups_of(rules)
     inside, sizes = rules.without("query_groups", "point_groups"), ends - begins
     counts = np.zeros(len(queries), np.int64)

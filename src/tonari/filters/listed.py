@@ -93,7 +93,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def _record(name: str, rows: int, started: float) -> None:
-    """Record rows that lists of points answered, in host memory: the device has been waited for."""
+    """Record rows answered by lists of points; the results are in host memory, so the device is done."""
     record = current.get()
     if record is not None:
         record.tried(name, rows, rows, time.perf_counter() - started)

@@ -1,4 +1,4 @@
-"""Checks before a way to find or to count is chosen: of a few queries, and of the points that rules list."""
+"""Estimates for the choice of a way to find or count: from a few queries, and from the points that rules list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.filters.scope import Scope
 
 
 def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
-    """Count all points within the limits of some of these queries; at least of one."""
+    """Count all points within the limits of some of these queries, at least one."""
     number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
     some = rows[:: -(-len(rows) // number)]
     return ready.count(inputs.rows_at(queries, some), limits[some])

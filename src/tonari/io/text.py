@@ -213,7 +213,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
-    """Count the rows; columns are those of the first line."""
+    """Count the rows; the first line gives the columns."""
     head, named, rows = _head(path)
     places = (choice or Choice()).places(path, head if named else None, len(head))
     extra = {"header": "1 line" if named else "none"}

@@ -34,7 +34,7 @@ plan_logger = logging.getLogger("tonari.plan")  # the command line shows it with
 
 
 class Executor(Protocol):
-    """What runs tasks.
+    """The interface of an executor, which runs tasks.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The arguments that the result depends on."""
+        """The arguments on which the result depends."""
         return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
 
 

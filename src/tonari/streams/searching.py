@@ -1,4 +1,4 @@
-"""A stream of queries against an Index: chunks in, answers out, each computed while the one before is used."""
+"""Search a stream of queries in an Index: the next chunk is searched while the answers of one are in use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Everything within a radius by exact values alone, for few pairs: no form, no packed points, no screen.
+"""Radius search by exact values alone, for few pairs: without a form, packed points or a screen.
 
-Preparing points takes a tenth of a millisecond and more: as long as some ten thousand exact values.
+Preparing points takes at least a tenth of a millisecond, the time of some ten thousand exact values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rows = npt.NDArray[Any]
 
 
 class Unpacked:
-    """Points that are compared as they are; they stand for packed ones where all pairs of a search are few.
+    """Points without packed copies, for searches of so few pairs that all exact values are computed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Unpacked:
         return True
 
     def release(self) -> None:
-        """Give up nothing."""
+        """Do nothing: there is nothing to free."""
 
 
 def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
@@ -129,7 +129,7 @@ def _every_point(m: int, n: int) -> npt.NDArray[np.int64]:
 
 @cached(maxsize=8)
 def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the points that each of n is compared with, the next half of a circle, and both ends of these pairs."""
+    """Return for each of n points, arranged in a circle, the next half of the circle, and both ends of these pairs."""
     rows = np.arange(n)[:, None]
     others = (rows + np.arange(1, n // 2 + 1)) % n
     return others, np.minimum(rows, others).ravel(), np.maximum(rows, others).ravel()
@@ -137,5 +137,5 @@ def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], np
 
 @cached(maxsize=8)
 def _first_places(m: int, n: int) -> npt.NDArray[np.int64]:
-    """Return the places of the first pair of each of m queries and n points, and their number."""
+    """Return the position of the first pair of each of m queries with n points, and the number of pairs."""
     return np.arange(0, (m + 1) * n, n)

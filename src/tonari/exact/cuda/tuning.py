@@ -1,4 +1,4 @@
-"""Judgments of exact search on CUDA: they change how fast it is, and no answer."""
+"""Tuned numbers of exact search on CUDA: they affect its speed, but no answer."""
 
 from tonari.core.units import MIB
 

@@ -1,7 +1,7 @@
-"""Lists of different lengths, one after the other: order each by (value, id), and join those of parts of the points.
+"""Lists of different lengths, concatenated: order each by (value, id), and join lists from parts of the points.
 
-Short lists are sorted by networks, several per program. Long ones, which are few unless everything is long, are padded
-to the longest of a block and sorted by torch's segmented sort.
+Short lists are sorted by networks, several per program. Long lists, which are usually few, are padded to the longest of
+a block and sorted by torch's segmented sort.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     counts : int32 or int64 tensor of shape (m,)
         Lengths.
     values : float32 or float64 tensor
-        Without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
+        Values without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
     ids : int32 or int64 tensor
         Not negative, distinct in each list.
     descending : bool
@@ -74,7 +74,7 @@ def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, An
 
 
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
-    """Join the lists that parts of the points gave for the same queries, all on one device; ids are those of the whole.
+    """Join the lists of the same queries from parts of the points, all on one device; ids are numbers among all points.
 
     Waits for the device.
     """
@@ -101,7 +101,7 @@ def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusN
 
 
 def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
-    """Return the lists of all queries from those of successive blocks of queries, all on one device."""
+    """Concatenate the lists of successive blocks of queries, all on one device."""
     import torch
 
     if len(parts) == 1:
@@ -155,7 +155,7 @@ def _order_short(
 def _order_long(
     begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, descending: bool, found: RadiusNeighbors
 ) -> None:
-    """Sort lists in blocks, the longest first, so that those of a block hardly differ in length."""
+    """Sort lists in blocks, longest lists first, so that the lists of a block have similar lengths."""
     import torch
 
     lengths, order = torch.sort(counts[numbers], descending=True)

@@ -1,15 +1,15 @@
-"""The schedule of exact search on one GPU: which queries are searched when, and in which way again.
+"""The schedule of exact search on one GPU: first attempts at all batches, then further attempts at unproved rows.
 
 The batches of all queries (attempts/first.py) are launched before the host waits for any results. Then rows that were
 not proved are searched again, by the attempts of a table (:func:`attempts_at`): ``print(*attempts_at(search.levels()),
 sep="\\n")``.
 
-Before the levels, a search nearby costs 2 to 3 ms of the host for each neighbourhood and some ms for the distances of
-all points to the centres of a round; a level costs tens of ms where 10,000 rows are left of a search among a million
-points. So it pays at once if it saves the screen of each neighbourhood more than it takes. In shorter searches the
-levels are cheaper, but where a sample shows that they cannot prove most rows, nearby is where these end in any case.
+The attempt among nearby points costs 2 to 3 ms of host time per neighbourhood, and some ms per round for the distances
+of all points from the centres. A level costs tens of ms for 10,000 unproved rows among a million points. So the search
+of neighbourhoods runs before the levels if each neighbourhood saves more time in the screen than it costs. In shorter
+searches the levels run first, unless a sample shows that they cannot prove most rows.
 
-As soon as so few rows are left that this takes no longer than another attempt, the last is done at once.
+As soon as comparing the unproved rows with all points takes no longer than one more attempt, that is done at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def search_on_device(
 ) -> tuple[Neighbors, Report]:
     """Search prepared points on their device for checked queries.
 
-    Rows on the device "meta" rehearse the first attempt at all batches; others are rehearsed once they are due.
+    Rows on the device "meta" rehearse the first attempts at all batches; later attempts are rehearsed shortly before
+    they run.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def search_on_device(
     prepared : DevicePoints or ContractedPoints
     plan : CudaPlan
     own : int64 tensor of shape (m,), optional
-        For each query, the number of the point that it is itself, which is left out.
+        For each query, the number of its own point, which is left out.
     bar : Counter, optional
         Counts pairs, m * n in all.
     first_point, first_query : int
@@ -109,9 +110,10 @@ def begin_on_device(
     first_query: int = 0,
     all_points: Any = None,
 ) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at all batches, and return a function that waits for it and searches the remaining rows.
+    """Launch the first attempts at all batches, and return a function that finishes the search.
 
-    A search of one batch does not wait for the device before. See :func:`search_on_device`.
+    The function waits for the device and searches the unproved rows again. If there is only one batch, nothing waits
+    before. See :func:`search_on_device`.
     """
     import torch
 
@@ -194,21 +196,21 @@ def _remember(search: Search, plan: CudaPlan, left: int) -> None:
 
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
-    """Search as :func:`search_on_device` does, for the rows that another search has left."""
+    """Search the unproved rows of another search; see :func:`search_on_device`."""
     with trail.part("searches of rows that were left", len(queries)):
         return search_on_device(queries, prepared, plan, own=own)
 
 
 def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any, Any]:
-    """Search a single batch of queries once, without retries, without waiting for the device or checking values.
+    """Search one batch of queries once: without retries, without checks of values, without waiting for the device.
 
     For the parameters see :func:`search_on_device`.
 
     Returns
     -------
     Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
-        1 for each row that is proved; flags of the points, flags of the queries, and the number of proved rows. Rows
-        that are proved are valid if no flag is below ``inputs.values.NO_ROW``.
+        1 for each proved row; flags of the points, flags of the queries, and the number of proved rows. Proved rows are
+    valid if no flag is below ``inputs.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)
@@ -242,7 +244,7 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search again the rows that an :func:`attempt` did not prove, all but `certified`, and write them to `found`."""
+    """Search the rows that an :func:`attempt` left unproved, all but `certified`, and write the answers to `found`."""
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
     if certified < len(queries):
@@ -251,7 +253,7 @@ def finish(
 
 
 def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
-    """Return all attempts at rows that are not proved, first to last, given the levels of the search."""
+    """Return all attempts at unproved rows, first to last, for a search with these levels."""
     first, *others = (AtLevel(number, level.name) for number, level in enumerate(levels))
     return [
         AsBytes(),
@@ -270,9 +272,9 @@ BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
 def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
-    """Make attempts, first to last, each if it is worth it for the rows that are left.
+    """Run attempts, first to last, each only if it is worth its time for the unproved rows.
 
-    All attempts are run here, and nowhere else.
+    No other function runs attempts.
     """
     for attempt, following in itertools.zip_longest(attempts, attempts[1:]):
         if left.is_done:

@@ -1,10 +1,10 @@
-"""A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
+"""Capture the kernels of a small search as a CUDA graph, which is replayed on new values in one launch.
 
 Searches of a few queries among prepared points are kept without a graph (replay/few.py), and those among points on
 several devices as a graph for each (replay/spread.py).
 
-A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
-fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
+A search of 1,000 queries among 10,000 points takes 0.1 ms on an H100, and ten times as long to launch from Python. A
+graph has fixed addresses, so the input is copied to the graph's own buffers, and the output from there:
 
     copy the input | replay | copy the output | wait | check the state
 
@@ -75,7 +75,7 @@ def capture_if_due(
     Returns
     -------
     Neighbors of tensors of shape (m, k), or None
-        None if no capture is due, if it fails, for example for want of memory, or if the graph cannot answer.
+        None if the search is not repeated yet, if the capture fails, or if the graph cannot answer.
     """
     if not plan.cuda_graph:
         return None
@@ -114,7 +114,7 @@ def capture_if_due(
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Disable Python's garbage collector: it might destroy another graph, which makes a capture fail."""
+    """Disable Python's garbage collector: if it destroyed another graph, the capture would fail."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -163,8 +163,9 @@ class CapturedSearch(KeptSearch):
     Parameters
     ----------
     given : tensors
-        The input that changes from call to call: queries and points; only the points in a self-join, only the queries
-        if the points are prepared.
+        The input that changes between calls: queries and points; the points alone in a self-join, the queries alone if
+        the
+    points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
         The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.
