@@ -20,6 +20,7 @@ import contextlib
 import contextvars
 import dis
 import functools
+import gc
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -39,6 +40,8 @@ compiling = threading.RLock()  # held while Triton compiles or loads a kernel: e
 # Of the interpreter, for what is longer when it is compiled: see _effort.
 INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
+HELD = 8  # values of a thread, for which a kernel takes as long as one without such
+METRICS = 2  # a kernel that has the code of all metrics compiles about half of it
 LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
 LAUNCHERS_AT_ONCE = 4  # each takes a compiler of C 0.3 s; kernels are translated about as fast
 NO_LAUNCHERS_FROM = (3, 7)  # the version of Triton
@@ -75,6 +78,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     shown: ProgressLike = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
+        stack.enter_context(_without_collecting())
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
         # Triton's mode waits for all futures when it ends, so those that have not begun are taken back before.
@@ -106,19 +110,35 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     return count
 
 
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Within, cycles of objects are not searched for: it would take a sixth of the time of translation."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _effort(call: Call) -> int:
     """Return what orders kernels about as long as they take to compile: how much code there is once it is unrolled.
 
     Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen, the LEVELS
     of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A product of matrices is a line
-    that becomes many instructions.
+    that becomes many instructions, and so is one about the A runs of RUN values that a thread holds. A kernel that has
+    the code of all metrics compiles that of one.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
-    return _instructions(call.kernel.fn) * times + INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+    if "RUN" in call.constants:
+        times *= max(1, call.constants["A"] * call.constants["RUN"] // HELD)
+    own = _instructions(call.kernel.fn) // (METRICS if "METRIC" in call.constants else 1)
+    return own * times + INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 
 
 def _steps(size: int) -> int:
