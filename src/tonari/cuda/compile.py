@@ -31,20 +31,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import default_threads
+from tonari.cuda import tuning
 from tonari.cuda.rehearsal import Call
 
 logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
 
-# Of the interpreter, for what is longer when it is compiled: see _effort.
-INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
-INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
-HELD = 8  # values of a thread, for which a kernel takes as long as one without such
-METRICS = 2  # a kernel that has the code of all metrics compiles about half of it
 LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
-LAUNCHERS_AT_ONCE = 4  # each takes a compiler of C 0.3 s; kernels are translated about as fast
-NO_LAUNCHERS_FROM = (3, 7)  # the version of Triton
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
@@ -136,9 +130,9 @@ def _effort(call: Call) -> int:
     slots: int = call.constants.get("SLOTS", 1)
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
     if "RUN" in call.constants:
-        times *= max(1, call.constants["A"] * call.constants["RUN"] // HELD)
-    own = _instructions(call.kernel.fn) // (METRICS if "METRIC" in call.constants else 1)
-    return own * times + INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.HELD)
+    own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
+    return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 
 
 def _steps(size: int) -> int:
@@ -162,7 +156,7 @@ def _own_instructions(function: Any) -> tuple[int, list[Any]]:
     """Return how many instructions a function has, a product counted as many, and the functions of Triton it calls."""
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
-    product = INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
+    product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
     return len(own) + product, [one.fn for one in used if hasattr(one, "arg_names")]
 
 
@@ -195,7 +189,7 @@ class _Loading(Executor):
         self._translator: int | None = None  # the thread that has the turn
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
-        builders = min(threads, LAUNCHERS_AT_ONCE) if _launchers_are_compiled() else 0
+        builders = -(-threads // 2) if _launchers_are_compiled() else 0  # a launcher takes half as long or less
         self._builders = [threading.Thread(target=self._build) for _ in range(builders)]
 
     def start(self) -> None:
@@ -297,7 +291,7 @@ def _launchers_are_compiled() -> bool:
     """Whether Triton compiles a launcher in C for each kernel."""
     import triton
 
-    return tuple(map(int, triton.__version__.split(".")[:2])) < NO_LAUNCHERS_FROM
+    return tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7)
 
 
 def _compile_launcher(source: Any) -> None:

@@ -25,6 +25,7 @@ from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
 from tonari.cuda.rehearsal import all_repeated, without_data
 from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few
 from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.plan import CudaPlan
@@ -48,9 +49,6 @@ PILOT_BATCHES, PILOT_ROWS = 8, 1024
 OF_RETRIES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
-# Rows of a long search that its first level searches at least. The kernels for these are compiled with those of the
-# first attempt; others for fewer rows would take seconds, and so many rows take less than a millisecond.
-RETRIED = 512
 # Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
 # and OF_PAIR more, which is for selecting.
 OF_ATTEMPT, OF_PAIR = 1 << 30, 96
@@ -285,10 +283,10 @@ class Search:
         return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return rows to search on the first level: of a long search RETRIED, of which some are repeated if need be."""
-        if len(rows) >= RETRIED or len(self.queries) < self.least_fitted:
+        """Return rows to search on the first level: of a long search tuning.RETRIED, of which some are repeated if need be."""
+        if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
             return rows
-        return all_repeated(rows[:, None], -(-RETRIED // len(rows)))[:RETRIED, 0]
+        return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
 
     def state(self, proved: Any) -> Any:
         """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""
