@@ -283,7 +283,7 @@ class Search:
         return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return rows to search on the first level: of a long search tuning.RETRIED, of which some are repeated if need be."""
+        """Return rows to search on the first level: RETRIED of a long search, some of them repeated."""
         if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
             return rows
         return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
