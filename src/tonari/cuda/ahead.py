@@ -6,9 +6,9 @@
                                        else the search is rehearsed, once, and threads (compile.py) compile all that it
                                        launches and Triton lacks
 
-The search waits for all of them: its first batch needs nearly all. Where one expectation is within another, such as the
-search for the true neighbours of some rows within NN-Descent, both are rehearsed: what comes later is compiled beside
-what comes first. What fails here is logged as a warning, and the kernel is compiled where it is launched.
+The search waits for all of them, because its first batch needs nearly all. If one expectation is inside another, such
+as the search for the true neighbours of some rows inside NN-Descent, both are rehearsed, and their kernels are compiled
+together. Failures are logged as warnings; such a kernel is compiled at its launch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Stage: TypeAlias = Callable[[], None]
 
 @dataclass
 class Expectation:
-    """The rehearsal of a running search, whether it was done, and the enclosing expectation."""
+    """The rehearsal of a running search, a mark whether it was done, and the enclosing expectation."""
 
     stage: Stage
     progress: ProgressLike
@@ -43,7 +43,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return this and those around it that have not been rehearsed, the innermost first."""
+        """Return the expectations without a rehearsal so far: this one and the enclosing ones, innermost first."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -60,8 +60,8 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
     stage : callable
         Called at most once.
     progress : None, bool or callable(done, total)
-        As for :func:`tonari.search`; a callable counts pairs, and hears nothing of kernels. Within another expectation
-        that one's holds, and its stage is rehearsed too if it has not been yet.
+        As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
+    expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
     """
     outer = _expected.get()
     if outer is None:
@@ -85,14 +85,14 @@ def begin_on_cuda() -> None:
 
 
 def prepare_for(call: Call, device: Any) -> None:
-    """Compile all kernels of the present search if this call has to be compiled; never raises.
+    """Compile all kernels of the current search if this call has to be compiled; never raises.
 
     Parameters
     ----------
     call : Call
         A launch of a kernel that this process does not have.
     device : torch.device
-        Of CUDA.
+        A CUDA device.
     """
     expected = _expected.get()
     if expected is None or expected.used:
@@ -124,7 +124,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
 
 def card_of(device: Any) -> Card:
-    """Return the properties of a CUDA device that launches depend on."""
+    """Return the properties of a CUDA device on which launches depend."""
     import torch
 
     found = torch.cuda.get_device_properties(device)

@@ -1,9 +1,9 @@
 """Compile the kernels of recorded launches in parallel, and look them up in Triton's cache on disk.
 
-Triton's own code makes the key of the cache, so that a variant that one process compiles is the one that another loads.
-Nine tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for what launches a kernel: none of them holds the
-interpreter's lock, so threads share it. What holds it, the translation from Python, is done for one kernel after
-another, those first that take the longest afterwards:
+Triton's own code makes the keys of the cache, so other processes load the variants that this process compiles. Nine
+tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. They do not hold the
+interpreter's lock, so threads can share this work. The translation from Python holds the lock and is done for one
+kernel after another, starting with the kernels that take longest to compile:
 
     look up      a b c d              whether Triton has it on disk, by the thread that searches
     translate      a b c d            by the thread that has the turn
@@ -44,7 +44,7 @@ _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class _Missing(Exception):
-    """Raised where Triton begins to compile."""
+    """Raised when Triton would begin to compile."""
 
 
 def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> int:
@@ -117,12 +117,12 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _effort(call: Call) -> int:
-    """Return what orders kernels about as long as they take to compile: how much code there is once it is unrolled.
+    """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
 
-    Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen, the LEVELS
-    of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A product of matrices is a line
-    that becomes many instructions, and so is one about the A runs of RUN values that a thread holds. A kernel that has
-    the code of all metrics compiles that of one.
+    Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
+    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A matrix product is one
+    line but many instructions, and so is a line about the A runs of RUN values that a thread holds. Of the code for all
+    metrics, a kernel compiles that of one.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
@@ -142,9 +142,9 @@ def _steps(size: int) -> int:
 
 
 def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
-    """Return how many instructions of the interpreter a kernel has, with those of the functions of Triton it calls.
+    """Return the number of the interpreter's instructions in a kernel and in the Triton functions that it calls.
 
-    One that calls itself, with smaller constants, counts once.
+    A function that calls itself with smaller constants counts once.
     """
     own, called = _own_instructions(function)
     inside |= {function}
@@ -161,10 +161,10 @@ def _own_instructions(function: Any) -> tuple[int, list[Any]]:
 
 
 class _Loading(Executor):
-    """Threads that compile kernels and load them on the device that is current where they are made.
+    """Threads that compile kernels and load them on the current device of their creator.
 
-    Kernels are translated in the order in which they are submitted, one at a time: this holds the interpreter's lock,
-    and side by side all would end last.
+    Kernels are translated one at a time, in the order of submission, because a translation holds the interpreter's
+    lock: if all were translated together, all would finish late.
 
     A ThreadPoolExecutor loses sight of a thread if Ctrl-C comes while it starts. Here all are known before they start.
 
@@ -201,7 +201,7 @@ class _Loading(Executor):
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
-        """Call a function that compiles a kernel, in one of the threads, and load what it returns."""
+        """Call a function that compiles a kernel in one of the threads, and load the compiled kernel."""
         future: Future[Any] = Future()
         self.futures.append(future)
         self._jobs.put((compile, future))
@@ -265,12 +265,12 @@ class _Loading(Executor):
         return compiled
 
     def cancel(self) -> None:
-        """Take back what has not begun."""
+        """Cancel the work that has not begun."""
         for future in self.futures:
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take back what has not begun, and wait for the rest and for the threads."""
+        """Cancel the work that has not begun, and wait for running work and for the threads."""
         self.cancel()
         for threads, jobs in ((self._threads, self._jobs), (self._builders, self._launchers)):
             for _ in threads:
@@ -318,7 +318,7 @@ def compile_call(call: Call) -> Any:
 
 
 def is_compiled(call: Call) -> bool:
-    """Whether this process has the variant of a call, or can load it from Triton's cache on disk, which it does."""
+    """Whether this process has the variant of a call, or has just loaded it from Triton's cache on disk."""
     with compiling:
         _begin()
         try:
@@ -364,7 +364,7 @@ def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[
     usual = kernel.ASTSource
 
     class Source(usual):  # type: ignore[misc, valid-type]
-        """The source of a kernel, with another first step."""
+        """The source of a kernel with a different first step of compilation."""
 
         def make_ir(self, *given: Any, **named: Any) -> Any:
             return make_ir(super().make_ir, *given, **named)

@@ -2,13 +2,13 @@
 
     program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then BREADTH entries of the list of
                each of HUBS + ROOM neighbours
-    kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), other
-               than the point itself and the ids in its own list
+    kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), except
+           the point itself and the ids in its own list
     order      by a hash of the id, a bijection on 32 bits. Equal ids become adjacent, and if there are more than WIDTH
                distinct ids, a pseudo-random but deterministic subset is kept
 
-wang2021 (section 4.1) samples lists, joins their members and inserts what it finds into the lists of others, under
-locks. Here a point reads the lists of others and writes only its own row.
+wang2021 (section 4.1) samples lists, compares their members with each other and inserts the results into the lists of
+both, under locks. Here a point reads the lists of other points and writes only its own row.
 """
 
 from __future__ import annotations
