@@ -344,6 +344,11 @@ def begin_soon() -> list[Future[Any]]:
         pool.shutdown(wait=False)
 
 
+def is_beginning() -> bool:
+    """Whether that has begun and takes longer."""
+    return begin_soon.cache_info().currsize > 0 and not all(future.done() for future in begin_soon())
+
+
 @functools.cache
 def _begin() -> None:
     """Wait for what the first kernel of a process needs."""
