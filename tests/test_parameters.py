@@ -21,7 +21,6 @@ LONG = {
     "cli/search.py:_in_directory": 9,
     "exact/cuda/refine/within.py:_compare": 9,
     "exact/cuda/rows/pack.py:_launch": 9,
-    "kdtree/cpu/radius.py:_search": 9,
     "metrics/problem.py:make_problem": 13,
 }
 

@@ -258,6 +258,22 @@ _RULES = (
         ("tests/filters/test_counting.py",),
     ),
     Fault(
+        "filters-low-bits-alone",
+        "src/tonari/filters/rules.py",
+        "found[places] = _are_found(numbers.take(places), some)",
+        "found[places] = True",
+        "pairs whose lowest bits are those of an excluded one are excluded too",
+        ("tests/filters/test_rules.py",),
+    ),
+    Fault(
+        "filters-a-few-within",
+        "src/tonari/filters/counting.py",
+        "more = np.flatnonzero((inside == few) & (lengths > few))",
+        "more = np.flatnonzero((inside > few) & (lengths > few))",
+        "of a long list of forbidden points at most a few are counted",
+        ("tests/filters/test_looking.py",),
+    ),
+    Fault(
         "filters-places-of-half-a-byte",
         "src/tonari/filters/shared.py",
         "(some[at >> 3] << 3) + (at & 7)",

@@ -62,7 +62,7 @@ def decide_within(
 def _chosen(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike
 ) -> Decision:
-    """Choose the method, by a look at the data if the sizes do not decide."""
+    """Choose the method, by examining the data if the sizes do not decide."""
     prepared, by_data = None, False
     if method == "auto":
         choice = by_sizes(problem, problem.m)

@@ -1,9 +1,9 @@
-"""From checked arrays to an answer: run the plan's route on the plan's devices.
+"""Run the plan's route on the plan's devices.
 
 Each route is a module with two functions:
 
-    prepare_x(points, plan, progress) -> what can be kept between searches
-    search_x(queries, prepared, plan, *, self_join, progress) -> Neighbors, Report
+    prepare_x(points, plan, progress) -> prepared points, which can be kept between searches search_x(queries, prepared,
+    plan, *, self_join, progress) -> Neighbors, Report
 
 ``points`` and ``queries`` are NumPy arrays in host memory (C-contiguous) or tensors on CUDA (``stride(1) == 1``), of an
 accepted dtype. Their values have not been checked: the kernels that pack rows set flags, and a route raises errors by
@@ -77,7 +77,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
     """Contract the prepared points of one device.
 
-    None if the plan or the points say that it is not worth it, or if others have taken the memory meanwhile.
+    None if a contraction is not worth its time for this plan and these points, or if memory has become too short.
     """
     import torch
 
@@ -99,7 +99,7 @@ def search(
     Returns
     -------
     Neighbors of shape (m, k)
-        Where the queries are: NumPy arrays, or tensors on their device.
+        NumPy arrays, or tensors on the device of the queries.
     """
     return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
 
@@ -110,8 +110,11 @@ def search_once(
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, points=points):
+        prepared: Any
         if plan.looks_first:
             prepared = prepare_resident_once(points if self_join else queries, points, plan)
+        elif len(plan.devices) > 1:
+            prepared = prepare_on_several(points, plan, progress, once=True)
         else:
             prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
@@ -121,6 +124,8 @@ def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
     """Search prepared points; the logged duration is from `started` until the devices are done."""
+    if plan.why_devices:
+        decided("devices", plan.why_devices)
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):
         found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
     if logger.isEnabledFor(logging.INFO):
@@ -213,7 +218,7 @@ def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArr
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and device of results: those of the queries."""
+    """Return the library and device of results, which are those of the queries."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
@@ -221,9 +226,9 @@ def side_of(queries: Any) -> inputs.Side:
 def _expecting(
     queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None, points: Any = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Return the context of a search, in which missing kernels are compiled together.
+    """Return a context for a search that compiles all missing kernels together.
 
-    If kernels are missing, unprepared points are checked for bytes, which need other kernels.
+    If kernels are missing, unprepared points are first tested for bytes, which need other kernels.
     """
     if not can_rehearse(plan):
         return contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""The number of queries of a launch, chosen so that Ctrl-C takes effect and the device never waits for the host."""
+"""The number of queries per launch, small enough for Ctrl-C and large enough to keep the device busy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, of which two are under way at a time: the host waits for the one before the last.
+    """Launches on one device, two of them in progress at once: the host waits for the one before the last.
 
     Parameters
     ----------
     device : torch device
-        On the CPU, where Triton's interpreter runs, a launch returns when it is done.
+        The device. On the CPU, where Triton's interpreter runs, a launch returns when it is done.
 
     """
 
@@ -40,7 +40,7 @@ class Steps:
 
     @contextlib.contextmanager
     def launching(self, queries: int) -> Iterator[None]:
-        """Launch a step inside this context; on leaving it, the step before has finished."""
+        """Launch a step inside this context; at its end, the previous step has finished."""
         clock = self._clock()
         yield
         clock.stop()
@@ -58,7 +58,7 @@ class Steps:
 
 
 class _DeviceClock:
-    """The seconds of the work launched on the current stream between construction and `stop`."""
+    """Measures the seconds of the work launched on the current stream between construction and `stop`."""
 
     def __init__(self) -> None:
         self._events = [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(2)]
@@ -78,7 +78,7 @@ class _DeviceClock:
 
 
 class _HostClock:
-    """The same where all work is done when its launch returns."""
+    """Measures the same if work is done when its launch returns."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()

@@ -6,9 +6,9 @@
     again     queries that find more, with as much room as they need
     order     each list by (value, id)
 
-One walk takes the leaves that the balls of the limits touch: for a mean of 32 hits in 3 dimensions and leaves of 64
-about 7 leaves, and 6 KB from the cache. Room for all is m times the pilot's most, twice what is found or less if
-distances are alike; if that is too much, queries are walked twice, to count and to write.
+A walk visits the leaves that the ball of the limit touches: about 7 leaves of 64 points, and 6 KB from the cache, for a
+mean of 32 hits in 3 dimensions. The room for all queries is m times the pilot's largest count, about twice the number
+of hits if distances are similar. If memory is too short for that, queries are walked twice, to count and to write.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Unseen:
 
 
 class Ball(NamedTuple):
-    """Queries on one device and what is asked about them.
+    """The queries of a radius search on one device, with their limits.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Ball(NamedTuple):
     def walk(
         self, order: Any, counts: Any, bar: Counter, *, begins: Any = None, room: int = 0, out: Any = None
     ) -> None:
-        """Count the hits of the queries in `order`; with `begins`, also write up to `room` of each to `out`."""
+        """Count the hits of the queries in `order`; with `begins`, also write up to `room` hits per query to `out`."""
         from tonari.kdtree.cuda.kernels.within import within_kernel
 
         tree, listed = self.tree, begins is not None
@@ -132,7 +132,7 @@ def count_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> Any:
 
 
 def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
-    """Find the points within the limit of each query, rows in order; waits for the device."""
+    """Find the points within the limit of each query, with rows in order; waits for the device."""
     m, device = len(ball.queries), ball.queries.device
     order = ball.order(sort=sort)
     counts = torch.empty(m, dtype=torch.int32, device=device)
@@ -156,7 +156,7 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the room for each query's hits, enough for most; None if all have to be counted first."""
+    """Return the room for each query's hits, enough for most queries; None if all hits must be counted first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None

@@ -1,7 +1,7 @@
 """Execute a search within a radius by a k-d tree plan on CUDA: devices, slabs of points, blocks of queries.
 
-As in dispatch.py several devices share the queries, and each holds the whole tree, or the trees of the slabs one after
-the other, whose lists are joined. Queries and slabs with values that a tree cannot compare are left to brute force.
+As in dispatch.py, several devices share the queries, and each has the whole tree, or the trees of the slabs one after
+the other; lists of slabs are joined. Brute force answers queries and slabs with values that a tree cannot compare.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def within(
     place: Place,
     progress: ProgressLike,
 ) -> Any:
-    """Answer a search within a radius, where the queries are: tensors, in host memory for NumPy queries."""
+    """Answer a radius search with tensors on the device of the queries, in host memory for NumPy queries."""
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     bounds = cut(m, -(-m // len(plan.devices)))
     workers = a_thread_each(plan.devices)
@@ -63,7 +63,7 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A search and the device, number `at` of the plan's, that answers a part of it."""
+    """A search, and the device number `at` of the plan that answers a part of it."""
 
     queries: Any
     prepared: PreparedTrees
@@ -80,7 +80,7 @@ class _Asked:
         return torch.device(self.plan.devices[self.at])
 
     def answer(self, part: slice, slabs: list[slice]) -> list[Any]:
-        """Answer a part of the queries, block by block, from one slab of the points after the other."""
+        """Answer a part of the queries, block by block, from each slab of the points."""
         blocks = [
             slice(part.start + here.start, part.start + here.stop)
             for here in cut(part.stop - part.start, self.plan.query_block)
@@ -138,7 +138,7 @@ class _Asked:
         return left
 
     def _brute(self, here: slice, numbers: Any, slab: slice) -> Any:
-        """Answer some queries of a block, the others of which find nothing, by comparing them with all points."""
+        """Answer some queries of a block by comparing them with all points; its other queries get no hits."""
         queries, points = self.queries[here], self.prepared.points[slab]
         host = isinstance(queries, np.ndarray)
         rows = queries[numbers.cpu().numpy()] if host else queries[numbers.to(queries.device)]

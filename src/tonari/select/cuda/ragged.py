@@ -1,4 +1,4 @@
-"""Lists of different lengths, one after the other: order each by (value, id), and join those of parts of the points.
+"""Lists of different lengths, concatenated: order each by (value, id), and join lists from parts of the points.
 
 Short lists are sorted by networks, several per program. The entries of long ones are sorted together by torch: first by
 (value, id), which is one integer of 64 bits where values have 32, then by list, which keeps that order within each.
@@ -31,7 +31,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     counts : int32 or int64 tensor of shape (m,)
         Lengths.
     values : float32 or float64 tensor
-        Without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
+        Values without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
     ids : int32 or int64 tensor
         Not negative, distinct in each list.
     descending : bool
@@ -76,7 +76,7 @@ def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, An
 
 
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
-    """Join the lists that parts of the points gave for the same queries, all on one device; ids are those of the whole.
+    """Join the lists of the same queries from parts of the points, all on one device; ids are numbers among all points.
 
     Waits for the device.
     """
@@ -103,7 +103,7 @@ def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusN
 
 
 def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
-    """Return the lists of all queries from those of successive blocks of queries, all on one device."""
+    """Concatenate the lists of successive blocks of queries, all on one device."""
     import torch
 
     if len(parts) == 1:

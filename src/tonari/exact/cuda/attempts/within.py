@@ -63,7 +63,7 @@ WORTH = 0.5  # the next precision is given up if it leaves more than this share 
 
 
 class WithinSearch:
-    """One search, all of whose batches share a state.
+    """A search within a radius: the state that its batches share.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class WithinSearch:
     plan : CudaPlan
         For these points and queries.
     limits : float32 or float64 tensor of shape (m,), contiguous
-        Of the dtype of returned values.
+        The limits, in the dtype of returned values.
     listed : bool
         Whether points are listed, or only counted.
     place : Place
@@ -226,9 +226,9 @@ class WithinSearch:
         return [(None, self._refine(rows, begin, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the hits of some queries by products: those of all, and those of rows that are screened again.
+        """Find the hits of some queries by products, and separately the hits of rows that are screened again.
 
-        The numbers of such rows, which have no hits among those of all, come with theirs.
+        The second part has the row numbers; these rows have no hits in the first part.
         """
         import torch
 

@@ -1,9 +1,9 @@
 """Searches within a radius by every route: on one device or several, with points on the device or streamed in slabs.
 
     resident       the prepared points
-    streamed       slab after slab of the points, each searched like points of its own; lists are joined
+    streamed       one slab of points after another, each searched like a whole search; lists are joined
     host_refine    the same: lists of any length are not refined on the CPU
-    several        each device has a part of the points, whose lists are joined, or of the queries
+    several        each device has a part of the points or of the queries; lists of parts of the points are joined
 
 The number of points found is not known in advance, so the memory of a plan does not include them.
 """
@@ -28,25 +28,24 @@ from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.within import WithinSearch
-from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
+from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched, tops_of
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """What a search returns, lists or counts of the pairs within the limits, and how parts of the answer are joined.
+    """The answer of a search, lists or counts of pairs within the limits, and the ways to join parts of it.
 
     Attributes
     ----------
     answer : callable(WithinSearch)
-        Of queries and points on one device; ids are numbers in the whole search.
+        Searches queries and points on one device; ids are numbers in the whole search.
     join : callable(list of answers)
-        For the same queries, from parts of the points, all on one device.
+        Joins answers of the same queries from parts of the points, all on one device.
     stack : callable(list of answers)
-        For successive blocks of queries, all on one device or in host memory.
+        Concatenates answers of successive blocks of queries, all on one device or in host memory.
     move : callable(answer, device)
     listed : bool
     """
@@ -119,7 +118,7 @@ def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
 def _search_part(
     queries: Any, prepared: Any, plan: CudaPlan, limits: npt.NDArray[Any], verb: Verb, place: Place, bar: Counter
 ) -> Any:
-    """Answer on one device, for a part of the points or queries that is searched like a whole."""
+    """Answer on one device, for a part of the points or queries."""
     if plan.route == "resident":
         rows = to_device(queries, plan.devices[0])
         return _search_points(rows, prepared.in_all_dimensions(plan), plan, limits, verb, place, bar)
@@ -173,10 +172,10 @@ def _on_several(
     whole: Place,
     bar: Progress,
 ) -> Any:
-    """Answer on several devices, each with a host thread of its own; see routes/multi_gpu.py."""
+    """Answer on several devices, each with its own host thread; see routes/multi_gpu.py."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     by_queries = plan.shard == "queries"
-    tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
+    tops = tops_of(plan, prepared, m)
     workers = a_thread_each(plan.devices)
     watched = Watched(bar, workers)
 
