@@ -134,6 +134,14 @@ _CALLS = (
         ("tests/exact/cuda/attempts/test_within.py::test_bytes_are_screened_and_refined_as_int8",),
     ),
     Fault(
+        "select-long-lists-of-negative-values",
+        "src/tonari/select/cuda/ragged.py",
+        "bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the values",
+        "bits = bits.clone()",
+        "negative values of long lists are in the opposite order",
+        ("tests/select/cuda/test_ragged.py::test_many_long_lists_at_a_time",),
+    ),
+    Fault(
         "kdtree-cuda-slab-vouches-for-all",
         "src/tonari/kdtree/cuda/within_dispatch.py",
         "return self.queries is self.prepared.points and tree.n == self.plan.n",

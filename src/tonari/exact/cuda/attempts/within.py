@@ -167,8 +167,8 @@ class WithinSearch:
         usual = min(plan.query_batch, self.list_bytes // (8 * min(self.all_listed, 2 * self.capacity)))
         row = packed_row_bytes(plan.d, plan.precisions[0])
         slots = slots_of(MOST_ROWS, len(points), row, 2 * self.capacity, points.device)
-        beside = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + ROW_BYTES
-        return max(1, usual, min(MOST_ROWS, self.list_bytes // (8 * slots + beside)))
+        other = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + ROW_BYTES
+        return max(1, usual, min(MOST_ROWS, self.list_bytes // (8 * slots + other)))
 
     def _batch(self, rows: slice) -> Any:
         """Return the lists, or counts, of some queries."""
