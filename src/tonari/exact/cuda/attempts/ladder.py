@@ -89,7 +89,34 @@ def search_on_device(
         first_point=first_point,
         first_query=first_query,
         all_points=all_points,
-    )()
+    ).end()
+
+
+class Begun:
+    """A search whose first attempt at all batches has been launched.
+
+    Parameters
+    ----------
+    found : Neighbors
+    end : callable() -> (Neighbors, Report, bool)
+        Waits for the device and searches the remaining rows; also returns whether there were none.
+
+    Attributes
+    ----------
+    found : Neighbors
+        What the first attempt finds, in the order of the current stream; :meth:`end` writes remaining rows there.
+    was_enough : bool
+        Whether the first attempt proved all rows, once the search has ended.
+    """
+
+    def __init__(self, found: Neighbors, end: Callable[[], tuple[Neighbors, Report, bool]]) -> None:
+        self.found, self._end = found, end
+        self.was_enough = False
+
+    def end(self) -> tuple[Neighbors, Report]:
+        """Wait for the device, search the remaining rows, and return the answer."""
+        found, report, self.was_enough = self._end()
+        return found, report
 
 
 def begin_on_device(
@@ -102,8 +129,8 @@ def begin_on_device(
     first_point: int = 0,
     first_query: int = 0,
     all_points: Any = None,
-) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at all batches, and return a function that waits for it and searches the remaining rows.
+) -> Begun:
+    """Launch the first attempt at all batches.
 
     A search of one batch does not wait for the device before. See :func:`search_on_device`.
     """
@@ -137,14 +164,14 @@ def begin_on_device(
         if m >= search.least_fitted:  # rows may be left that are searched ahead
             rows = slice(0, STRAGGLERS)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
-        return lambda: (answer.found, report)
+        return Begun(answer.found, lambda: (answer.found, report, True))
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
     make_attempts(left, BEFORE_WAITING)
     state = search.state(proved)
 
-    def end() -> tuple[Neighbors, Report]:
+    def end() -> tuple[Neighbors, Report, bool]:
         *flags, certified = state.tolist()  # the one place that waits for the device
         while pending:
             _wait(pending, bar)
@@ -159,9 +186,9 @@ def begin_on_device(
             record.tried(level, m, certified, seconds)
         if certified < m:
             _finish(left)
-        return found, report
+        return found, report, certified == m
 
-    return end
+    return Begun(found, end)
 
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
