@@ -20,13 +20,14 @@ FORMATS = {
     "exact/cpu/contraction.py": "_ROUNDING",
     "exact/cpu/copies.py": "_ROW_BYTES",
     "exact/cpu/method.py": "_NUMBER",
-    "exact/cpu/search.py": "_RETRY _RESAMPLE",
+    "exact/cpu/passes.py": "_RETRY _RESAMPLE",
     "exact/memory.py": (
         "SURVIVOR_BYTES METADATA_BYTES JOIN_BLOCK TILE SAMPLE_ROWS CLUSTER_COLUMNS GROUPS_FIT ELEMENT_BYTES "
         "_SMALL_CHANGE _STATE_BYTES _SMALL_BUFFERS _REFINING_BYTES _QUERY_BYTES _ROWS_IN_FORM _STREAM_SIZES "
         "_LEAST_GROUP"
     ),
-    "exact/plan.py": "_PAIR_BYTES LOOKED LOOKED_FIRST _CONTRACTED",
+    "exact/plan.py": "_PAIR_BYTES",
+    "exact/planning/columns.py": "LOOKED LOOKED_FIRST _CONTRACTED",
     "exact/precisions.py": "_INT8_DIMENSIONS",
     "graph/directory.py": "VERSION BUILDING_VERSION _LONGEST",
     "graph/exports/scanpy.py": "_TOLERANCE",
@@ -69,7 +70,7 @@ FORMATS = {
     "select/cuda/survivors.py": "LARGEST_NETWORK LARGEST_TILE",
     "select/papers/queues.py": "LANES SCRATCH_BYTES",
     "select/papers/quick.py": "TILES SCRATCH_BYTES",
-    "shards/plan.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
+    "shards/planning/approximate.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/workspace.py": "_LONGEST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",

@@ -13,7 +13,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tonari.core import caches
-from tonari.exact import plan as exact_plan
+from tonari.exact.planning import planner as exact_plan
 from tonari.methods import repeated
 
 SOURCES = Path(tonari.__file__).parent

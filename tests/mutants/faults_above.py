@@ -617,8 +617,8 @@ _OTHERS = (
     Fault(
         "cli-names-of-rows-in-another-file",
         "src/tonari/cli/_points.py",
-        "if ids is not None and output.suffix.lower() not in _NAMED:",
-        "if ids is not None and output.suffix not in _NAMED:",
+        "if read.ids is not None and output.suffix.lower() not in _NAMED:",
+        "if read.ids is not None and output.suffix not in _NAMED:",
         "a table whose suffix has capitals takes no names",
         ("tests/cli/test_tables.py",),
     ),
@@ -665,8 +665,8 @@ _OTHERS = (
     Fault(
         "filters-last-excluded",
         "src/tonari/filters/rules.py",
-        "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 1)",
-        "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 2)",
+        "some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers",
+        "some[np.minimum(np.searchsorted(some, numbers), len(some) - 2)] == numbers",
         "off by one: the last excluded pair is allowed",
         ("tests/filters/test_rules.py", "tests/api/test_filtered.py"),
     ),

@@ -36,8 +36,8 @@ class Segment:
     ----------
     points : checked rows of shape (n, d)
     call : Call
-        The call of the Index. Its method "auto" chooses for as many queries as there are points. Its memory is shared
-        by all segments of the Index.
+        The call of the Index. Its method "auto" assumes that the number of queries equals the number of points. All
+    segments of the Index share its memory.
     taken : int
         The bytes of this memory that other segments use.
     chosen : (str, int), optional

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from tonari.core.neighbors import value_dtype
+
+
+class PlanFields(TypedDict):
+    """The fields that a plan has from its problem."""
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: str
+    metric: str
+    device: str
+    devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +67,19 @@ class Problem:
     def device(self) -> str:
         """ "cpu" or "cuda"."""
         return "cuda" if self.devices else "cpu"
+
+    def plan_fields(self) -> PlanFields:
+        """Return the fields that a plan has from this problem."""
+        return {
+            "n": self.n,
+            "m": self.m,
+            "d": self.d,
+            "k": self.k,
+            "dtype": self.dtype,
+            "metric": self.metric,
+            "device": self.device,
+            "devices": self.devices,
+        }
 
     @property
     def value_dtype(self) -> str:

@@ -22,9 +22,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.trail import Record
 from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
-from tonari.graph.exports.to_clusterings import ToClusterings
-from tonari.graph.exports.to_embeddings import ToEmbeddings
-from tonari.graph.exports.to_graphs import ToGraphs
+from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy
@@ -38,7 +36,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hinted):
+class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays belong to the library of the points passed to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
@@ -66,9 +64,10 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hint
     weights : tuple of float, optional
         The weights of the columns of the points, if the graph was built with any.
     record : tonari.core.trail.Record, optional
-        The run of :func:`tonari.knn_graph`: its plan, its later choices with their reasons, and its attempts, each with
-        the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
-        ``print(graph.record)`` shows it. Files do not hold it.
+        The run of the call that built the graph: its plan, its later choices with their reasons, and its attempts, each
+        with the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
+        ``print(graph.record)`` shows it. Directories of :func:`tonari.build_graph` hold it. Files of :meth:`save` do
+        not, so that equal graphs give equal bytes.
 
     Raises
     ------

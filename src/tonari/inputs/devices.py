@@ -1,4 +1,4 @@
-"""The argument `device`: where a search runs, given the argument and the devices of the arrays."""
+"""The argument `device`: the devices of a search, from the argument and the devices of the arrays."""
 
 from __future__ import annotations
 

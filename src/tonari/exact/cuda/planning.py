@@ -1,4 +1,4 @@
-"""How a plan (plan.py) is made: every choice of a search, from the problem and the machine."""
+"""Make a plan (plan.py): derive every choice of a search from the problem and the machine."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def plan_on_cuda(
 ) -> CudaPlan:
     """Plan brute force on CUDA; see :func:`tonari.plan`.
 
-    Everything stays on the device ("resident") if it fits. Otherwise points are copied from host memory slab by slab
-    ("streamed"), and so are queries if necessary; slabs are chosen for the least expected time. "host_refine" is chosen
-    if the packed copy fits but the original rows do not, and if there are so few queries that refining on the CPU takes
-    no longer than streaming all points once more, or if contracted rows are asked for; otherwise only on request. The
-    second precision is left out if its packed copy does not fit.
+    Everything stays on the device ("resident") if it fits. Otherwise points, and queries if necessary, are copied from
+    host memory slab by slab ("streamed"); slabs are chosen for the least expected time. "host_refine" is chosen if the
+    packed copy fits, the original rows do not, and either contracted rows are requested or the queries are so few that
+    refining on the CPU takes no longer than streaming all points once more. The second precision is left out if its
+    packed copy does not fit.
 
-    Several devices divide the points, or the queries if all points fit on each device and that is faster. Dividing the
-    queries needs no merging of lists and refines no row more than once, but copies more points.
+    Several devices divide the points, or the queries if all points fit on each device and that is faster. A division of
+    the queries merges no lists and refines each row once, but copies more points.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def plan_on_cuda(
     free_bytes : int, optional
         Free memory on each device. Default: queried.
     prepared_by : CudaPlan, optional
-        The plan that the points were prepared by; the memory of its prepared points counts as free.
+        The plan by which the points were prepared; the memory of its prepared points counts as free.
     **overrides
         Fields listed in :data:`tonari.exact.overrides.ON_CUDA`.
 
@@ -128,10 +128,10 @@ def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str,
 
 
 def is_contracted_for(problem: Problem, searched: int) -> bool:
-    """Whether prepared points are contracted for a search, if pilot rows find that worth it.
+    """Whether a pilot decides for this search if prepared points are contracted.
 
-    They are once `searched` queries and those of the problem would have been worth the pilot rows had they come at
-    once, but not for short searches: these have too many launches then. Points in all dimensions are kept beside.
+    True once the `searched` queries and those of the problem, as a single search, would justify the pilot. False for
+    short searches, which would have too many launches. Points in all dimensions are kept in addition.
     """
     if len(problem.devices) > 1 or problem.memory is not None:
         return False
@@ -141,7 +141,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
 
 @cached(maxsize=1024)
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
-    """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
+    """Return the plan of a resident search that fits into the spare memory, or None."""
     try:
         plan = _plan_within(problem, SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
@@ -151,18 +151,18 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 @cached(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
-    """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
+    """Return the plan of a search without overrides; it is cached for searches of the same sizes."""
     return _plan_within(problem, free, {}, usual=True)
 
 
 @cached(maxsize=1024)
 def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
-    """Return the plan of a search of contracted points that overrides nothing else, kept for the next like it."""
+    """Return the plan of a search of contracted points without other overrides; it is cached for equal searches."""
     return _plan_route(problem, free, dict(overrides), usual=True)
 
 
 def _rounded(free: int) -> int:
-    """Return free memory to six bits, rounded down: searches of the same sizes then have one plan.
+    """Round free memory down to six bits, so that searches of the same sizes have the same plan.
 
     >>> _rounded(127), _rounded(128), _rounded(131)
     (126, 128, 128)
@@ -182,7 +182,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 
 
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a contraction may be worth the pilot rows that choose it."""
+    """Whether a contraction may save more time than its pilot takes."""
     metric = get_metric(problem.metric)
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
@@ -193,7 +193,7 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a screen of integers of one byte would be faster in int8, and no other is asked for."""
+    """Whether int8 would be faster for integers of one byte, and the caller has not chosen other precisions."""
     asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
     return get_metric(problem.metric).squares and problem.d > _SPLIT_FIRST and not asked
 
@@ -236,15 +236,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         at_home, more = _points_at_home(problem, needs, batch, budget)
         working += more
     return CudaPlan(
-        n=problem.n,
-        m=problem.m,
-        d=problem.d,
-        k=problem.k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="exact",
-        device="cuda",
-        devices=devices,
         isa="",
         threads=0,
         route=slabs.route,
@@ -330,7 +323,7 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the bytes of the search that needs the fewest; arguments as for :func:`plan_on_cuda`."""
+    """Return the bytes of the division that needs the least memory; arguments as for :func:`plan_on_cuda`."""
     return _least_of(_ways(problem, overrides), overrides)
 
 
@@ -344,7 +337,7 @@ def _least_of(shards: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: di
 
 
 def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
-    """Return the coordinates of contracted rows that are asked for, 0 for all dimensions."""
+    """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
     given = overrides.get("form_dim", "full")
     if given == "full":
         return 0

@@ -9,8 +9,16 @@ from typing import Any
 import torch
 
 
-def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
+def record(work: Callable[[], Any], device: Any, beside: Any = None) -> tuple[Any, Any]:
     """Capture the launches of `work` without running them.
+
+    Parameters
+    ----------
+    work : callable()
+    device : torch.device
+    beside : CUDAGraph, optional
+        An earlier graph, whose memory is used: all of it but the tensors that still exist. The two must not run at the
+        same time.
 
     Returns
     -------
@@ -21,7 +29,8 @@ def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
     stream.wait_stream(torch.cuda.current_stream(device))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
-        graph.capture_begin(capture_error_mode="thread_local")  # other threads may go on allocating
+        shared = {} if beside is None else {"pool": beside.pool()}
+        graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may go on allocating
         try:
             made = work()
         finally:

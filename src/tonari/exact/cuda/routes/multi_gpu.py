@@ -1,9 +1,9 @@
-"""The route over several devices: each has an equal part of the points or of the queries, and its own host thread.
+"""The route for several devices: each has an equal part of the points or of the queries, and its own host thread.
 
     points     every query is compared with every part; lists are merged on the first device
     queries    all points are on each device; lists are concatenated
 
-Each part is searched by the plan's route like a search of its own (routes/partition.py).
+The plan's route searches each part like a whole search (routes/partition.py).
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class SpreadPoints:
     Attributes
     ----------
     bounds : list of slices
-        The points of each device that has any.
+        The slice of the points on each device.
     parts : list
-        These points as prepared by the plan's route.
+        The prepared points of each slice.
     """
 
     bounds: list[slice]
@@ -216,7 +216,7 @@ def _launched(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Co
 
 
 class Watched:
-    """The progress of one part of several; it stops the part if another one failed or Ctrl-C was pressed."""
+    """The progress of one of several parts; stops the part if another part has failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

@@ -1,4 +1,4 @@
-"""A part of a search: some of its points, its queries, or both, with their position in the whole and their plan."""
+"""Parts of a search: some points, some queries, or both, with their position in the whole search and their plan."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ class Place(NamedTuple):
     first_point, first_query : int
     self_join : bool
     numbers : int64 array, optional
-        The points that the queries are, in a self-join of which only some rows are searched. Default: query i is
+        The number of each query among the points, if only some rows of a self-join are searched. Default: query i is
         point i.
+    later : bool
+        Whether, in a search within a radius, points find those of larger numbers alone.
     """
 
     first_point: int = 0
     first_query: int = 0
     self_join: bool = False
     numbers: npt.NDArray[np.int64] | None = None
+    later: bool = False
 
     def at(self, point: int, query: int) -> Place:
         """Return the place of a part of this part."""
