@@ -13,8 +13,8 @@ import click
 
 from tonari import io
 from tonari.io._common import Array, expansion
-from tonari.io.columns import Choice, choice, listed
-from tonari.io.tables import is_table, read_column, read_points
+from tonari.io.points import is_table, read_column, read_points
+from tonari.io.tables.columns import Choice, choice, listed
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -18,9 +18,10 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
 from tonari.inputs import dtype_of
-from tonari.io import npy, schema
+from tonari.io import schema
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, open_regular
+from tonari.io.formats import npy
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
