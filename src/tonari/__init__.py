@@ -56,15 +56,18 @@ if TYPE_CHECKING:  # what reads programs without running them; at run time _HOME
     from tonari.api.searching import search, search_to_file
     from tonari.api.shards import build_graph, build_neighbors
     from tonari.api.spanning import mutual_reachability_tree
+    from tonari.api.verifying import verify
     from tonari.core.neighbors import Neighbors
     from tonari.core.pairs import Pairs
     from tonari.core.plan import Plan
     from tonari.core.radius_neighbors import RadiusNeighbors
+    from tonari.core.trail import recording
     from tonari.graph.directory import open_neighbors
     from tonari.graph.knn_graph import KNNGraph
     from tonari.methods.explain import Explanation, explain
     from tonari.methods.plan import plan
     from tonari.methods.warm import warm
+    from tonari.metrics.verification import Verification
     from tonari.select.merge import merge_neighbors
     from tonari.select.request import Selection
     from tonari.select.selection import select_k
@@ -80,6 +83,7 @@ __all__ = [
     "RadiusNeighbors",
     "Selection",
     "SpanningTree",
+    "Verification",
     "build_graph",
     "build_neighbors",
     "explain",
@@ -94,9 +98,11 @@ __all__ = [
     "radius_count",
     "radius_graph",
     "radius_search",
+    "recording",
     "search",
     "search_to_file",
     "select_k",
+    "verify",
     "warm",
 ]
 
@@ -110,15 +116,18 @@ _HOMES = {
     "tonari.api.searching": ("search", "search_to_file"),
     "tonari.api.shards": ("build_graph", "build_neighbors"),
     "tonari.api.spanning": ("mutual_reachability_tree",),
+    "tonari.api.verifying": ("verify",),
     "tonari.core.neighbors": ("Neighbors",),
     "tonari.core.pairs": ("Pairs",),
     "tonari.core.plan": ("Plan",),
     "tonari.core.radius_neighbors": ("RadiusNeighbors",),
+    "tonari.core.trail": ("recording",),
     "tonari.graph.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),
     "tonari.methods.explain": ("Explanation", "explain"),
     "tonari.methods.plan": ("plan",),
     "tonari.methods.warm": ("warm",),
+    "tonari.metrics.verification": ("Verification",),
     "tonari.select.merge": ("merge_neighbors",),
     "tonari.select.request": ("Selection",),
     "tonari.select.selection": ("select_k",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -143,6 +144,9 @@ def test_info_of_a_graph_that_is_being_built(monkeypatch: pytest.MonkeyPatch) ->
         shown = run("info", "g").stdout
     assert re.search(r"^ +running  True$", shown, re.MULTILINE)
     assert re.search(r"^ +disk_bytes  [\d.]+ MiB$", shown, re.MULTILINE)
+    run_of = rf"^run:\nbuild_graph: {N:,} rows by clusters, .*\n  truth: [\d,]+ rows by exact, "
+    assert re.search(run_of, shown, re.MULTILINE)
+    assert [step["title"] for step in extra["record"]["steps"]] == ["truth", "centres", "members"]
 
 
 def test_info_before_all_tasks_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +164,10 @@ def test_info_of_a_complete_graph() -> None:
     assert report is not None
     assert (extra["state"], extra["recall"], extra["target"]) == ("complete", report.estimate.by_distance, 0.9)
     assert "tasks_done" not in extra
+    record = KNNGraph.open("g").record
+    assert record is not None
+    assert extra["record"] == json.loads(json.dumps(record.as_dict()))
+    assert "  recall, " in run("info", "g").stdout
     exact = as_json("recall", "g", "points.npy")
     assert (exact["of_rows"], exact["metric"]) == (N, "euclidean")
 

@@ -49,7 +49,8 @@ def test_a_directory_shows_its_plan(folder: Path) -> None:
     facts = as_json("report", "graph", "points.npy", "-o", "r.html")
     said = check_page((folder / "r.html").read_text())
     assert facts["recall"]["by_index"] == 1
-    assert "Plan route exact" in said
+    assert "Its plan route exact" in said
+    assert "For it, rows: 300 rows in" in said
     assert "no neighbour can be missing" in said
 
 

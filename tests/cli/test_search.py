@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
 from tonari import io
 from tonari.api import searching
+from tonari.io.record import read_record
 from tonari.streams import writing
 
 N, M, D, K = 300, 50, 8, 5
@@ -118,6 +120,38 @@ def test_an_existing_file_is_refused_before_any_work(folder: Path) -> None:
     assert _written() == ["t.ibin"]
 
 
+@pytest.mark.parametrize(
+    ("more", "title", "proved"),
+    [
+        (("-o", "t.ibin"), "search_to_file", M),
+        (("-o", "t.npz"), "search", M),
+        (("-o", "t/"), "build_neighbors", M),
+        (("-o", "n.npz", "--radius", "1"), "radius_search", None),
+    ],
+    ids=str,
+)
+def test_the_record_of_the_run_is_among_the_facts(more: tuple[str, ...], title: str, proved: int | None) -> None:
+    record = read_record(as_json(*SEARCH[:5], *more)["record"])
+    assert (record.title, record.rows) == (title, M)
+    if proved is not None:
+        assert sum(one.proved for one in (record, *record.parts)) == proved
+
+
+def test_info_of_an_unfinished_file() -> None:
+    _interrupted()
+    facts = as_json("info", KEPT[0])
+    assert (facts["format"], facts["rows"], facts["columns"]) == ("unfinished neighbours", M, K)
+    assert (facts["extra"]["queries_done"], facts["extra"]["points"]) == (20, N)
+    assert read_record(facts["extra"]["record"]).parts[0].proved == 20
+    shown = run("info", KEPT[0]).stdout
+    assert re.search(rf"^run:\nsearch_to_file: {M} rows, .*\n  search: 20 rows by exact, ", shown, re.MULTILINE)
+    journal = json.loads(Path(KEPT[1]).read_text())
+    Path(KEPT[1]).write_text(json.dumps({name: value for name, value in journal.items() if name != "record"}))
+    assert "record" not in as_json("info", KEPT[0])["extra"]  # as earlier releases left it
+    assert as_json(*SEARCH)["record"]["steps"][1]["rows"] == M - 20
+    assert "other.part.json: does not exist" in refused("info", "other.part", code=1)
+
+
 def test_outputs_that_cannot_be_written() -> None:
     for output, said in (("no/t.ibin", "no does not exist"), ("points.fbin/t.ibin", "is a file, not a directory")):
         assert said in refused(*SEARCH[:-3], output, code=1)
@@ -183,3 +217,49 @@ def test_points_that_memory_does_not_hold_packed_are_told_of() -> None:
     assert f"tonari: warning: memory={memory} bytes hold " in done.stderr
     assert done.stderr.count("warning") == 1
     assert (io.read_ground_truth("t.ibin").indices[:, 0] == np.arange(M)).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["none.fvecs", "none.bvecs", "none.ivecs", "none.csv", "none.tsv", "blank.csv", "none.npy"]
+)
+def test_no_queries_have_empty_results(name: str) -> None:
+    """A file whose format has the number of columns in its rows is of 0 bytes, or of empty lines, if it has none."""
+    if name == "none.npy":
+        np.save(name, np.empty((0, D), np.float32))
+    else:
+        Path(name).write_text("\n  \n" if name == "blank.csv" else "")
+    np.save("mask.npy", np.arange(N) < 9)
+    search = ("search", "points.fbin", name, "--force", "-o")
+    for more in ((), ("--where", "mask.npy")):
+        assert f"read {name}, 0 x {D}" in run(*search, "t.npz", "-k", str(K), *more).stdout
+        with np.load("t.npz") as found:
+            assert found["indices"].shape == found["distances"].shape == (0, K)
+        run(*search, "t.npz", "--radius", "1", *more)
+        with np.load("t.npz") as found:
+            assert [found[part].tolist() for part in ("indptr", "indices", "distances")] == [[0], [], []]
+    run(*search, "t.ibin", "-k", str(K))
+    assert io.read_ground_truth("t.ibin").indices.shape == (0, K)
+    run(*search, "t.csv", "-k", str(K))
+    assert Path("t.csv").read_text().split() == ["from,to,distance"]
+    assert "has no rows, expected at least one" in refused(*search, "folder/", "-k", str(K), code=1)
+
+
+def test_queries_without_a_line_have_no_names() -> None:
+    Path("points.csv").write_text("name,x,y\n" + "".join(f"p{i},{i * i},{i}.5\n" for i in range(9)))
+    Path("none.csv").touch()
+    run("search", "points.csv", "none.csv", "-k", "2", "--id", "name", "-o", "t.csv")
+    assert Path("t.csv").read_text().split() == ["from,to,distance"]
+
+
+@pytest.mark.parametrize("name", ["none.fvecs", "none.csv"])
+def test_points_without_rows_are_refused(name: str) -> None:
+    Path(name).touch()
+    for queries in ("queries.npy", name):
+        assert f"{name}: found 0 bytes" in refused("search", name, queries, "-k", "1", "-o", "t.npz", code=1)
+    assert "key='a' is for archives" in refused(
+        "search", "points.fbin", name, "--queries-key", "a", "-k", "1", "-o", "t.npz", code=1
+    )
+    Path("short.fvecs").write_bytes(b"\1\0\0")
+    assert "short.fvecs: found 3 bytes" in refused(
+        "search", "points.fbin", "short.fvecs", "-k", "1", "-o", "t.npz", code=1
+    )

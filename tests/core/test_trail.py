@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tonari.core import trail
+import tonari
+from tests.helpers import checks
+from tonari.core import trail, tuning
 from tonari.core.plan import Plan
 from tonari.core.trail import Attempt, Choice, Record, recording
 from tonari.core.workers import Workers
 
+ROWS = checks.gaussian(600, 6)
+HALVES = ROWS[:500], ROWS[500:]
 PLAN = {"n": 9, "m": 3, "d": 2, "k": 1, "dtype": "float32", "metric": "l1", "method": "exact", "device": "cpu"}
 NUMBERS = {"threads": 1, "packed_bytes": 1, "copied_bytes": 0, "working_bytes": 2, "output_bytes": 3, "seconds": 0.5}
 
@@ -76,6 +84,69 @@ def test_the_first_plan_is_that_of_the_call() -> None:
     record = made()
     record.planned("kdtree", "", Plan(**PLAN, **NUMBERS, devices=(), isa="generic"))  # type: ignore[arg-type]
     assert (record.method, record.plan.isa) == ("exact", "avx2")
+
+
+def test_calls_within_a_call_are_parts_of_its_record() -> None:
+    with recording("add", 9) as record:
+        inner = [made(), made()]
+        with trail.unrecorded():
+            made()
+    (part,) = record.parts
+    assert (part.title, part.rows, part.proved, part.method) == ("search", 6, 6, "exact")
+    assert part.attempts[0] == Attempt("int8", 6, 4, 0.002, "quick")
+    assert part.choices == [Choice("columns", "all 2")]
+    assert (part.parts[0].rows, part.parts[0].proved) == (4, 4)
+    assert part.seconds == sum(one.seconds for one in inner) <= record.seconds
+    assert [(one.rows, one.proved) for one in inner] == [(3, 3), (3, 3)]  # each stays the record of its own call
+
+
+def test_very_many_choices_about_one_subject_are_not_all_recorded() -> None:
+    with recording("search", 1) as record:
+        for at in range(100):
+            trail.decided("columns", f"{at}")
+            trail.decided("rounds", "one")
+    about = [choice.why for choice in record.choices if choice.what == "columns"]
+    assert about == [*map(str, range(tuning.RECORDED_CHOICES)), "in other ways too, which are not recorded"]
+    assert [choice.why for choice in record.choices if choice.what == "rounds"] == ["one"]
+
+
+INDEX = functools.cache(lambda: tonari.Index(ROWS))
+VERBS: dict[str, Callable[[Path], Any]] = {
+    "search": lambda _: tonari.search(ROWS[:50], ROWS, 5),
+    "search-where": lambda _: tonari.search(ROWS[:50], ROWS, 5, where=ROWS[:, 0] > 0),
+    "search_to_file": lambda folder: tonari.search_to_file(ROWS[:50], ROWS, 5, folder / "found.ibin", chunk_rows=20),
+    "knn_graph": lambda _: tonari.knn_graph(ROWS, 5),
+    "merge": lambda _: tonari.merge(*(tonari.knn_graph(part, 5) for part in HALVES), *HALVES),
+    "add": lambda _: tonari.knn_graph(HALVES[0], 5).add(*HALVES),
+    "build_graph": lambda folder: tonari.build_graph(ROWS, 5, folder / "graph"),
+    "build_neighbors": lambda folder: tonari.build_neighbors(ROWS, ROWS[:50], 5, folder / "found"),
+    "radius_search": lambda _: tonari.radius_search(ROWS[:50], ROWS, 1.0),
+    "radius_count": lambda _: tonari.radius_count(ROWS[:50], ROWS, 1.0),
+    "radius_graph": lambda _: tonari.radius_graph(ROWS, 1.0),
+    "radius_count-few": lambda _: tonari.radius_count(ROWS[:50], ROWS[:50], 1.0),
+    "pairs": lambda _: tonari.pairs(ROWS, radius=1.0),
+    "pairs-few": lambda _: tonari.pairs(ROWS[:50], radius=1.0),
+    "mutual_reachability_tree": lambda _: tonari.mutual_reachability_tree(ROWS, min_samples=5),
+    "Index.search": lambda _: INDEX().search(ROWS[:50], 5),
+    "Index.search_chunks": lambda _: list(INDEX().search_chunks([ROWS[:20], ROWS[20:50]], 5)),
+    "Index.radius_search": lambda _: INDEX().radius_search(ROWS[:50], 1.0),
+    "Index.radius_chunks": lambda _: list(INDEX().radius_chunks([ROWS[:20], ROWS[20:50]], 1.0)),
+}
+
+
+def proved(record: Record) -> int:
+    """Rows that were proved by the attempts of a record and of all its parts."""
+    return record.proved + sum(map(proved, record.parts))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_recorded_without_an_argument_of_its_own(verb: str, tmp_path: Path) -> None:
+    for folder in (tmp_path / "first", tmp_path / "again"):
+        folder.mkdir()
+        with tonari.recording() as record:
+            VERBS[verb](folder)
+        assert proved(record) >= 50
+        assert record.method or any(part.method or part.parts for part in record.parts)
 
 
 def test_where_nobody_asks_there_is_no_record() -> None:
@@ -145,6 +216,7 @@ def test_it_reads_as_lines_and_is_plain_for_json() -> None:
         "  int8: 2 of 3 rows proved, 1 ms, quick",
         "  float32: 1 of 1 rows proved",
     ]
+    assert Record("recall", 0, seconds=0.5).lines() == ["recall, 500 ms"]
     facts = json.loads(json.dumps(record.as_dict()))
     assert (facts["title"], facts["rows"], facts["method"]) == ("search", 3, "exact")
     assert facts["steps"][0]["steps"][0]["name"] == "float32"

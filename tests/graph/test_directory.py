@@ -43,7 +43,7 @@ def test_a_stored_exact_graph_is_read(dtype: str) -> None:
     """Files that an earlier release wrote: they must not be written anew."""
     graph = tonari.KNNGraph.open(STORED / f"exact-{dtype}-v1")
     assert (graph.n, graph.k, graph.metric, graph.method) == (40, 3, "euclidean", "exact")
-    assert (graph.include_self, graph.seed, graph.report) == (False, None, None)
+    assert (graph.include_self, graph.seed, graph.report, graph.record) == (False, None, None, None)
     assert_same_neighbors(lists(graph), lists(tonari.knn_graph(stored_points(dtype), 3)))
 
 
@@ -116,6 +116,8 @@ _REQUEST = {"k": 3, "metric": "euclidean", "method": "exact", "recall": None, "s
         ({"rows": [[0, "40", 1, 1]]}, "its rows have"),
         ({"report": {}}, "it has no report target"),
         ({"report": [1]}, r"its report is \[1\]"),
+        ({"record": [1]}, r"its record is \[1\]"),
+        ({"record": {"title": "build_graph"}}, "it has no record method"),
     ],
 )
 def test_a_manifest_that_says_something_else(change: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -300,6 +300,39 @@ def test_what_is_added_to_an_approximate_graph_is_measured() -> None:
     assert made.recall(POINTS, sample=1400).by_index >= 0.9
 
 
+def test_the_record_of_a_merge_by_force_proves_each_row_once(by_force: None) -> None:
+    record = tonari.merge(*halves()).record
+    assert record is not None
+    assert (record.title, record.rows, record.proved, record.method) == ("merge", 1400, 1400, "")
+    assert [choice.what for choice in record.choices] == ["sides"]
+    assert record.seconds > 0
+
+
+def test_the_record_of_a_merge_by_rounds_has_each_round(by_rounds: None) -> None:
+    record = tonari.merge(*halves(), recall=0.9).record
+    assert record is not None
+    assert record.plan is not None
+    assert (record.rows, record.method, record.plan.as_dict()["recall"]) == (1400, "nn-descent", 0.9)
+    assert "s by rounds of NN-Descent" in record.reason
+    assert [attempt.name for attempt in record.attempts] == [f"round {at + 1}" for at in range(len(record.attempts))]
+    assert record.choices[0].what == "rounds"
+
+
+def test_the_record_of_an_addition_says_how_points_were_added() -> None:
+    few = tonari.knn_graph(POINTS[:-5], 8).add(POINTS[:-5], POINTS[-5:]).record
+    assert few is not None
+    assert (few.title, few.rows, few.proved) == ("add", 1400, 1400)
+    assert few.choices[0].why == "5, at most 8 columns: all are compared with the others"
+    assert [(part.title, part.proved) for part in few.parts] == [("knn_graph", 5)]
+    many = tonari.knn_graph(POINTS[:-9], 8).add(POINTS[:-9], POINTS[-9:]).record
+    assert many is not None
+    assert many.choices[0].why == "9, more than 8 columns: their graph is built and merged"
+    assert [(part.title, part.proved) for part in many.parts] == [("knn_graph", 9), ("merge", 1400)]
+    alone = tonari.knn_graph(POINTS[:3], 1, include_self=True).add(POINTS[:3], POINTS[3:9]).record
+    assert alone is not None
+    assert (alone.proved, alone.rows) == (9, 9)
+
+
 def test_points_that_are_not_the_graphs_are_refused() -> None:
     graph = tonari.knn_graph(POINTS[:50], 8)
     for new in (POINTS[50:53], POINTS[50:90]):

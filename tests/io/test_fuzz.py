@@ -19,6 +19,7 @@ import pytest
 
 import tonari
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import Attempt, Record
 from tonari.io import SUFFIXES, FileFormatError, describe, read, read_ground_truth, write, write_ground_truth
 from tonari.streams.journal import Journal
 
@@ -73,7 +74,8 @@ def _compressed_graph(path: Path) -> None:
 
 
 def _journal(path: Path) -> None:
-    Journal({"queries": 9, "k": 3, "metric": "l1"}, 7, "ab" * 32).write(path)
+    record = Record("search_to_file", 9, steps=[Record("search", 7, steps=[Attempt("int8", 7, 7)])])
+    Journal({"queries": 9, "k": 3, "metric": "l1"}, 7, "ab" * 32, record.as_dict()).write(path)
 
 
 POINTS = [read, lambda path: read(path, mmap=False), describe]

@@ -665,8 +665,8 @@ _OTHERS = (
     Fault(
         "filters-last-excluded",
         "src/tonari/filters/rules.py",
-        "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 1)",
-        "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 2)",
+        "some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers",
+        "some[np.minimum(np.searchsorted(some, numbers), len(some) - 2)] == numbers",
         "off by one: the last excluded pair is allowed",
         ("tests/filters/test_rules.py", "tests/api/test_filtered.py"),
     ),

@@ -13,7 +13,9 @@ import pytest
 import tonari
 from tests.helpers.checks import gaussian
 from tests.helpers.shards import (
+    SMALL,
     assert_exact,
+    by_shards,
     clustered,
     contents,
     small,
@@ -21,8 +23,10 @@ from tests.helpers.shards import (
     stopped,
 )
 from tonari.core.errors import BudgetExceeded
+from tonari.graph.knn_graph import KNNGraph
 from tonari.shards import local
-from tonari.shards.workspace import Workspace
+from tonari.shards.state import read_state
+from tonari.shards.workspace import Workspace, _sealed
 
 
 @pytest.fixture
@@ -90,6 +94,53 @@ def test_what_an_earlier_release_finished_stays(points: Path, tmp_path: Path) ->
     age(out)
     for found in (tonari.KNNGraph.open(out), small(points, out)):
         assert np.array_equal(found.indices, truth.indices)
+
+
+@pytest.mark.parametrize("route", ["exact", "clusters", "ggm"])
+def test_the_record_of_a_resumed_build_is_that_of_all_its_tasks(
+    route: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "graph"
+    stopped(points, out, route, "rows-000001", monkeypatch)
+    unfinished = read_state(out).record
+    with monkeypatch.context() as patched:
+        by_shards(patched, SMALL[route])
+        whole = small(points, tmp_path / "whole", route).record
+    record = small(points, out, route).record
+    assert unfinished is not None
+    assert whole is not None
+    assert record is not None
+    assert str(KNNGraph.open(out).record) == str(record)
+    assert (record.title, record.rows, record.method) == ("build_graph", 240, route)
+    assert record.plan is not None
+    assert record.plan.as_dict()["route"] == route
+    assert [(part.title, part.rows, part.proved) for part in record.parts] == [
+        (part.title, part.rows, part.proved) for part in whole.parts
+    ]
+    assert all(part.seconds > 0 for part in record.parts)
+    if route == "exact":  # every row is proved in every slab
+        assert [(part.title, part.proved) for part in record.parts] == [("rows", 4 * 240)]
+    parts = {part.title: part for part in record.parts}
+    assert all(0 < part.rows <= parts[part.title].rows for part in unfinished.parts if parts[part.title].rows)
+    why = dict(record.choices)["resumed"]
+    assert why.endswith("were done")
+    assert whole.choices == []
+
+
+def test_a_build_without_records_is_resumed_without(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As earlier releases left it."""
+    out = tmp_path / "graph"
+    stopped(points, out, "exact", 2, monkeypatch)
+    for path in (out / "done").iterdir():
+        facts = json.loads(path.read_text())
+        del facts["checksum"], facts["record"]
+        path.write_text(json.dumps(_sealed(facts)))
+    assert read_state(out).record is None
+    graph = small(points, out)
+    assert graph.record is not None
+    assert 0 < graph.record.parts[0].proved < 4 * 240
 
 
 @pytest.mark.parametrize("complete", [False, True])

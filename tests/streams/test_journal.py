@@ -63,6 +63,8 @@ def test_a_journal_that_is_a_pipe_is_not_waited_for() -> None:
         '{"search": {}, "rows": "7", "sample": ""}',
         '{"search": [], "rows": 7, "sample": ""}',
         '{"search": {}, "rows": 7, "sample": null}',
+        '{"search": {}, "rows": 7, "sample": "", "record": [1]}',
+        '{"search": {}, "rows": 7, "sample": "", "record": {"title": "search_to_file"}}',
         "[1, 2]",
         "\ud800",
     ],

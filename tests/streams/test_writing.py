@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import tonari
 from tests.helpers.checks import Array
 from tests.helpers.streaming import UNEVEN, K, M, cut, index_of, points, queries
 from tonari import io
+from tonari.core.trail import recording
 from tonari.streams import tuning
+from tonari.streams.output import kept
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +62,28 @@ def test_from_files_arrays_and_iterables() -> None:
 def test_metrics_and_options_reach_the_index(metric: str) -> None:
     out = tonari.search_to_file(queries(), points(), K, "t.ibin", metric=metric, memory="1GB", threads=2)
     assert out.read_bytes() == truth(metric=metric)
+
+
+def test_the_record_of_a_resumed_run_is_that_of_all_rows(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Iterator[Array]:
+        yield queries()[:20]
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        tonari.search_to_file(broken(), index_of(), K, "t.ibin", rows=M)
+    journal = kept(Path("t.ibin"))[1]
+    assert journal is not None
+    assert journal.made is not None
+    (before,) = journal.made.parts
+    assert (before.title, before.rows, before.proved) == ("search", 20, 20)
+    with caplog.at_level(logging.INFO, "tonari"), recording("mine", M) as mine:
+        tonari.search_to_file(queries(), index_of(), K, "t.ibin", chunk_rows=7)
+    (record,) = mine.parts
+    assert (record.title, record.rows) == ("search_to_file", M)
+    assert [(part.title, part.rows, part.proved) for part in record.parts] == [("search", M, M)]
+    assert record.choices == [("resumed", f"20 of {M} queries were on the disk")]
+    assert record.seconds > before.seconds
+    assert caplog.messages[-1].startswith(f"search_to_file: {M} rows, ")
 
 
 def test_float64_distances_are_rounded_as_in_any_file() -> None:

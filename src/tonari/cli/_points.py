@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 from tonari import io
 from tonari.io._common import Array, expansion
-from tonari.io.points import is_table, read_column, read_points
+from tonari.io._formats import format_of
+from tonari.io.points import dtype_without_rows, is_table, read_column, read_points
 from tonari.io.tables.columns import Choice, choice, listed
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -113,6 +115,16 @@ class Inputs:
         self.note(path, points.shape[0], points.shape[1], names)
         return points
 
+    def read_queries(self, path: Path, key: str | None, points: Array) -> Array:
+        """Read queries: none, with the columns of the points, from a file that has no rows and therefore no width."""
+        dtype = dtype_without_rows(path)
+        if dtype is None:
+            return self.read(path, key)
+        format_of(path, key)
+        self.note(path, 0, points.shape[1], None)
+        # Whole numbers of 32 bits are converted before a search, but there are none.
+        return np.empty((0, points.shape[1]), np.float32 if dtype == np.int32 else dtype)
+
     def note(self, path: Path, rows: int, columns: int, names: Sequence[str] | None) -> None:
         """Record the description of an input for printing."""
         listed_names = None if names is None else list(names)
@@ -124,7 +136,9 @@ class Inputs:
 
     def names_of_rows(self, path: Path) -> Array | None:
         """Read the column that names the rows; None without --id, or for a file that is not a table."""
-        return read_column(path, self.ids) if self.ids is not None and is_table(path) else None
+        if self.ids is None or not is_table(path):
+            return None
+        return read_column(path, self.ids) if dtype_without_rows(path) is None else np.empty(0, np.int64)
 
     def _choice(self, path: Path) -> Choice:
         return self.choice if is_table(path) else Choice()

@@ -19,9 +19,11 @@ from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.graph.statistics import distances_at, missing_neighbours, range_of, zero_distances
 from tonari.graph.structure import connected_components
+from tonari.io.record import read_record
 from tonari.metrics.recall import Recall
 from tonari.shards.plan import ShardPlan
 from tonari.shards.state import read_state
+from tonari.streams.output import kept
 
 
 @click.command()
@@ -37,7 +39,8 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
     "components" the number of connected components (if SciPy is installed).
 
     For an unfinished graph in a directory, the numbers of finished and known tasks are printed (finished tasks may add
-    new ones), and "covered", the share of neighbours that the graph can find.
+    new ones), and "covered", the share of neighbours that the graph can find. Of a directory and of OUT.part, the
+    unfinished file of a search, the run is printed too: what was planned, decided and tried, as far as it is done.
 
     \b
     Example:
@@ -50,14 +53,19 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
     facts = _facts(file, key, read)
     extra = dict(facts["extra"])
     plan = extra.pop("plan", {})  # of a directory; the rows of a shard, not those of the graph
+    ran = extra.pop("record", None)
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
     if plan:
         text += f"\n\nplan:\n{ShardPlan.of_manifest(plan)}"
+    if ran is not None:
+        text += f"\n\nrun:\n{read_record(ran)}"
     _common.emit(facts, text, as_json=as_json)
 
 
 def _facts(path: Path, key: str | None, read: Inputs) -> dict[str, Any]:
+    if path.suffix == ".part":
+        return _unfinished_facts(path)
     kind = _common.kind_of(path) if key is None else "points"
     if kind == "index":
         return _index_facts(path)
@@ -100,6 +108,27 @@ def _graph_facts(path: Path) -> dict[str, Any]:
     }
 
 
+def _unfinished_facts(path: Path) -> dict[str, Any]:
+    """Describe an unfinished file of a search by its journal."""
+    journal = kept(path.with_suffix(""))[1]
+    if journal is None:
+        raise FileNotFoundError(f"{path}.json: does not exist, the journal that tonari search keeps beside OUT.part")
+    search, record = journal.search, journal.made
+    return {
+        "path": str(path),
+        "format": "unfinished neighbours",
+        "rows": search.get("queries"),
+        "columns": search.get("k"),
+        "dtype": "int32",
+        "bytes": path.stat().st_size,
+        "extra": {
+            "queries_done": journal.rows,
+            **{name: search.get(name) for name in ("points", "dimensions", "metric")},
+            **({} if record is None else {"record": record.as_dict()}),
+        },
+    }
+
+
 def _index_facts(path: Path) -> dict[str, Any]:
     about = describe(path)
     names = "metric", "method", "asked", "device", "on", "threads", "memory", "next_id"
@@ -132,6 +161,7 @@ def _directory_facts(path: Path) -> dict[str, Any]:
         extra["covered"] = state.covered
     if state.recall is not None:
         extra |= _measured(state.recall)
+    record = state.record
     return {
         "path": str(path),
         "format": f"{'graph' if manifest.kind == GRAPH else 'neighbours'} directory",
@@ -139,7 +169,7 @@ def _directory_facts(path: Path) -> dict[str, Any]:
         "columns": request["k"],
         "dtype": str(index_dtype(n)),
         "bytes": state.bytes,
-        "extra": extra | {"plan": manifest.plan},
+        "extra": extra | {"plan": manifest.plan} | ({} if record is None else {"record": record.as_dict()}),
     }
 
 

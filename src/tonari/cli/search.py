@@ -15,10 +15,12 @@ from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
+from tonari.core.trail import Record, recording
 from tonari.io._atomic import atomic
 from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.points import dtype_without_rows
 from tonari.shards.state import read_state
 from tonari.streams.output import kept
 
@@ -85,6 +87,9 @@ def search(
     the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
     numpy.load map the result.
 
+    QUERIES without rows have an empty result, in a file; so has a file of 0 bytes whose format has no other place for
+    the number of columns (.fvecs, .bvecs, .ivecs, .csv, .tsv).
+
     \b
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
@@ -118,23 +123,27 @@ def search(
     check_named(context, target, read)
     read.check([points, queries])
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, _queries_key(queries, queries_key))
+    base = read.read(points, key)
+    asked = read.read_queries(queries, _queries_key(queries, queries_key), base)
     if target.suffix.lower() == ".ibin":
         try:
-            with _common.warnings_as_lines():
+            with _common.warnings_as_lines(), recording("tonari search", len(asked)) as record:
                 searching.search_to_file(asked, base, k, target, resume=not force, overwrite=force, **options)
         except KeyboardInterrupt:
             _tell_what_is_kept(target, len(asked), force=force)
             raise
+        (record,) = record.parts  # that of the whole file, also of rows found before
     else:
-        found = searching.search(asked, base, k, where=_mask(where), **options)
+        with recording("search", len(asked)) as record:
+            found = searching.search(asked, base, k, where=_mask(where), **options)
         if target.suffix.lower() == ".npz":
             with atomic(target) as file:
                 np.savez(file, indices=found.indices, distances=found.distances)
         else:
             names = read.names_of_rows(queries), read.names_of_rows(points)
             write_found(target, found.indices, found.distances, {"metric": metric}, names=names)
-    _emit(target, len(asked), len(base), k, metric, started, read, as_json=as_json)
+    sizes = {"rows": len(asked), "points": len(base), "k": k, "metric": metric}
+    _emit(target, sizes, started, read, record, as_json=as_json)
 
 
 def _mask(where: Path | None) -> Any:
@@ -168,13 +177,16 @@ def _within(
 ) -> None:
     """Find all points within a radius, and write them."""
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, queries_key)
-    found = radius.radius_search(asked, base, **options)
+    base = read.read(points, key)
+    asked = read.read_queries(queries, queries_key, base)
+    with recording("radius_search", len(asked)) as record:
+        found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
         np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
     count = len(found.indices)
     facts = {"rows": len(asked), "points": len(base), "neighbours": count, "metric": options["metric"]}
     text = f"{count:,} neighbours of {len(asked):,} queries in {len(base):,} points"
+    facts["record"] = record.as_dict()
     _common.emit_output(target, facts, text, started, as_json=as_json, inputs=read)
 
 
@@ -197,21 +209,29 @@ def _in_directory(
     )
     if options.pop("method") not in ("auto", "exact"):
         refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
+    if dtype_without_rows(queries) is not None:
+        raise ValueError(
+            f"{queries}: has no rows, expected at least one for a directory; name a file, such as found.npz"
+        )
     started, folder = time.perf_counter(), Path(output)
     with told(folder, force=force):
         found = build_neighbors(points, queries, k, folder, resume=not force, overwrite=force, **options)
-    n = read_state(folder).manifest.source["n"]
-    _emit(folder, len(found.indices), n, k, options["metric"], started, read, as_json=as_json)
+    state = read_state(folder)
+    sizes = {"rows": len(found.indices), "points": state.manifest.source["n"], "k": k, "metric": options["metric"]}
+    _emit(folder, sizes, started, read, state.record, as_json=as_json)
 
 
-def _emit(output: Path, m: int, n: int, k: int, metric: str, started: float, read: Inputs, *, as_json: bool) -> None:
-    facts = {"rows": m, "points": n, "k": k, "metric": metric}
-    text = f"{m:,} queries in {n:,} points, k={k}"
+def _emit(
+    output: Path, sizes: dict[str, Any], started: float, read: Inputs, record: Record | None, *, as_json: bool
+) -> None:
+    facts = sizes if record is None else sizes | {"record": record.as_dict()}
+    text = f"{sizes['rows']:,} queries in {sizes['points']:,} points, k={sizes['k']}"
     _common.emit_output(output, facts, text, started, as_json=as_json, inputs=read)
 
 
 def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:
-    part, done = kept(output)
-    if done:
+    part, journal = kept(output)
+    if journal is not None and journal.rows:
         how = "the same command without --force" if force else "the same command"
-        _common.say(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} resumes from there", err=True)
+        done = f"{journal.rows:,} of {rows:,} queries"
+        _common.say(f"tonari: {done} are in {part.name}; {how} resumes from there", err=True)

@@ -37,7 +37,7 @@ class Listed:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How many points each query is compared with.
+        """The number of points listed for each query.
 
         >>> Listed(np.array([4, 7, 9]), np.array([0, 1]), np.array([3, 2])).lengths.tolist()
         [3, 1]

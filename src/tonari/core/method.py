@@ -25,7 +25,7 @@ class GraphLists(NamedTuple):
     found : Neighbors of shape (n, k)
         The neighbours of each point among the others, on the same device as the points.
     report : optional
-        What an approximate method reports about its run.
+        The report of an approximate method about its run.
     seed : int, optional
         The random seed that it used.
     """
@@ -56,12 +56,12 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a problem; the fields in `given` are set to the values there.
+        """Plan a problem; the fields named in `given` are set to its values.
 
         Raises
         ------
         Unsupported
-            The method cannot solve the problem; the message is that of :meth:`refuses`.
+            The method cannot solve the problem; the message is the result of :meth:`refuses`.
         BudgetExceeded
             The problem does not fit into memory.
         ValueError
@@ -107,7 +107,7 @@ class SearchMethod(Method):
     """A method that also answers queries."""
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
-        """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind.
+        """Return the kind of preparation that a problem needs; prepared points fit every search of the same kind.
 
         `searched` is the number of queries that earlier searches of these points answered.
         """
@@ -191,6 +191,10 @@ class SearchMethod(Method):
     ) -> Any:
         """Count the points that :meth:`find_within` would find: int64 of shape (m,), on the device of the queries."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
+
+    def count_once(self, queries: Any, points: Any, plan: Any, limits: Any) -> Any:
+        """Prepare the points for this count alone, and count as :meth:`count_within` does."""
+        return self.count_within(queries, self.prepare(points, plan, False), plan, limits, progress=False)
 
     def find_pairs(
         self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
@@ -351,4 +355,4 @@ class TreeMethod(SearchMethod):
 
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
-        """Return how many leaves, nodes and points a query visits, averaged over the given queries."""
+        """Return the mean numbers of leaves, nodes and points that these queries visit."""

@@ -31,7 +31,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every choice for one search or graph, made before it runs; each method adds fields of its own.
+    """Every choice for one search or graph, made before it runs; each method adds its own fields.
 
     Attributes
     ----------
@@ -81,6 +81,11 @@ class Plan:
         return self.threads or len(self.devices)
 
     @property
+    def devices_chosen(self) -> str:
+        """How many devices are taken, and why; "" if that is not a choice."""
+        return ""
+
+    @property
     def replayable(self) -> bool:
         """Whether a search that is repeated with new values may be captured as a CUDA graph and replayed."""
         return False
@@ -108,6 +113,20 @@ class Plan:
     def _repr_html_(self) -> str:
         """Return the fields as a table, which notebooks show."""
         return html.table([(name, shown(name, value)) for name, value in self.as_dict().items()])
+
+
+@dataclass(frozen=True)
+class WrittenPlan:
+    """The fields of a plan, as a file holds them."""
+
+    fields: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields."""
+        return self.fields
+
+    def __str__(self) -> str:
+        return table(self.fields)
 
 
 def table(fields: dict[str, Any]) -> str:

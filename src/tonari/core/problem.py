@@ -38,6 +38,8 @@ class Problem:
         The queries are the points, and no point is its own neighbour.
     devices : tuple of str
         "cuda:0" and so on; empty for the CPU.
+    may_take_fewer : bool
+        Whether a method may take fewer of the devices, the first of them, where it expects that to be faster.
     host_points, host_queries : bool
         On CUDA: whether points and queries are in host memory and are copied to the devices.
     threads : int or None
@@ -55,6 +57,7 @@ class Problem:
     metric: str
     self_join: bool = False
     devices: tuple[str, ...] = ()
+    may_take_fewer: bool = False
     host_points: bool = True
     host_queries: bool = True
     threads: int | None = None

@@ -1,10 +1,12 @@
 """The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
 
-    current          the record of the call that runs here; None where nobody asks
+    current          the record of the call in this context; None if the call is not recorded
     recording()      the context of a call that is recorded
-    part()           the context of a search within it, such as that of a sample, which has a record of its own
-    unrecorded()     the context of work that stands for other work, such as a rehearsal
+    part()           the context of a search inside the call, such as the search of a sample, with a record of its own
+unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
+
+Calls within a call, and parts of one title, are added up. :mod:`tonari.io.record` reads records of files.
 
 Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
 for a call has the record of the call (:func:`carried`), and calls that run at the same time have one each.
@@ -19,10 +21,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from tonari.core.plan import Plan
+from tonari.core import tuning
 
 logger = logging.getLogger("tonari")
 
@@ -80,6 +81,13 @@ class Attempt(NamedTuple):
 Step: TypeAlias = "Choice | Attempt | Record"
 
 
+class PlanFields(Protocol):
+    """A plan: that of a method, that of a build in a directory, or one that was read from a file."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, for JSON."""
+
+
 @dataclass(eq=False)
 class Record:
     """The plan of a call, its later choices, and its attempts.
@@ -89,20 +97,21 @@ class Record:
     title : str
         The name of the call.
     rows : int
-        Number of rows to find neighbours for. Of an exact search, attempts prove each of them once.
+        Number of rows to find neighbours for. Of an exact search, attempts prove each of them once. 0 for work that
+        searches none, such as the joining of lists in a directory.
     timed : bool
         Whether attempts on CUDA wait for the device, so that they have a duration.
     method : str
-        The method that was chosen first; "" if an earlier search was replayed, or if a few searches make the answer.
+        The first chosen method; "" if an earlier search was replayed, or if several searches make the answer.
     reason : str
-        Why that method; "" if the caller asked for it.
+        The reason for the method; "" if the caller named it.
     plan : Plan, optional
-        Its plan; None if `method` is "".
+        The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
         By when they began. A Record is that of a search for something else than the answer, such as the
-        true neighbours of a sample.
+        true neighbours of a sample; or of a call or a stage within the call, such as the graphs of all shards.
     seconds : float
-        Duration of the call.
+        Duration of the call. Durations of the tasks of a stage, which may run at the same time, are added up.
     """
 
     title: str
@@ -110,7 +119,7 @@ class Record:
     timed: bool = False
     method: str = ""
     reason: str = ""
-    plan: Plan | None = None
+    plan: PlanFields | None = None
     steps: list[Step] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -134,17 +143,19 @@ class Record:
         """Number of rows that all attempts together proved."""
         return sum(attempt.proved or 0 for attempt in self.attempts)
 
-    def planned(self, method: str, reason: str, plan: Plan) -> None:
+    def planned(self, method: str, reason: str, plan: PlanFields | None) -> None:
         """Record the method and the plan that the call begins with, unless another search of it had one before."""
         if not self.method:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice; one that was made before is not repeated."""
-        choice = Choice(what, why)
+        """Record a choice; one that was made before is not repeated, nor are very many about one subject."""
         with _writing:
-            if choice not in self.choices:
-                self.steps.append(choice)
+            known = [choice.why for choice in self.choices if choice.what == what]
+            if len(known) >= tuning.RECORDED_CHOICES:
+                why = "in other ways too, which are not recorded"
+            if why not in known:
+                self.steps.append(Choice(what, why))
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
         """Record a pass over some rows; passes of the same name are added up, and keep the last note."""
@@ -167,6 +178,19 @@ class Record:
             inner.rows += rows
         return inner
 
+    def add(self, other: Record) -> None:
+        """Add the rows, the seconds and the steps of another record, such as that of a task of the same stage."""
+        self.planned(other.method, other.reason, other.plan)
+        self.rows += other.rows
+        self.seconds += other.seconds
+        for step in list(other.steps):
+            if isinstance(step, Choice):
+                self.decided(*step)
+            elif isinstance(step, Attempt):
+                self.tried(*step)
+            else:
+                self.part(step.title, 0).add(step)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
         facts = {name: getattr(self, name) for name in ("title", "rows", "timed", "method", "reason", "seconds")}
@@ -180,7 +204,8 @@ class Record:
         """Return one line for the call and one for each step; the lines of a part are indented."""
         by = f" by {self.method}" if self.method else ""
         why = f" ({self.reason})" if self.reason else ""
-        lines = [f"{' ' * indent}{self.title}: {self.rows:,} rows{by}{why}, {duration(self.seconds)}"]
+        rows = f": {self.rows:,} rows" if self.rows else ""
+        lines = [f"{' ' * indent}{self.title}{rows}{by}{why}, {duration(self.seconds)}"]
         for step in self.steps:
             lines += step.lines(indent + 2) if isinstance(step, Record) else [f"{' ' * (indent + 2)}{step}"]
         return lines
@@ -190,20 +215,37 @@ current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
 
 
 class recording:
-    """Record the choices and attempts of a call.
+    """Record the calls of a ``with`` block: their first plan, later choices with their reasons, and all attempts.
+
+    Every function and method of tonari that searches is recorded, with the threads that work for it. Calls that have a
+    record of their own, such as :func:`tonari.knn_graph`, are parts of this one; attempts of others are added up.
 
     Parameters
     ----------
     title : str
     rows : int
-        Number of rows to find neighbours for.
+        Number of rows to find neighbours for, if it is known.
     timed : bool
         Whether attempts on CUDA wait for the device, so that they have a duration.
+
+    Returns
+    -------
+    Record
+        From ``with ... as record``; its `seconds` are known at the end of the block.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> line = np.arange(9, dtype=np.float32)[:, None]
+    >>> with tonari.recording() as record:
+    ...     _ = tonari.radius_search(line, line, radius=1.5)
+    >>> record.method, [(attempt.rows, attempt.proved) for attempt in record.attempts]
+    ('exact', [(9, 9)])
     """
 
     __slots__ = ("_before", "_record", "_started")
 
-    def __init__(self, title: str, rows: int, *, timed: bool = False) -> None:
+    def __init__(self, title: str = "calls", rows: int = 0, *, timed: bool = False) -> None:
         self._record = Record(title, rows, timed)
 
     def __enter__(self) -> Record:
@@ -213,6 +255,9 @@ class recording:
     def __exit__(self, *_: object) -> None:
         current.reset(self._before)
         self._record.seconds += time.perf_counter() - self._started
+        outer = current.get()
+        if outer is not None:
+            outer.part(self._record.title, 0).add(self._record)
 
 
 @contextlib.contextmanager
@@ -234,7 +279,7 @@ def part(title: str, rows: int) -> Iterator[None]:
 class _Nowhere(Record):
     """The record of work that is not recorded; it stays empty."""
 
-    def planned(self, method: str, reason: str, plan: Plan) -> None:
+    def planned(self, method: str, reason: str, plan: PlanFields | None) -> None:
         pass
 
     def decided(self, what: str, why: str) -> None:
@@ -245,6 +290,9 @@ class _Nowhere(Record):
 
     def part(self, title: str, rows: int) -> Record:
         return self
+
+    def add(self, other: Record) -> None:
+        pass
 
 
 _nowhere = _Nowhere("", 0)

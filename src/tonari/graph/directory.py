@@ -16,12 +16,15 @@ import numpy as np
 
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.plan import WrittenPlan
+from tonari.core.trail import Record
 from tonari.graph.lists import Lists
 from tonari.inputs import dtype_of
 from tonari.io import schema
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.formats import npy
+from tonari.io.record import read_record
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
@@ -56,6 +59,9 @@ class Manifest:
         The measured recall, if neighbours may be missing.
     queries : dict, optional
         The identity of the queries; None for a graph.
+    record : dict, optional
+        For a complete graph: how it was built, except the plan; see :class:`tonari.core.trail.Record`. Earlier releases
+        have not recorded it.
     version : int
         The format version of the file that was read; files are written in the version of this release.
     """
@@ -68,6 +74,7 @@ class Manifest:
     rows: list[list[int]] = dataclasses.field(default_factory=list)
     report: dict[str, Any] | None = None
     queries: dict[str, Any] | None = None
+    record: dict[str, Any] | None = None
     version: int = BUILDING_VERSION
 
     @property
@@ -90,8 +97,7 @@ class Manifest:
         """Replace the file atomically."""
         version = VERSION if self.state == COMPLETE else BUILDING_VERSION
         facts = {"format": _FORMATS[self.kind]} | dataclasses.asdict(self) | {"version": version}
-        if self.queries is None:
-            del facts["queries"]
+        facts = {name: value for name, value in facts.items() if value is not None or name not in ("queries", "record")}
         with atomic(folder / MANIFEST, follow=False) as file:
             file.write(json.dumps(facts, indent=1).encode())
 
@@ -190,6 +196,16 @@ def _check(made: Manifest) -> None:
             raise ValueError(f"its rows have {entry!r:.80}")
     if made.report is not None:
         DescentReport.from_dict(made.report)
+    record_of(made)
+
+
+def record_of(manifest: Manifest) -> Record | None:
+    """Return how a graph was built, with the plan of the build; None if the manifest does not say."""
+    if manifest.record is None:
+        return None
+    record = read_record(manifest.record)
+    record.plan = WrittenPlan(manifest.plan)
+    return record
 
 
 def array_path(folder: Path, name: str, state: str) -> Path:
@@ -219,7 +235,7 @@ def open_lists(folder: Path) -> Lists:
     report = None if manifest.report is None else DescentReport.from_dict(manifest.report)
     request = manifest.request
     seed = None if manifest.method == "exact" else request["seed"]
-    return Lists(found, request["metric"], manifest.method, False, seed, report)
+    return Lists(found, request["metric"], manifest.method, False, seed, report, record=record_of(manifest))
 
 
 @in_default_floats

@@ -64,9 +64,10 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     weights : tuple of float, optional
         The weights of the columns of the points, if the graph was built with any.
     record : tonari.core.trail.Record, optional
-        The run of :func:`tonari.knn_graph`: its plan, its later choices with their reasons, and its attempts, each with
-        the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
-        ``print(graph.record)`` shows it. Files do not hold it.
+        The run of the call that built the graph: its plan, its later choices with their reasons, and its attempts, each
+        with the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
+        ``print(graph.record)`` shows it. Directories of :func:`tonari.build_graph` hold it. Files of :meth:`save` do
+        not, so that equal graphs give equal bytes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Merge two graphs (GGM, wang2021 section 5): each point keeps its neighbours and is compared with the other side.
+"""Merge two graphs (GGM, wang2021 section 5): the neighbours of each point are updated by points of the other side.
 
 If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
 graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
@@ -18,6 +18,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.host_memory import free_host_memory
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
+from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
 from tonari.graph.approximate import GraphOptions
 from tonari.graph.build import build_lists
@@ -57,13 +58,17 @@ def merge_lists(
             raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
     sides = Sides(a[0], a[1], b[1], call, OF_MERGE)
     own = sides.own(a[0], 0, checked=checked), sides.own(b[0], 1, checked=checked)
-    if sides.k == 0:
-        return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
-    plan = sides.plan(recall, seed, update)
-    crossing = _Crossing(sides)
-    if crossing.seconds > tuning.MERGE_SHARE * plan.seconds:
-        return sides.joined(*_descended(sides, own, plan, measure))
-    return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan))
+    with recording("merge", sides.n) as record:
+        if sides.k == 0:
+            return _without_others(sides, record)
+        plan = sides.plan(recall, seed, update)
+        crossing = _Crossing(sides)
+        why = f"{crossing.seconds:.3g} s expected, {plan.seconds:.3g} s by rounds of NN-Descent"
+        if crossing.seconds > tuning.MERGE_SHARE * plan.seconds:
+            record.planned(plan.method, f"to compare every point with all of the other side takes long: {why}", plan)
+            return sides.joined(*_descended(sides, own, plan, measure), record=record)
+        decided("sides", f"every point is compared with all points of the other side: {why}")
+        return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan), record=record)
 
 
 @in_default_floats
@@ -73,27 +78,36 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # before a graph of the new points is built
     _check_room(lists, sides)
-    if sides.k == 0:
-        return sides.joined(sides.place.no_others(sides.both, sides.record), "exact")
-    if len(sides.b) > lists.k:
-        if lists.exact:
-            by, options = dataclasses.replace(call, method="exact"), GraphOptions(include_self=lists.include_self)
-        else:
-            by, options = call, GraphOptions(include_self=lists.include_self, recall=recall, seed=seed)
-        new = build_lists(new_points, lists.k, by, options)
-        merged = merge_lists((lists, points), (new, new_points), call, recall=recall, seed=seed)
-        report = None if merged.report is None else merged.report.taken(sides.started)
-        return dataclasses.replace(merged, report=report)
-    own = sides.own(lists, 0)
-    among = sides.place.no_others(sides.b, sides.record)
-    if len(sides.b) > 1:
-        among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
-    plan = None if lists.exact else sides.plan(recall, seed)
-    return sides.joined(*_Crossing(sides).run((own, among), plan))
+    with recording("add", sides.n) as record:
+        if sides.k == 0:
+            return _without_others(sides, record)
+        if len(sides.b) > lists.k:
+            decided("new points", f"{len(sides.b):,}, more than {lists.k} columns: their graph is built and merged")
+            if lists.exact:
+                by, options = dataclasses.replace(call, method="exact"), GraphOptions(include_self=lists.include_self)
+            else:
+                by, options = call, GraphOptions(include_self=lists.include_self, recall=recall, seed=seed)
+            new = build_lists(new_points, lists.k, by, options)
+            merged = merge_lists((lists, points), (new, new_points), call, recall=recall, seed=seed)
+            report = None if merged.report is None else merged.report.taken(sides.started)
+            return dataclasses.replace(merged, report=report, record=record)
+        decided("new points", f"{len(sides.b):,}, at most {lists.k} columns: all are compared with the others")
+        own = sides.own(lists, 0)
+        among = sides.place.no_others(sides.b, sides.measure)
+        if len(sides.b) > 1:
+            among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
+        plan = None if lists.exact else sides.plan(recall, seed)
+        return sides.joined(*_Crossing(sides).run((own, among), plan), record=record)
+
+
+def _without_others(sides: Sides, record: Record) -> Lists:
+    """Return the graph whose only column is the point itself."""
+    record.tried("no neighbours but the points themselves", sides.n, sides.n)
+    return sides.joined(sides.place.no_others(sides.both, sides.measure), "exact", record=record)
 
 
 def _check_room(lists: Lists, sides: Sides) -> None:
-    """Raise BudgetExceeded if a mapped graph is too large to be held in memory with its points."""
+    """Raise BudgetExceeded if a mapped graph and its points do not fit into memory together."""
     if not isinstance(lists.found.indices, np.memmap):
         return
     count, old = len(sides.a) + len(sides.b), lists.found
@@ -137,7 +151,7 @@ class _Crossing:
         self.seconds = sum(made.seconds for made in self._plans)
 
     def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None) -> _Made:
-        """Return the joined lists, with the report of a sample if there is a plan for one."""
+        """Return the joined lists, with the report of a sample if a plan asks for one."""
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
         own = sides.beside_points(own[0]), sides.beside_points(own[1])

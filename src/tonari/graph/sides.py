@@ -14,6 +14,7 @@ from tonari.core._native import exact_values
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import Record
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, check_lists
 from tonari.methods.call import Call
@@ -55,11 +56,11 @@ class Sides:
         self.started = time.perf_counter()
         self._names = names
         (_, a), (_, b) = names
-        self.call, self.place, self.record = call, call.place, call.metric
+        self.call, self.place, self.measure = call, call.place, call.metric
         self.metric, self.include_self = lists.metric, lists.include_self
-        if self.record.own:
+        if self.measure.own:
             raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
-        if lists.weights is not None or self.record.changed:
+        if lists.weights is not None or self.measure.changed:
             what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
             change, instead = change_of(self.metric, lists.weights), ""
             if change is not None and change.instead:
@@ -68,12 +69,14 @@ class Sides:
                 f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
                 f"graph of all points by knn_graph{instead}"
             )
-        if self.record.bits:
+        if self.measure.bits:
             raise Unsupported(
                 f"graphs by {self.metric!r} cannot be merged: use tonari.knn_graph on the points of both together"
             )
         self.k = lists.k - lists.include_self
-        self.a, self.b = (self.place.rows(points, name, self.record) for points, name in ((points_a, a), (points_b, b)))
+        self.a, self.b = (
+            self.place.rows(points, name, self.measure) for points, name in ((points_a, a), (points_b, b))
+        )
         self._side = inputs.side_of(points_a, a)
         if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
             raise ValueError(
@@ -86,6 +89,11 @@ class Sides:
                 f"{a} is {dtypes[0]} of shape {shapes[0]}, {b} {dtypes[1]} of shape {shapes[1]}: they must have the "
                 "same dtype and number of columns"
             )
+
+    @property
+    def n(self) -> int:
+        """Number of points of both."""
+        return len(self.a) + len(self.b)
 
     @functools.cached_property
     def both(self) -> Any:
@@ -128,16 +136,22 @@ class Sides:
         return self.descent.plan(problem, recall=recall, seed=seed, start="graph", **named)
 
     def joined(
-        self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
+        self,
+        found: Neighbors,
+        method: str,
+        seed: int | None = None,
+        report: DescentReport | None = None,
+        *,
+        record: Record,
     ) -> Lists:
         """Return the merged lists, in the library and on the device of the points of a."""
-        check_range(found.distances, found.indices, None, self.both, self.both, self.record)
+        check_range(found.distances, found.indices, None, self.both, self.both, self.measure)
         if self.include_self:
-            found = self.place.with_self(found, self.both, self.record)
+            found = self.place.with_self(found, self.both, self.measure)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))
         if report is not None:
             report = report.taken(self.started)
-        return Lists(found, self.metric, method, self.include_self, seed, report)
+        return Lists(found, self.metric, method, self.include_self, seed, report, record=record)
 
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:

@@ -53,11 +53,15 @@ class Decision(NamedTuple):
         """
         return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 
-    def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
-        """Search the prepared points if there are some, else prepare the points for this search alone."""
+    def _begun(self) -> None:
+        """Record the decision, if the call is recorded and has none before."""
         record = current.get()
         if record is not None:
             record.planned(self.method.name, self.reason, self.plan)
+
+    def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
+        """Search the prepared points if there are some, else prepare the points for this search alone."""
+        self._begun()
         if self.prepared is None:
             run, held = self.method.search_once, points
         else:
@@ -67,17 +71,13 @@ class Decision(NamedTuple):
 
     def search_unchecked(self, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
         """Search rows whose values are not checked; see :meth:`tonari.core.method.SearchMethod.search_unchecked`."""
-        record = current.get()
-        if record is not None:
-            record.planned(self.method.name, self.reason, self.plan)
+        self._begun()
         found: Neighbors | None = self.method.search_unchecked(queries, points, self.plan, progress=progress)
         return found
 
     def build_graph(self, points: Any, start: Any, progress: ProgressLike) -> GraphLists:
         """Build the graph of points, from entries to start with if there are some."""
-        record = current.get()
-        if record is not None:
-            record.planned(self.method.name, self.reason, self.plan)
+        self._begun()
         lists: GraphLists = self.method.build_graph(
             points, self.plan, prepared=self.prepared, start=start, progress=progress, patience=self.patience
         )
@@ -87,6 +87,7 @@ class Decision(NamedTuple):
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
     ) -> RadiusNeighbors:
         """Find all prepared points within limits."""
+        self._begun()
         found: RadiusNeighbors = self.method.find_within(
             queries, self.prepared, self.plan, limits, self_join=self_join, progress=progress
         )
@@ -94,10 +95,12 @@ class Decision(NamedTuple):
 
     def count_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
         """Count the prepared points within limits."""
+        self._begun()
         return self.method.count_within(queries, self.prepared, self.plan, limits, progress=progress)
 
     def find_pairs(self, rows: slice, points: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
         """Find, for consecutive rows of the points that are prepared, the later points within their limits."""
+        self._begun()
         found: RadiusNeighbors = self.method.find_pairs(
             rows, points, self.prepared, self.plan, limits, progress=progress
         )

@@ -1,4 +1,4 @@
-"""The NN-Descent methods as registered: the same for both devices but for the backend."""
+"""NN-Descent as a registered method; the two devices differ only in the backend."""
 
 from __future__ import annotations
 

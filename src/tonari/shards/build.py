@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tonari.core.callers import callers_level
 from tonari.core.errors import BudgetExceeded
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.trail import Record, recording, unrecorded
 from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
@@ -24,7 +25,7 @@ from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes import ROUTES
 from tonari.shards.source import Source
-from tonari.shards.tasks import Job, Task
+from tonari.shards.tasks import Job, Task, add_tasks, title_of
 from tonari.shards.workspace import Lock, check_own, full_disk_named, remove_graph
 
 logger = logging.getLogger("tonari")
@@ -33,7 +34,7 @@ plan_logger = logging.getLogger("tonari.plan")  # the command line shows it with
 
 
 class Executor(Protocol):
-    """What runs tasks.
+    """The interface of an executor, which runs tasks.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The arguments that the result depends on."""
+        """The arguments on which the result depends."""
         return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
 
 
@@ -88,8 +89,10 @@ def build(
         plan_logger.info("plan:\n%s", job.plan)
         _check_room(job)
         job.files.begin()
-        rows = _run(job, executor, progress)
-        _finish(job, manifest, rows, time.perf_counter() - started)
+        with recording(title_of(manifest), manifest.shape[0]) as record:
+            record.planned(job.plan.route, _reason(request), job.plan)
+            rows = _run(job, executor, progress, record)
+        _finish(job, manifest, rows, record, time.perf_counter() - started)
 
 
 def begin(request: Request, folder: Path, *, resume: bool, overwrite: bool, workers: int) -> Manifest:
@@ -202,8 +205,15 @@ def _check_room(job: Job) -> None:
         )
 
 
-def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]]:
-    """Run all stages; return ranges of rows and their checksums."""
+def _reason(request: Request) -> str:
+    """Return why a route was taken; "" if the caller asked for it."""
+    if request.method != "auto":
+        return ""
+    return "auto is exact without a recall" if request.recall is None else "auto expects it to be the fastest"
+
+
+def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:
+    """Run all stages, and add what their tasks recorded; return ranges of rows and their checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
@@ -219,16 +229,22 @@ def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]
                     left.append(task)
             if left:
                 started = time.perf_counter()
-                executor.run(job, left, lambda task: bar.add(task.work))
+                with unrecorded():  # tasks have records of their own, wherever they run
+                    executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
                 logger.info(STAGE_DONE, left[0].kind, len(left), seconds)
+            if len(left) < len(stage.tasks):
+                record.decided(
+                    "resumed", f"{stage.tasks[0].kind}: {len(stage.tasks) - len(left)} of {len(stage.tasks)} were done"
+                )
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
+            add_tasks(record, files, stage.tasks)
             for name in stage.drops:
                 files.drop(name)
     return rows
 
 
-def _finish(job: Job, manifest: Manifest, rows: list[list[int]], seconds: float) -> None:
+def _finish(job: Job, manifest: Manifest, rows: list[list[int]], record: Record, seconds: float) -> None:
     report = None
     if job.recall is not None:
         estimate = Recall(**job.files.done("recall").facts)
@@ -237,5 +253,6 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], seconds: float)
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()
     with full_disk_named(job.folder):
-        dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about).write(job.folder)
+        made = record.as_dict() | {"plan": None}  # the manifest has it already
+        dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about, record=made).write(job.folder)
     job.files.complete()

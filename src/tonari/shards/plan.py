@@ -21,7 +21,7 @@ class ShardPlan:
     rows : int
         Largest number of rows in a slab or shard.
     shards : int
-        Slabs or shards; expected, for "clusters".
+        The number of slabs or shards; for "clusters" the expected number.
     block : int
         Rows of the result that one task merges.
     clusters : int
@@ -30,9 +30,9 @@ class ShardPlan:
         Largest number of slabs in a group, whose lists stay in memory while they are compared with another group
         (pair_rounds.py).
     staged_bytes : int
-        Page-locked host memory for the rows of the next task; 0 if they wait on the device.
+        Page-locked host memory for the rows of the next task; 0 if these rows are stored on the device.
     engine_bytes : int
-        The part of this memory that a search or a graph of one shard may use.
+        The part of the memory that a search or a graph of one shard may use.
     host_bytes, device_bytes, disk_bytes : int
         The largest use of host memory by each worker, beyond the interpreter and the system's file cache; of device
         memory on each device; and of disk space in the directory.
@@ -55,7 +55,7 @@ class ShardPlan:
 
     @classmethod
     def of_manifest(cls, facts: dict[str, Any]) -> ShardPlan:
-        """Make a plan from the fields of a manifest; of those that an earlier release did not have, `group` is 1."""
+        """Make a plan from the fields of a manifest; `group` is 1 in manifests of earlier releases, which lack it."""
         missing = {"group": 1}
         return cls(**{one.name: facts.get(one.name, missing.get(one.name, 0)) for one in dataclasses.fields(cls)})
 
@@ -66,12 +66,12 @@ class ShardPlan:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether rows are read while others are computed: not on the CPU, where larger shards are worth more."""
+        """Whether rows are read while others are computed; not on the CPU, where larger shards save more time."""
         return self.device_bytes > 0
 
     @property
     def rows_read(self) -> int:
-        """Most rows that are read at once in a row of blocks; on a device, while as many are computed."""
+        """The largest number of rows in the block that is read, on a device while the previous block is computed."""
         return self.rows if self.is_exact else self.block
 
     def as_dict(self) -> dict[str, Any]:

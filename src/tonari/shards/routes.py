@@ -22,18 +22,19 @@ def step_of(job: Job, task: Task) -> Step:
 
 @in_default_floats
 def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> str:
-    """Run a task by itself, and return its name; what another run of it has done is kept."""
+    """Run a single task and return its name; the work of another run of the same task is kept."""
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()
+        worker.records.pop(task.name, None)  # of a try that failed
         step = step_of(job, task)
-        job.files.finish(task.name, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
+        worker.finish(task, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
     return task.name
 
 
 def _computed(worker: Worker, step: Step, task: Task, before_writing: Callable[[], None]) -> Iterator[Any]:
     for piece in step.read(worker, task.args):
-        made = step.compute(worker, task.args, piece)
+        made = worker.compute(step, task, piece)
         del piece
         before_writing()
         yield made

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tonari.graph.directory import BUILDING, Manifest, value_dtype
+from tonari.core.plan import WrittenPlan
+from tonari.core.trail import Record
+from tonari.graph.directory import BUILDING, Manifest, record_of, value_dtype
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import ROUTES
+from tonari.shards.tasks import add_tasks, title_of
 from tonari.shards.workspace import Workspace, is_being_built
 
 
@@ -23,16 +26,18 @@ class State:
     running : bool
         Whether a process builds in it now.
     tasks_done, tasks_known : int
-        Of a graph that is not complete; 0 for others.
+        Numbers of tasks of an unfinished graph; 0 for a complete one.
     all_known : bool
-        Whether more tasks can follow from what those do.
+        Whether all tasks are known; the results of tasks may add others.
     covered : float, optional
         For an unfinished graph by clusters: the share of the sampled neighbours with a common shard, an upper bound of
         its recall.
     recall : Recall, optional
         As measured.
+    record : Record, optional
+        How it was built, or of an unfinished one: how the tasks ran that are done. None if that was not recorded.
     bytes : int
-        All files of the directory.
+        The bytes of all files in the directory.
     """
 
     manifest: Manifest
@@ -42,27 +47,29 @@ class State:
     all_known: bool
     covered: float | None
     recall: Recall | None
+    record: Record | None
     bytes: int
 
     @property
     def plan(self) -> ShardPlan:
-        """How the graph is built."""
+        """The plan of the build."""
         return ShardPlan.of_manifest(self.manifest.plan)
 
 
 def read_state(folder: Path) -> State:
-    """Read how far the graph in a directory is.
+    """Read the progress of the build in a directory.
 
     Raises
     ------
     FileNotFoundError
-        There is none.
+        The directory has no graph.
     tonari.io.FileFormatError
         The manifest is damaged or of a later version.
     """
     manifest = Manifest.read(folder)
     facts: dict[str, Any] = {"manifest": manifest, "running": is_being_built(folder), "bytes": bytes_of(folder)}
     facts |= {"tasks_done": 0, "tasks_known": 0, "all_known": True, "covered": None, "recall": None}
+    facts["record"] = record_of(manifest)
     if manifest.state == BUILDING:
         facts |= _progress(folder, manifest)
     elif manifest.report is not None:
@@ -71,7 +78,7 @@ def read_state(folder: Path) -> State:
 
 
 def bytes_of(folder: Path) -> int:
-    """Return the bytes of all files of a directory; those that vanish meanwhile count nothing."""
+    """Return the bytes of all files of a directory; files that vanish meanwhile are ignored."""
     found = 0
     for path in folder.rglob("*"):
         try:
@@ -85,19 +92,24 @@ def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
     source, plan = manifest.source, ShardPlan.of_manifest(manifest.plan)
     files = Workspace(folder, *manifest.shape, value_dtype(source["dtype"]), source["n"])
     done, known, all_known = files.names_done(), set[str](), True
+    record = Record(title_of(manifest), manifest.shape[0], plan=WrittenPlan(manifest.plan), method=plan.route)
     stages = ROUTES[plan.route].stages(files, plan)
     while True:
         try:
-            known |= {task.name for task in next(stages).tasks}
+            tasks = next(stages).tasks
         except StopIteration:
             break
         except FileNotFoundError:  # what the next tasks are is found out by one that is not done
             all_known = False
             break
+        known |= {task.name for task in tasks}
+        add_tasks(record, files, [task for task in tasks if task.name in done])
+    record.seconds = sum(part.seconds for part in record.parts)
     return {
         "tasks_done": len(done & known),
         "tasks_known": len(known),
         "all_known": all_known,
         "covered": files.done("centres").facts["covered"] if "centres" in done else None,
         "recall": Recall(**files.done("recall").facts) if "recall" in done else None,
+        "record": record if record.steps else None,
     }

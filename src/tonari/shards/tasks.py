@@ -1,9 +1,9 @@
 """Tasks, the units of work that are finished or lost as a whole. Their three steps overlap with other tasks.
 
-    read      from the source and from parts of earlier tasks; in pieces, most tasks in one
+    read      from the source and from parts of earlier tasks; in pieces, for most tasks a single one
     compute   a piece, on a device
-    write     parts and rows of the result, from all pieces, each as soon as it is computed; and at last the record that
-              the task is done
+    write     parts and rows of the result from all pieces, each as soon as it is computed, and then the record that the
+          task is done
 
 A task is described by a few numbers, so points are never sent through an executor. It may be repeated at any time, and
 writes the same files.
@@ -12,8 +12,8 @@ writes the same files.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,10 +23,12 @@ import numpy.typing as npt
 
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import Record, current, recording
 from tonari.core.workers import default_threads
 from tonari.exact.cpu.across import plan_across, search_across
-from tonari.graph.directory import value_dtype
+from tonari.graph.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
 from tonari.methods.place import Place
@@ -45,12 +47,12 @@ class Task(NamedTuple):
     Attributes
     ----------
     name : str
-        Unique in a build; the name of its record.
+        A unique name in the build, also of the task's record.
     kind : str
         A key of the route's steps.
     args : tuple of int
     work : int
-        Rows times what each takes, in the units of the progress bar.
+        Rows times the work per row, in units of the progress bar.
     """
 
     name: str
@@ -68,7 +70,7 @@ class Step(NamedTuple):
         Yields the pieces of a task.
     compute : callable(worker, args, piece)
     write : callable(worker, args, computed)
-        Given an iterator of what was computed of each piece, in order; takes exactly as many as there are.
+        Consumes all computed pieces, in order, from an iterator.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
@@ -90,7 +92,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the parts that nobody needs after them."""
+    """Tasks that may run at the same time, and the parts that are not needed after them."""
 
     tasks: list[Task]
     drops: tuple[str, ...] = ()
@@ -102,27 +104,41 @@ class Route(NamedTuple):
     Attributes
     ----------
     steps : dict
-        By kind of task.
+        The steps of each kind of task.
     stages : callable(files, plan)
-        Yields the stages; each is asked for after the one before is done, and may depend on what its tasks found out.
+        Yields the stages. A stage is requested after the one before is done, and may depend on the results of its
+        tasks.
     """
 
     steps: dict[str, Step]
     stages: Callable[[Workspace, ShardPlan], Iterator[Stage]]
 
 
+def title_of(manifest: Manifest) -> str:
+    """Return the title of the record of a build."""
+    return "build_graph" if manifest.kind == GRAPH else "build_neighbors"
+
+
+def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
+    """Add to the record of a build what its tasks recorded that are done, those of a kind together."""
+    for task in tasks:
+        made = files.done(task.name).record
+        if made is not None:
+            record.part(made.title, 0).add(made)
+
+
 @dataclass(frozen=True)
 class Job:
-    """What every worker knows of a build.
+    """The facts of a build that every worker has.
 
     Attributes
     ----------
     recall : float, optional
         None for an exact graph.
     threads, memory : int, optional
-        As for :func:`tonari.knn_graph`; of each worker.
+        As for :func:`tonari.knn_graph`, for each worker.
     queries : Source, optional
-        Whose neighbours among the points are searched; None for those of each point among the others, a graph.
+        The queries whose neighbours are searched; None for a graph of the points.
     """
 
     folder: Path
@@ -143,7 +159,7 @@ class Job:
 
     @property
     def target(self) -> float:
-        """The recall, of a graph that may miss neighbours."""
+        """The target recall of a graph that may miss neighbours."""
         assert self.recall is not None
         return self.recall
 
@@ -170,14 +186,14 @@ class Worker:
     progress : None or callable(done, total)
         Called from time to time; may raise to stop the task.
     workers : int
-        How many share the processors of this machine.
+        The number of workers that share the processors of this machine.
 
     Attributes
     ----------
     threads : int
-        For what is done in host memory.
+        The threads for work in host memory.
     memory : int or None
-        What a search or a graph may take at a time.
+        The memory of one search or graph.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
@@ -185,6 +201,7 @@ class Worker:
         self.place: Place = place_for(device)
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
+        self.records: dict[str, Record] = {}  # of tasks whose pieces are computed, and not all written
         # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
@@ -193,20 +210,20 @@ class Worker:
 
     @cached_property
     def load(self) -> Loader:
-        """Reads rows of the source to where this worker computes."""
+        """Reads rows of the source to the worker's device."""
         return self._loader(self.job.source)
 
     @cached_property
     def load_queries(self) -> Loader:
-        """Reads those whose neighbours are searched: queries, or the points of a graph."""
+        """Reads the rows whose neighbours are searched: queries, or the points of a graph."""
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Read the rows of a task, by numbers that ascend; it lets them arrive when it is computed."""
+        """Start reading the rows of a task by ascending numbers; they arrive when the task is computed."""
         return self.load.at_later(ids) if self.job.plan.staged_bytes else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
-        """Read the rows of a task, by ranges."""
+        """Start reading the rows of a task by ranges."""
         return self.load.ranges_later(parts) if self.job.plan.staged_bytes else Arrived(self.load.ranges(parts))
 
     def _loader(self, rows: Source) -> Loader:
@@ -221,20 +238,33 @@ class Worker:
         for loader in self._loaders:
             loader.close()
 
+    def compute(self, step: Step, task: Task, piece: Any) -> Any:
+        """Compute a piece of a task, and record it."""
+        with recording(task.kind, 0) as record:
+            made = step.compute(self, task.args, piece)
+        self.records.setdefault(task.name, Record(task.kind, 0)).add(record)
+        return made
+
+    def finish(self, task: Task, done: Done) -> None:
+        """Record that a task is done, and how its pieces were computed."""
+        self.job.files.finish(task.name, replace(done, record=self.records.pop(task.name, None)))
+
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
         """Find the k nearest points of every query exactly; in a self-join, without itself."""
         method = search_method("exact", self.place.device)
         plan = method.plan(self.call.problem(points, queries, k, self_join=self_join))
+        _begun(plan, len(queries))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find the nearest rows on the other side of a boundary exactly, on the CPU; see :func:`search_across`."""
+        """Find the exact nearest rows on the other side of a boundary on the CPU; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
+        _begun(plan, len(rows))
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the lists of a shard, where the rows are, to a recall as far as NN-Descent reaches it."""
+        """Build the lists of a shard on the device of its rows, up to the recall that NN-Descent reaches."""
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
@@ -243,6 +273,11 @@ class Worker:
             plan = descent.plan(problem, recall=recall, seed=seed, **_rounds_of(self.device))
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
+        if plan is None:
+            why = "NN-Descent has no memory for this many rows"
+        else:
+            why = f"expected: {by_force.seconds:.3g} s by 'exact', {plan.seconds:.3g} s by NN-Descent"
+        _begun(by_force if plan is None or by_force.seconds < plan.seconds else plan, len(rows), why)
         if plan is None or by_force.seconds < plan.seconds:
             made: Neighbors = exact.build_graph(rows, by_force, progress=self.progress).found
         else:
@@ -250,6 +285,14 @@ class Worker:
         return checked(made, rows, rows, self.call.metric)
 
 
+def _begun(plan: Plan, rows: int, reason: str = "") -> None:
+    """Record a search or a graph of a task."""
+    record = current.get()
+    if record is not None:
+        record.rows += rows
+        record.planned(plan.method, reason, plan)
+
+
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return how NN-Descent's rounds differ from those of one graph: few of a shard's rows need a second round."""
+    """Return overrides of NN-Descent's rounds for shards, few of whose rows need a second round."""
     return {"light_rounds": 2} if device == "cpu" else {}

@@ -1,13 +1,13 @@
-"""The directory of a graph that is being built: who writes it, what is done, parts, and the rows of the result.
+"""The directory of a build: its lock, records of finished tasks, parts, and the rows of the result.
 
-    manifest.json                       what is built, and how (graph/directory.py)
-    lock                                held by the one build at a time
-    done/TASK.json                      a task that is done: its parts with checksums, and what it found out
-    parts/NAME.npy                      what tasks leave for others; removed when the graph is complete
+    manifest.json                       the request and the plan (graph/directory.py)
+    lock                                held by the build that runs
+    done/TASK.json                      a finished task: its parts with checksums, and its facts
+    parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
     indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
 
-A part appears under its name after its bytes are on the disk, and a task counts as done after its parts have their
-names. So whatever ends a build, no more is lost than the tasks under way.
+A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. So a
+build that is interrupted loses only the tasks in progress.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.trail import Record
 from tonari.core.workers import Workers
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
 from tonari.io import schema
@@ -38,6 +39,7 @@ from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.formats import npy
 from tonari.io.ground_truth_part import locked
+from tonari.io.record import read_record
 
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
 _LONGEST = 16 << 20  # bytes of the record of a task
@@ -67,27 +69,30 @@ _FACTS: dict[str, dict[str, schema.Test]] = {
 
 
 def _any(_value: Any) -> bool:
-    """A field that is checked by itself."""
+    """A check that accepts any value, for fields with checks of their own."""
     return True
 
 
 @dataclass(frozen=True)
 class Done:
-    """A task that is done.
+    """The record of a finished task.
 
     Attributes
     ----------
     parts : mapping
-        Name of each part: its bytes and their CRC-32.
+        For the name of each part, its number of bytes and their CRC-32.
     rows : list
-        Range of rows of the result that it wrote, and their checksums; empty if none.
+        The range of rows of the result that the task wrote, and their checksums; empty if it wrote none.
     facts : dict
         What it found out.
+    record : Record, optional
+        How it ran; earlier releases have not recorded it.
     """
 
     parts: Mapping[str, list[int]] = field(default_factory=dict)
     rows: list[int] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    record: Record | None = None
 
 
 class Workspace:
@@ -167,10 +172,11 @@ class Workspace:
 
     def finish(self, task: str, done: Done) -> None:
         """Record that a task is done, once its parts are on the disk under their names."""
+        facts = {"task": task} | done.__dict__ | {"record": None if done.record is None else done.record.as_dict()}
         if done.parts:
             sync_directory(self.folder / _PARTS)
         with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json", follow=False) as file:
-            file.write(json.dumps(_sealed({"task": task} | done.__dict__)).encode())
+            file.write(json.dumps(_sealed(facts)).encode())
 
     def is_done(self, task: str) -> bool:
         """Whether a task is done."""
@@ -190,8 +196,10 @@ class Workspace:
             checksum = facts.pop("checksum")
             if _sealed({"task": task} | facts)["checksum"] != checksum:
                 raise ValueError("its checksum is wrong")
+            record = facts.pop("record", None)
             self._check(task, facts)
-            found = self._records[task] = Done(**facts)
+            found = Done(**facts, record=None if record is None else read_record(record))
+            self._records[task] = found
             return found
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             message = f"{path}: is damaged ({error}); {_ANEW}"

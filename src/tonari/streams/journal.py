@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.core.trail import Record
 from tonari.io._atomic import atomic
 from tonari.io._common import open_regular
+from tonari.io.record import read_record
 
 SAMPLED_ROWS = 1024
 LONGEST = 1 << 20  # bytes; a journal has a few hundred
@@ -70,17 +72,29 @@ class Journal:
     Attributes
     ----------
     search : dict
-        The properties that identify the search. Method, device and chunk size are not included, since the answer does
-        not depend on them.
+        The properties that identify the search, without method, device and chunk size, on which the answer does not
+        depend.
     rows : int
         Number of leading queries whose neighbours are on the disk.
     sample : str
         The digest of those queries.
+    record : dict, optional
+        How they were searched; see :class:`tonari.core.trail.Record`. Earlier releases have not recorded it.
     """
 
     search: dict[str, Any]
     rows: int = 0
     sample: str = ""
+    record: dict[str, Any] | None = None
+
+    @property
+    def made(self) -> Record | None:
+        """The record, which takes at least the time of its searches; None if there is none."""
+        if self.record is None:
+            return None
+        record = read_record(self.record)
+        record.seconds = max(record.seconds, sum(part.seconds for part in record.parts))
+        return record
 
     def write(self, path: Path) -> None:
         """Replace the file atomically."""
@@ -98,15 +112,18 @@ class Journal:
         """
         try:
             with open_regular(path) as file:
-                told = json.loads(file.read(LONGEST))
-            search, rows, sample = (told[name] for name in ("search", "rows", "sample"))
+                found = json.loads(file.read(LONGEST))
+            search, rows, sample = (found[name] for name in ("search", "rows", "sample"))
+            record = found.get("record")
+            if record is not None:
+                read_record(record)
         except FileNotFoundError:
             return None
         except (ValueError, LookupError, TypeError, RecursionError):
             raise not_a_journal(path) from None
         if type(search) is not dict or type(rows) is not int or type(sample) is not str or rows < 0:
             raise not_a_journal(path)
-        return cls(search, rows, sample)
+        return cls(search, rows, sample, record)
 
     def differences(self, search: dict[str, Any]) -> list[str]:
         """Describe how another search differs from this one."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import Record
 from tonari.io.ground_truth_part import GroundTruthPart, being_written, is_locked
 from tonari.streams import tuning
 from tonari.streams.chunks import Chunk
@@ -28,11 +29,10 @@ logger = logging.getLogger("tonari")
 _ANEW = "start over with resume=False (--force)"
 
 
-def kept(out: Path) -> tuple[Path, int]:
-    """Return the unfinished file of `out`, and how many queries it has finished."""
+def kept(out: Path) -> tuple[Path, Journal | None]:
+    """Return the unfinished file of `out` and its journal; None if there is none."""
     part = _part_of(out)
-    journal = Journal.read(_journal_of(part))
-    return part, 0 if journal is None else journal.rows
+    return part, Journal.read(_journal_of(part))
 
 
 def check_unfinished(out: Path) -> None:
@@ -166,6 +166,11 @@ class Output:
         if self._sample.digest() != self._before.sample:
             raise self._other("other queries (their values differ)")
 
+    @property
+    def record(self) -> Record | None:
+        """How the rows that are on the disk were searched; None if that was not recorded."""
+        return self._before.made
+
     def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
         """Yield the unfinished chunks or parts of chunks; the input must contain all rows from `first` on."""
         done, last = self.rows, first
@@ -203,7 +208,7 @@ class Output:
         rows = len(answer.found.indices)
         if rows:
             self._file.write(answer.first, Neighbors(*(np.asarray(inputs.to_host(part)) for part in answer.found)))
-            self._now = dataclasses.replace(self._now, rows=answer.first + rows, sample=answer.sample)
+            self._now = Journal(self._now.search, answer.first + rows, answer.sample, answer.record)
             if time.monotonic() - self._synced >= tuning.SYNC_SECONDS:
                 self._sync()
         return rows
@@ -232,7 +237,7 @@ class Output:
             )
 
     def _discard(self) -> None:
-        """Remove everything, in an order that never leaves what a later run would resume or refuse."""
+        """Remove all files, in an order such that a later run never resumes or refuses the remaining ones."""
         if self._file.in_place:
             self._file.clear()
             self._journal.unlink(missing_ok=True)

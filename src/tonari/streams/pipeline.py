@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections import deque
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from tonari.core._native import DefaultFloats
 from tonari.core.leaving import Helper, hold, was_stopped_at_exit
+from tonari.core.trail import carried, current
 from tonari.streams import tuning
 
 T = TypeVar("T")
@@ -22,7 +24,7 @@ class Ended(Exception):
 
 
 class Pipeline:
-    """A chain of steps, each on a thread of its own. A context manager, which ends the threads on exit.
+    """A chain of steps, each on its own thread. A context manager, which ends the threads on exit.
 
     Examples
     --------
@@ -39,7 +41,7 @@ class Pipeline:
         self._steps: list[PrefetchIterator[Any]] = []
 
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
-        """Iterate over items that a separate thread produces, each while the one before it is used.
+        """Iterate over items that a separate thread produces; the next item is produced while one is in use.
 
         `foreign`: code of the caller produces the items, which may hang and cannot be interrupted. When the pipeline
         stops, its thread gets only half a second to end.
@@ -81,7 +83,10 @@ class PrefetchIterator(Generic[T]):
         self._ready: deque[T] = deque()
         self._ended = False
         self._error: BaseException | None = None
-        self.thread = Helper(lambda: self._run(items), pipeline.stop, name=f"tonari-{name}", daemon=True)
+        record = current.get()
+        work = functools.partial(self._run, items)
+        run = work if record is None else carried(work, record)
+        self.thread = Helper(run, pipeline.stop, name=f"tonari-{name}", daemon=True)
         self.thread.start()
 
     def _run(self, items: Iterable[T]) -> None:
@@ -128,7 +133,7 @@ class PrefetchIterator(Generic[T]):
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a context for other threads in which torch's current device and stream are those of the caller."""
+    """Return a context for other threads with the caller's current device and stream of torch."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

@@ -1,4 +1,4 @@
-"""A stream of queries against an Index: chunks in, answers out, each computed while the one before is used."""
+"""Search a stream of queries in an Index: the next chunk is searched while the answers of one are in use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors, no_neighbors, value_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.trail import current, part
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
 from tonari.streams.pipeline import Pipeline
@@ -88,11 +89,14 @@ class Answer(NamedTuple):
     found : Neighbors
     sample : str
         The digest of the chunk.
+    record : dict, optional
+        The record of the call up to this chunk, as plain values; None if the call is not recorded.
     """
 
     first: int
     found: Neighbors
     sample: str
+    record: dict[str, Any] | None = None
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
@@ -115,9 +119,12 @@ def answers(
     """Yield the answer to each chunk, in order."""
     for chunk in chunks:
         pipeline.check()
-        started = time.perf_counter()
-        answer = Answer(chunk.first, _answer(index, chunk, k, pipeline, bar), chunk.sample)
+        started, record = time.perf_counter(), current.get()
+        with part("search", len(chunk.rows)):
+            found = _answer(index, chunk, k, pipeline, bar)
+        answer = Answer(chunk.first, found, chunk.sample, None if record is None else record.as_dict())
         pace.note(len(chunk.rows), time.perf_counter() - started)
+        del found
         del chunk
         yield answer
         del answer

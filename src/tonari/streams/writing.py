@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 from pathlib import Path
 
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import recording
 from tonari.streams.chunks import Source
 from tonari.streams.journal import search_facts
 from tonari.streams.output import Output
 from tonari.streams.pipeline import Pipeline
 from tonari.streams.searching import Searcher, answers, pace_of, progress_of
+
+logger = logging.getLogger("tonari")
 
 
 def write_neighbors(
@@ -18,9 +23,17 @@ def write_neighbors(
     """Write the k nearest points of every query while others are searched; see :func:`tonari.search_to_file`."""
     assert source.rows is not None
     search = search_facts(index, source.rows, k)
-    with Output(out, search, source.rows, k, source.array, resume=resume, overwrite=overwrite) as output:
+    with (
+        Output(out, search, source.rows, k, source.array, resume=resume, overwrite=overwrite) as output,
+        recording("search_to_file", source.rows) as record,
+    ):
+        if output.record is not None:
+            record.add(dataclasses.replace(output.record, rows=0))
+        if output.rows:
+            record.decided("resumed", f"{output.rows:,} of {source.rows:,} queries were on the disk")
         _stream(source, index, k, output, progress)
         output.finish()
+    logger.info("%s", record)
 
 
 def _stream(source: Source, index: Searcher, k: int, output: Output, progress: ProgressLike) -> None:

@@ -1,7 +1,8 @@
-"""Rows of bits on the CPU: packing, and the distribution of pairs among threads.
+"""Search rows of bits on the CPU: packing, and the distribution of pairs among threads.
 
-A task is a block of queries and a part of the points. Usually there is one part, and a block's result is written when
-its task ends; where there are few queries, the lists of a block's parts are merged when all have ended.
+A task is a block of queries and a part of the points. Usually the points are one part, and a block's result is written
+at the end of its task. If queries are few, the points have several parts, whose lists are merged when all tasks are
+done.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from tonari.core.workers import Workers
 
 
 class PreparedBits:
-    """Points, packed.
+    """Packed points.
 
     Attributes
     ----------
     n, d : int
-        Points, and bytes of each.
+        Numbers of points, and of bytes per point.
     words : uint32 array of shape (groups, words, 16)
         See native/bits/pack.hpp.
     counts : int32 array of shape (groups, 16)
-        Bits that are set in each point.
+        The number of set bits in each point.
     """
 
     def __init__(self, points: npt.NDArray[np.uint8], plan: BitsPlan) -> None:
@@ -61,7 +62,7 @@ class Scan:
     limits : float32 array of shape (m,), optional
         The limit of each query, for a radius search instead of the k nearest.
     lists : bool
-        Whether points within the limits are listed or only counted.
+        Whether to list the points within the limits, or only to count them.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Scan:
         self.rows = cut(len(queries), plan.query_block)
 
     def run(self, take: Any, progress: ProgressLike) -> None:
-        """Hand every block to ``take(number, rows, block)``, on any thread, when it has met all points."""
+        """Call ``take(number, rows, block)`` on any thread when a block has been compared with all points."""
         plan, groups, started = self.plan, len(self.prepared.words), time.perf_counter()
         parts = cut(groups, -(-groups // plan.parts))
         found: dict[tuple[int, int], _native.BitBlock] = {}

@@ -1,4 +1,4 @@
-"""The nearest of the points that are listed for each query, among rows of bits on a device: many lists a launch."""
+"""Search each query among the points listed for it, for rows of bits on a device: many lists per launch."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def search_listed(
     threads: int | None = None,  # of the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+    """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
 
-    Queries with lists of about the same length share a launch, in which shorter lists are padded.
+    Queries with lists of similar length share a launch; shorter lists are padded.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def search_listed(
 
 
 def _values(queries: Any, points: Any, metric: str, rows: Any, ids: Any, own: Any) -> Any:
-    """Return the value of each pair, inf where there is no point or it is the query's own."""
+    """Return the value of each pair, inf for missing points and the query's own."""
     from tonari.bits.cuda.kernels.listed import listed_values_kernel
 
     count, longest = ids.shape

@@ -1,11 +1,11 @@
-"""The values of all pairs, a block of queries and a slab of points at a time.
+"""The values of all pairs, by blocks of queries and slabs of points.
 
 for block of queries:
     unpack      the queries                      8 d bytes of each
     for slab of points:
-        unpack      the points                   again for each block, which costs little compared with its products
+        unpack      the points                   again for each block, at little cost compared with its products
         values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
-        (the caller selects the nearest, or those within a limit)
+        (the caller selects the nearest points, or the points within a limit)
 
 All m n values go through memory: for 10^10 pairs 40 GB are written and 40 GB read. The products of 1,024 bits take
 2 10^13 operations.
@@ -57,12 +57,12 @@ def over_devices(
 
 
 class Pairs:
-    """The pairs of the queries that one device answers.
+    """The pairs of one device's queries with all points.
 
     Parameters
     ----------
     queries : uint8 array or tensor of shape (m, d)
-        All of the search.
+        All queries of the search.
     prepared : PreparedBits
     plan : BitsCudaPlan
     at : int
@@ -101,7 +101,7 @@ class Pairs:
         return [slice(ahead + one.start, ahead + one.stop) for one in cut(part.stop - ahead, self._plan.query_block)]
 
     def values(self, rows: slice) -> Iterator[tuple[slice, Any]]:
-        """Yield every slab with the values of a block of queries and its points, valid until the next is requested."""
+        """Yield every slab with the values of its points for a block of queries, valid until the next is requested."""
         plan, count = self._plan, rows.stop - rows.start
         asked = unpack(to_device(self._queries[rows], self.device), self._asked)
         with contextlib.closing(self._prepared.arriving(plan, self._at)) as arriving:

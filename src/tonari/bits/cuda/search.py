@@ -1,4 +1,4 @@
-"""The k nearest of rows of bits on CUDA. Several devices share the queries."""
+"""Search for the k nearest rows of bits on CUDA. Several devices share the queries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def search_bits(
 def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
     """Return the k nearest points of a block of queries, on the device.
 
-    In a self-join the query itself, at inf, may be in the list of a slab, but not in that of all points: k are others.
+    In a self-join the query itself, at inf, may be in the list of a slab, but the merged list has k other points.
     """
     best: Neighbors | None = None
     for slab, values in pairs.values(rows):
@@ -60,13 +60,13 @@ def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
 
 
 def _new_results(queries: Any, plan: BitsCudaPlan) -> Neighbors:
-    """Allocate the results where the queries are."""
+    """Allocate the results on the device of the queries."""
     if isinstance(queries, np.ndarray):
         return Neighbors.empty(len(queries), plan.k, plan.n)
     return empty_lists(len(queries), plan.k, plan.n, double=False, device=queries.device)
 
 
 def _write(found: Neighbors, rows: slice, part: Neighbors) -> None:
-    """Write the lists of a block of queries; waits for the device if they go to host memory."""
+    """Write the lists of a block of queries; waits for the device if the results are in host memory."""
     for mine, new in zip(found, part, strict=True):
         mine[rows] = new.cpu().numpy() if isinstance(mine, np.ndarray) else new

@@ -1,4 +1,4 @@
-"""All points within a limit of rows of bits on CUDA, listed or counted."""
+"""List or count all points within a limit, for rows of bits on CUDA."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _columns(limits: npt.NDArray[np.float32]) -> Any:
 
 
 def _lists(pairs: Pairs, rows: slice, bounds: Any, dtype: Any) -> RadiusNeighbors:
-    """Return what a block of queries finds, on the device."""
+    """Return the points that a block of queries finds, on the device."""
     parts = []
     for slab, values in pairs.values(rows):
         inside = values <= bounds

@@ -33,9 +33,9 @@ def plan_across(problem: Problem) -> ExactPlan:
     Raises
     ------
     Unsupported
-        Products cannot serve both sides, or that is slower.
+        Products cannot be used for both sides, or that is slower.
     BudgetExceeded
-        There is no room for all rows at a time.
+        Memory is too short for all rows at once.
     """
     if not can_join(problem.metric, problem.d, chosen_isa()):
         raise Unsupported(f"metric={problem.metric!r}, d={problem.d}: products are not shared between two rows")
@@ -60,18 +60,19 @@ def search_across(
     ----------
     points : array of shape (n, d), checked
     boundary : int
-        Rows below it are one side.
+        The rows before it are one side.
     plan : ExactPlan
         Made by :func:`plan_across`.
     known : float64 array of shape (n,), optional
-        The returned value of the k-th neighbour that each row has already; not finite where there is none. Without it,
-        each side has k rows at least.
+        The returned value of each row's k-th known neighbour; not finite if fewer are known. Without `known`, each side
+    needs at least k rows.
 
     Returns
     -------
     Neighbors of shape (n, k)
-        The same bits as two searches. With `known`, only neighbours that are no farther are guaranteed; lists with
-        fewer than k end with -1.
+        The same bits as two searches. With `known`, lists contain only neighbours that are at least as near, and
+        missing
+    ones are -1.
     """
     n = len(points)
     found = _lists(n, plan)

@@ -1,10 +1,11 @@
-"""Everything within a radius by exact values alone, for few pairs: no form, no packed points, no screen.
+"""Radius search by exact values alone, for few pairs: without a form, packed points or a screen.
 
-Preparing points takes a tenth of a millisecond and more: as long as some ten thousand exact values.
+Preparing points takes at least a tenth of a millisecond, the time of some ten thousand exact values.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tonari.core.caches import cached
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import ProgressLike, counting
 from tonari.core.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.trail import current
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 from tonari.metrics.reference import returned
@@ -23,7 +25,7 @@ Rows = npt.NDArray[Any]
 
 
 class Unpacked:
-    """Points that are compared as they are; they stand for packed ones where all pairs of a search are few.
+    """Points without packed copies, for searches of so few pairs that all exact values are computed.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class Unpacked:
         return True
 
     def release(self) -> None:
-        """Give up nothing."""
+        """Do nothing: there is nothing to free."""
 
 
 def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
@@ -77,7 +79,7 @@ def count_directly(
 
 def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
     """Find for each point the later ones within its limit; either order of a pair has the same value."""
-    n, descending = len(points), get_metric(plan.metric).descending
+    n, descending, started = len(points), get_metric(plan.metric).descending, time.perf_counter()
     others, left, right = _each_pair(n)
     with counting(progress, total=n * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty(others.shape)
@@ -86,6 +88,7 @@ def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progres
             exact[n // 2 :, -1] = np.nan  # points half the circle apart, once more
         values = returned(exact, limits.dtype).ravel()
         bar.add(n * n)
+    _record(n, started)
     (places,) = (values >= limits[left] if descending else values <= limits[left]).nonzero()
     found, left, right = values[places], left[places], right[places]
     order = np.lexsort((right, -found if descending else found, left))
@@ -98,16 +101,24 @@ def _compared(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
     """Return the values of all pairs, a mask of those within the limits without self, and whether values descend."""
     queries, limits, self_ids, _ = request
-    m, n, descending = len(queries), len(points), get_metric(plan.metric).descending
+    m, n, descending, started = len(queries), len(points), get_metric(plan.metric).descending, time.perf_counter()
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty((m, n))
         _native.exact_values(plan.metric, queries, points, _every_point(m, n), exact)
         values = returned(exact, limits.dtype)
         bar.add(m * n)
+    _record(m, started)
     inside = values >= limits[:, None] if descending else values <= limits[:, None]
     if self_ids is not None:
         inside[np.arange(m), self_ids] = False
     return values, inside, descending
+
+
+def _record(rows: int, started: float) -> None:
+    """Record that rows were compared with all points."""
+    record = current.get()
+    if record is not None:
+        record.tried("exact values", rows, rows, time.perf_counter() - started)
 
 
 @cached(maxsize=8)
@@ -118,7 +129,7 @@ def _every_point(m: int, n: int) -> npt.NDArray[np.int64]:
 
 @cached(maxsize=8)
 def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the points that each of n is compared with, the next half of a circle, and both ends of these pairs."""
+    """Return for each of n points, arranged in a circle, the next half of the circle, and both ends of these pairs."""
     rows = np.arange(n)[:, None]
     others = (rows + np.arange(1, n // 2 + 1)) % n
     return others, np.minimum(rows, others).ravel(), np.maximum(rows, others).ravel()
@@ -126,5 +137,5 @@ def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], np
 
 @cached(maxsize=8)
 def _first_places(m: int, n: int) -> npt.NDArray[np.int64]:
-    """Return the places of the first pair of each of m queries and n points, and their number."""
+    """Return the position of the first pair of each of m queries with n points, and the number of pairs."""
     return np.arange(0, (m + 1) * n, n)

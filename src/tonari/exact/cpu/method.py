@@ -110,6 +110,6 @@ class ExactOnCpu(OnCpu):
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
-    """Return the plan of the same search of fewer points, which is not a self-join."""
+    """Return the plan of the same search among fewer points, without a self-join."""
     resident = min(plan.resident_points, n)
     return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)

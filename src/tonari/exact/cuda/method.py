@@ -27,6 +27,7 @@ class ExactOnCuda(SearchMethod):
     warm = staticmethod(dispatch.warm)
     prepare = staticmethod(dispatch.prepare)
     find_within = staticmethod(dispatch.find_within)
+    find_pairs = staticmethod(dispatch.find_pairs)
     count_within = staticmethod(dispatch.count_within)
     search_listed = staticmethod(search_listed)
 
@@ -67,3 +68,8 @@ class ExactOnCuda(SearchMethod):
         if found is not None:
             return found
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
+
+    def count_once(self, queries: Any, points: Any, plan: CudaPlan, limits: Any) -> Any:
+        if not dispatch.compares_all(plan):
+            return super().count_once(queries, points, plan, limits)
+        return dispatch.count_by_values(queries, points, plan, limits)

@@ -1,7 +1,7 @@
 """Weights of a graph's edges that measure the similarity of two points, as symmetric SciPy matrices.
 
     gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
-    umap       a + b - a b, of a = exp(-max(0, d(i, j) - r_i) / t_i) and b, that of j     McInnes et al. 2018
+    umap       a + b - a b, where a = exp(-max(0, d(i, j) - r_i) / t_i), b the same of j  McInnes et al. 2018
     jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                   Levine et al. 2015
 
 r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i is chosen so that the weights of i's k

@@ -1,7 +1,7 @@
 """Radius searches in the tree on the CPU: the order of the queries, and their distribution among threads.
 
-As in a search for the nearest, queries are sorted by the leaf that contains them and cut into blocks, and a block is
-one thread's. Lists stay with their blocks until all lengths are known, and are then written to the result.
+As in a search for the k nearest, queries are sorted by the leaf that contains them and cut into blocks, each for one
+thread. Lists stay with their blocks until all lengths are known, and are then written to the result.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _run(
     *,
     keeps: bool = True,
 ) -> dict[int, _native.TreeRadiusBlock]:
-    """Search all blocks, and return them by their number if their lists are wanted."""
+    """Search all blocks, and return them by their number if lists are requested."""
     started = time.perf_counter()
     seconds = plan.seconds - plan.build_seconds
     blocks: dict[int, _native.TreeRadiusBlock] = {}

@@ -26,13 +26,13 @@ def compact(
     Parameters
     ----------
     bits, lengths : tensors of shapes (rows, n) and (rows,)
-        Of the rows of the survivors.
+        The values' bits, and the lengths of the rows.
     threshold : two tensors of shape (rows,)
         The threshold of each row: a key, and the last column where a value of that key passes.
     survivors : Survivors
-        Output. Its counts are all 0 before; survivors beyond the capacity are counted, but not stored.
+        Output. Its counts must be 0 at first; survivors beyond the capacity are counted, but not stored.
     exact : bool
-        If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 wherever 0.0 does.
+        If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 passes if 0.0 does.
     """
     from tonari.select.cuda.kernels.compact import compact_kernel
 

@@ -60,7 +60,7 @@ def network_size(k: int) -> int:
 
 
 def warps_for(tile: int, wide: bool) -> int:
-    """Return the warps for a tile of pairs in registers, by measurement 16 to 32 per thread, half with 64-bit keys."""
+    """Return the warps for a tile of pairs in registers: 16 to 32 pairs per thread, half of that with 64-bit keys."""
     tile *= 2 if wide else 1
     return min(16, max(1, min(tile // 512, 4), tile // 1024))
 
@@ -74,7 +74,7 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
 
 
 def part_of(tensor: Any, rows: slice) -> Any:
-    """Return some rows of a tensor, or the tensor itself if they are all: a view takes longer than some kernels."""
+    """Return some rows of a tensor, or the tensor itself for all rows, since a view takes longer than some kernels."""
     return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
 
 

@@ -1,4 +1,4 @@
-"""Exact values of each query and the points listed for it, on a device: many small searches in few launches."""
+"""Exact search of each query among the points listed for it, on a device: many small searches in few launches."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def search_listed(
     threads: int | None = None,  # of the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+    """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
 
-    Queries with lists of about the same length share a launch, in which shorter lists are padded.
+    Queries with lists of similar length share a launch; shorter lists are padded.
 
     Parameters
     ----------
