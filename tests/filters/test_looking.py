@@ -51,7 +51,7 @@ def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch
         monkeypatch.setattr(module, name, lambda scope, *given, plain=plain: seen.append(1) or plain(scope, *given))
     monkeypatch.setattr(tuning, "SOON", -1.0)
     if block is not None:
-        monkeypatch.setattr("tonari.filters.scope._ROOM", block * N * looking.PAIR)
+        monkeypatch.setattr("tonari.filters.tuning.ROOM_BYTES", block * N * looking.PAIR)
     check(rule, 0.3)
     assert len(seen) == (0 if block is not None and block < tuning.UNCOUNTED_QUERIES else 4)
     seen.clear()

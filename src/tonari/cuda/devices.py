@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from tonari import inputs
+from tonari.cuda import tuning
 from tonari.cuda.prefetch import bring
-
-LARGE_BYTES = 32 << 20  # copies of at least this size are worth several threads
 
 
 def on(device: Any) -> Any:
@@ -26,7 +25,7 @@ def on(device: Any) -> Any:
 
 def to_device(rows: Any, device: Any) -> Any:
     """Return rows as a tensor on a device; NumPy arrays are copied, and tensors are moved if necessary."""
-    if isinstance(rows, np.ndarray) and rows.nbytes >= LARGE_BYTES and torch.device(device).type == "cuda":
+    if isinstance(rows, np.ndarray) and rows.nbytes >= tuning.LARGE_BYTES and torch.device(device).type == "cuda":
         return bring(rows, device)
     return (over(rows) if isinstance(rows, np.ndarray) else rows).to(device)
 

@@ -11,7 +11,8 @@ from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
-from tonari.cuda.memory import SPARE, available
+from tonari.cuda import tuning
+from tonari.cuda.memory import available
 from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, refuse_overrides
 from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
 from tonari.exact.cuda.plan import PILOT, CudaPlan
@@ -113,7 +114,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
     """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
     try:
-        plan = _plan_within(problem, SPARE, dict(overrides), usual=True)
+        plan = _plan_within(problem, tuning.SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
