@@ -1,11 +1,14 @@
-"""What the promises of README.md are worth to a user: recall on hard data, and the weights of UMAP.
+"""What the promises of README.md are worth to a user: recall on hard data, ties, UMAP's weights, and memory.
 
-No clock. Three kinds of cases, all on one CPU:
+No clock. Five kinds of cases, all on one CPU:
 
     offset    Gaussian rows with a number added to all entries: recall of tonari and of peers, against the number
     tight     clouds of N(0, 1) around far centres: recall, against the distance between the centres
     weights   UMAP's weights from tonari's neighbours and from scikit-learn's, whose distance of a row to itself is
               rarely 0: the mean weight of the i-th neighbour
+    ties      rows of whole numbers, with many equal distances: the share of lists in the order of (distance, row
+              number), against the number of different values of an entry
+    memory    the planned and the measured memory of searches, against the limit ``memory=``
 
 Everyone is given float32 rows. faiss (for many queries, as here) and torch.cdist compute |q|² + |x|² - 2 <q, x> in
 float32; scikit-learn converts blocks of rows to float64.
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..harness.case import Case, Suite
+from ..harness.memory import Peak
 from ..harness.peers.cpu import PEERS
 from ..harness.plots import Figure, Panel, where
 from ..harness.proof import WrongAnswer
@@ -28,6 +32,8 @@ from ..harness.run import Run
 OFFSETS = (1, 10, 100, 1e3, 1e4, 1e5)
 APART = (1, 10, 100, 1e3, 1e4, 1e5)
 CLOUDS = 20
+VALUES = (2, 3, 4, 8, 16, 64, 256)
+MEGABYTES = (20, 30, 40, 60, 80, 120)
 NAMES = {
     "torch cdist": "torch.cdist and topk",
     "faiss": "faiss IndexFlatL2",
@@ -113,6 +119,46 @@ def weights(run: Run, case: Case) -> None:
         run.write(case, [{"who": who, "extras": extras, "proof": "the same neighbours", "proved": case.n}])
 
 
+def ties(run: Run, case: Case) -> None:
+    """Measure the share of lists in the order of (distance, row number), for each number of values: a row each."""
+    from tonari.metrics.reference import brute
+
+    for values in VALUES:
+        rng = np.random.default_rng(0)
+        rows = rng.integers(values, size=(case.n + case.m, case.d)).astype(np.float32)
+        points, queries = rows[: case.n], rows[case.n :]
+        truth = brute(queries[:MEASURED], points, case.k, "euclidean").indices
+        shared = {"parameters": {"value": values}, "proof": "all distances in float64", "proved": len(truth)}
+
+        def ordered(indices: Any, truth: Any = truth) -> dict[str, float]:
+            return {"ordered": float((np.asarray(indices)[:MEASURED] == truth).all(axis=1).mean())}
+
+        found = run.tonari.search(queries, points, case.k, **run.options()).indices
+        if ordered(found)["ordered"] < 1:
+            raise WrongAnswer(f"{values} values: another order than (distance, row number)")
+        run.write(case, [shared | {"who": "tonari", "extras": ordered(found)}])
+        for name in case.peers:
+            if run.wants(name) and PEERS[name].missing() is None:
+                _, indices = PEERS[name].prepare(points, "euclidean", run.threads or 1)(queries, case.k)
+                run.write(case, [shared | {"who": name, "extras": ordered(indices)}])
+        if run.wants("torch cdist"):
+            run.write(case, [shared | {"who": "torch cdist", "extras": ordered(by_cdist(points, queries, case.k))}])
+
+
+def memory(run: Run, case: Case) -> None:
+    """Measure the memory of searches with a limit, and what was planned: a row for each limit."""
+    rng = np.random.default_rng(0)
+    points, queries = (rng.standard_normal((count, case.d), dtype=np.float32) for count in (case.n, case.m))
+    run.tonari.search(queries[:10], points[:1000], case.k, **run.options())  # loads what a first search loads
+    for limit in MEGABYTES:
+        limited = {"memory": limit * 10**6, "method": "exact"}
+        plan = run.tonari.plan(case.n, case.m, case.d, case.k, threads=run.threads, **limited)
+        peak = Peak("cpu")
+        run.tonari.search(queries, points, case.k, **run.options(), **limited)
+        row = {"who": "tonari", "peak_bytes": peak.bytes(), "extras": {"planned": plan.total_bytes}}
+        run.write(case, [row | {"parameters": {"value": limit}, "proof": "none: only memory is measured"}])
+
+
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
     """Recall against offset and distance, and weights by rank; of each case the newest run."""
     found = newest([row for row in rows if row["scale"] == 1 and not row["note"]], "case")
@@ -131,6 +177,26 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
         curves = {names[row["who"]]: list(enumerate(row["extras"][WEIGHTS], 1)) for row in own}
         panel = Panel("UMAP's weights", "neighbour", "mean weight", curves, log_x=False, log_y=False)
         yield Figure("umap-weights", f"the same neighbours; {where(own[-1])}", own, [panel])
+    own = [row for row in found if row["case"] == "ties"]
+    if own:
+        curves = {
+            name: [(row["parameters"]["value"], row["extras"]["ordered"]) for row in own if row["who"] == who]
+            for who, name in NAMES.items()
+        }
+        panel = Panel("ties", "different values of an entry", "share of lists in order", curves, log_y=False)
+        heading = f"lists by (distance, row number); whole numbers, {own[0]['d']} columns; {where(own[-1])}"
+        yield Figure("ties", heading, own, [panel])
+    own = [row for row in found if row["case"] == "memory"]
+    if own:
+        limits = [row["parameters"]["value"] for row in own]
+        curves = {
+            "limit": [(limit, float(limit)) for limit in limits],
+            "planned": [(row["parameters"]["value"], row["extras"]["planned"] / 1e6) for row in own],
+            "measured": [(row["parameters"]["value"], row["peak_bytes"] / 1e6) for row in own],
+        }
+        panel = Panel("memory of a search", "memory=, in MB", "MB beyond the input", curves, log_x=False, log_y=False)
+        heading = f"{own[0]['m']:,} queries, {own[0]['n']:,} points of {own[0]['d']} columns; {where(own[-1])}"
+        yield Figure("memory", heading, own, [panel])
 
 
 def _hard(data: str) -> Case:
@@ -143,6 +209,8 @@ SUITE = Suite(
     (
         _hard("offset"),
         _hard("tight"),
+        Case("ties", "cpu", 20_000, 2_000, 8, 10, ties, data="integers", peers=("faiss", "sklearn"), cost=30),
+        Case("memory", "cpu", 200_000, 5_000, 64, 10, memory, cost=30),
         Case("weights", "cpu", 10_000, 10_000, 50, UMAP_NEIGHBORS - 1, weights, cost=30),
     ),
     libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn", "torch", "umap-learn"),

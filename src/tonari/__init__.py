@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # what reads programs without running them; at run time _HOME
     from tonari.api.searching import search, search_to_file
     from tonari.api.shards import build_graph, build_neighbors
     from tonari.api.spanning import mutual_reachability_tree
+    from tonari.api.verifying import verify
     from tonari.core.neighbors import Neighbors
     from tonari.core.pairs import Pairs
     from tonari.core.plan import Plan
@@ -66,6 +67,7 @@ if TYPE_CHECKING:  # what reads programs without running them; at run time _HOME
     from tonari.methods.explain import Explanation, explain
     from tonari.methods.plan import plan
     from tonari.methods.warm import warm
+    from tonari.metrics.verification import Verification
     from tonari.select.merge import merge_neighbors
     from tonari.select.request import Selection
     from tonari.select.selection import select_k
@@ -81,6 +83,7 @@ __all__ = [
     "RadiusNeighbors",
     "Selection",
     "SpanningTree",
+    "Verification",
     "build_graph",
     "build_neighbors",
     "explain",
@@ -99,6 +102,7 @@ __all__ = [
     "search",
     "search_to_file",
     "select_k",
+    "verify",
     "warm",
 ]
 
@@ -112,6 +116,7 @@ _HOMES = {
     "tonari.api.searching": ("search", "search_to_file"),
     "tonari.api.shards": ("build_graph", "build_neighbors"),
     "tonari.api.spanning": ("mutual_reachability_tree",),
+    "tonari.api.verifying": ("verify",),
     "tonari.core.neighbors": ("Neighbors",),
     "tonari.core.pairs": ("Pairs",),
     "tonari.core.plan": ("Plan",),
@@ -122,6 +127,7 @@ _HOMES = {
     "tonari.methods.explain": ("Explanation", "explain"),
     "tonari.methods.plan": ("plan",),
     "tonari.methods.warm": ("warm",),
+    "tonari.metrics.verification": ("Verification",),
     "tonari.select.merge": ("merge_neighbors",),
     "tonari.select.request": ("Selection",),
     "tonari.select.selection": ("select_k",),

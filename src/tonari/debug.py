@@ -1,11 +1,11 @@
-"""``python -m tonari.debug`` prints what a bug report needs; nothing that is missing stops it.
+"""``python -m tonari.debug`` prints the facts for a bug report, and continues if some are not available.
 
-    tonari      version, commit where it is known, and from where it is imported
+    tonari      version, commit if it is known, and the path of the import
     python      the interpreter
     packages    versions, from their metadata
     system      operating system, processor, memory
-    cpu         instruction sets, threads, environment variables that change either
-    cuda        torch's build, the driver, each device; torch is imported only where it and Triton are installed
+    cpu         instruction sets, threads, and environment variables that change them
+    cuda        torch's build, the driver, each device; torch is imported only if it and Triton are installed
     plans       `tonari.explain` for a small graph, on the CPU and on each CUDA device
 
 A fact that cannot be had is in its place as the text of the exception that says why.
@@ -42,12 +42,12 @@ _SECONDS = 10  # that another program may take
 
 
 def facts() -> dict[str, Any]:
-    """Collect what a bug report needs.
+    """Collect the facts for a bug report.
 
     Returns
     -------
     dict
-        By section, as plain values for JSON; what cannot be had is ``{"missing": reason}``.
+        Plain values for JSON, by section; facts that are not available are ``{"missing": reason}``.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def facts() -> dict[str, Any]:
 
 
 def _sections() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The sections by name, each collected when it is asked for: a crash in one leaves those before it printed."""
+    """Yield the sections by name, each collected on demand: if one crashes, earlier ones have been printed."""
     yield "tonari", {"version": __version__, "commit": _try(_commit), "path": str(_PACKAGE)}
     yield (
         "python",
@@ -95,7 +95,7 @@ def _sections() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _try(ask: Callable[..., Any], *given: Any) -> Any:
-    """What a function gives; where it fails, why."""
+    """Return the result of a function, or the reason for its failure."""
     try:
         return ask(*given)
     except Exception as error:
@@ -110,7 +110,7 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout from which the package is imported, or of which pip says that it installed it."""
+    """Return the commit of the imported checkout, or the commit that pip recorded at installation."""
     root = _PACKAGE.parents[1]
     if (root / ".git").exists():
         changed = _said_by("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
@@ -141,7 +141,7 @@ def _memory() -> str:
 
 
 def _cuda() -> dict[str, Any]:
-    """What there is of CUDA, or what keeps tonari from using it."""
+    """Return the facts about CUDA, or the reason why tonari cannot use it."""
     absent = [name for name in ("torch", "triton") if _version(name) == "not installed"]
     if absent:
         return {"missing": f"{' and '.join(absent)} not installed: pip install 'tonari[gpu]'"}
@@ -180,7 +180,7 @@ def _planned(device: str) -> Explanation:
 
 
 def _said_by(*command: str) -> str:
-    """What a program prints."""
+    """Return the output of a program."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:
         raise OSError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()}")
@@ -222,7 +222,7 @@ def _text(value: Any) -> str:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def main(as_json: bool) -> None:
-    """Print what a bug report about tonari needs: versions, processor, devices, and a small plan on each."""
+    """Print the facts for a bug report about tonari: versions, processor, devices, and a small plan on each."""
     if as_json:
         click.echo(json.dumps(facts(), indent=2))
         return

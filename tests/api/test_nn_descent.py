@@ -19,7 +19,7 @@ from tonari import io
 from tonari.cli import main
 from tonari.core.caches import empty_caches
 from tonari.core.neighbors import Neighbors
-from tonari.exact import plan as exact_plan
+from tonari.exact.planning import planner as exact_plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import reference
 from tonari.nn_descent import planner as planning_descent

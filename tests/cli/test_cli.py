@@ -25,7 +25,7 @@ from tonari.methods import plan as planning
 from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
-COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "convert", "plan", "warm")
+COMMANDS = ("graph", "search", "pairs", "merge", "recall", "verify", "report", "info", "convert", "plan", "warm")
 
 
 @pytest.fixture

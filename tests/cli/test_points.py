@@ -56,9 +56,9 @@ def test_columns_of_a_file_that_has_none_are_refused(table: Path, tmp_path: Path
 def test_names_need_an_output_that_has_a_place_for_them() -> None:
     cases: list[Any] = [("o.csv", True), ("o.PARQUET", True), ("o.ibin", False), ("o.npz", False)]
     for name, good in cases:
-        check_named(CONTEXT, Path(name), None)
+        check_named(CONTEXT, Path(name), Inputs(None, None))
         if good:
-            check_named(CONTEXT, Path(name), "id")
+            check_named(CONTEXT, Path(name), Inputs(None, None, "id"))
             return
         with pytest.raises(click.BadParameter, match=r"holds row numbers, not names; name one of \.csv"):
-            check_named(CONTEXT, Path(name), "id")
+            check_named(CONTEXT, Path(name), Inputs(None, None, "id"))

@@ -217,3 +217,49 @@ def test_points_that_memory_does_not_hold_packed_are_told_of() -> None:
     assert f"tonari: warning: memory={memory} bytes hold " in done.stderr
     assert done.stderr.count("warning") == 1
     assert (io.read_ground_truth("t.ibin").indices[:, 0] == np.arange(M)).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["none.fvecs", "none.bvecs", "none.ivecs", "none.csv", "none.tsv", "blank.csv", "none.npy"]
+)
+def test_no_queries_have_empty_results(name: str) -> None:
+    """A file whose format has the number of columns in its rows is of 0 bytes, or of empty lines, if it has none."""
+    if name == "none.npy":
+        np.save(name, np.empty((0, D), np.float32))
+    else:
+        Path(name).write_text("\n  \n" if name == "blank.csv" else "")
+    np.save("mask.npy", np.arange(N) < 9)
+    search = ("search", "points.fbin", name, "--force", "-o")
+    for more in ((), ("--where", "mask.npy")):
+        assert f"read {name}, 0 x {D}" in run(*search, "t.npz", "-k", str(K), *more).stdout
+        with np.load("t.npz") as found:
+            assert found["indices"].shape == found["distances"].shape == (0, K)
+        run(*search, "t.npz", "--radius", "1", *more)
+        with np.load("t.npz") as found:
+            assert [found[part].tolist() for part in ("indptr", "indices", "distances")] == [[0], [], []]
+    run(*search, "t.ibin", "-k", str(K))
+    assert io.read_ground_truth("t.ibin").indices.shape == (0, K)
+    run(*search, "t.csv", "-k", str(K))
+    assert Path("t.csv").read_text().split() == ["from,to,distance"]
+    assert "has no rows, expected at least one" in refused(*search, "folder/", "-k", str(K), code=1)
+
+
+def test_queries_without_a_line_have_no_names() -> None:
+    Path("points.csv").write_text("name,x,y\n" + "".join(f"p{i},{i * i},{i}.5\n" for i in range(9)))
+    Path("none.csv").touch()
+    run("search", "points.csv", "none.csv", "-k", "2", "--id", "name", "-o", "t.csv")
+    assert Path("t.csv").read_text().split() == ["from,to,distance"]
+
+
+@pytest.mark.parametrize("name", ["none.fvecs", "none.csv"])
+def test_points_without_rows_are_refused(name: str) -> None:
+    Path(name).touch()
+    for queries in ("queries.npy", name):
+        assert f"{name}: found 0 bytes" in refused("search", name, queries, "-k", "1", "-o", "t.npz", code=1)
+    assert "key='a' is for archives" in refused(
+        "search", "points.fbin", name, "--queries-key", "a", "-k", "1", "-o", "t.npz", code=1
+    )
+    Path("short.fvecs").write_bytes(b"\1\0\0")
+    assert "short.fvecs: found 3 bytes" in refused(
+        "search", "points.fbin", "short.fvecs", "-k", "1", "-o", "t.npz", code=1
+    )

@@ -13,7 +13,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tonari.core import caches
-from tonari.exact import plan as exact_plan
+from tonari.exact.planning import planner as exact_plan
 from tonari.methods import repeated
 
 SOURCES = Path(tonari.__file__).parent
@@ -25,11 +25,12 @@ LASTING = {
     "cuda.compile._begin": "that Triton is hashed, for the keys of its cache on disk",
     "cuda.compile._instructions": "instructions of a kernel, which are as they were written",
     "cuda.device_threads._linear_algebra": "that torch has loaded its linear algebra",
+    "cuda.devices._stream_between": "a stream of a device",
     "cuda.launch._compiled": "compiled kernels",
     "cuda.launch._pickers": "names of the arguments of kernels",
     "cuda.matrix_units._adds_as_assumed": "what a device was probed for by running products on it",
     "exact.cuda.attempts.in_batches.IDLE": "who can give memory up",
-    "exact.cuda.replay.capture._side_stream": "a stream of a device",
+    "exact.cuda.replay.recorded._side_stream": "a stream of a device",
     "shards.on_dask._jobs": "the job of a Dask worker's process",
 }
 

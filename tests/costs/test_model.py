@@ -140,9 +140,9 @@ def test_what_arrives_is_looked_at_or_copied() -> None:
     assert arrival_seconds(problem(devices=one, query_dtype="float64")) == (points + 2 * queries) / CARD.link
     assert arrival_seconds(problem(devices=one, host_points=False)) == queries / CARD.link
     assert arrival_seconds(problem(devices=one, host_points=False, host_queries=False)) == 0
-    assert (
-        arrival_seconds(problem(devices=two, host_points=False, host_queries=False)) == (points + queries) / CARD.link
-    )
+    assert arrival_seconds(problem(devices=two)) == (points + queries) / CARD.link_of_several
+    there = {"devices": two, "host_points": False, "host_queries": False}
+    assert arrival_seconds(problem(**there)) == (points + queries) / 2 / CARD.peer
     assert arrival_seconds(problem(devices=one, m=1000, self_join=True)) == points / CARD.link
 
 

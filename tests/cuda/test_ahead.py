@@ -55,6 +55,8 @@ def test_rehearsals_import_little(tmp_path: Path) -> None:
         """
 import sys
 from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.kdtree.cuda.rehearse import rehearse_tree
+from tonari.nn_descent.cuda.rehearse import rehearse_descent
 given = {"devices": ("cuda:0",), "free_bytes": 10**11}
 with rehearsing(card):
     for m in (10**4, 10**6):
@@ -68,6 +70,8 @@ with rehearsing(card):
             for level in search.levels():
                 level.begin()(*some)
             search.compare(*some)
+    rehearse_descent(plans.descent(10**6, 128, 15, **given), "float32")
+    rehearse_tree(plans.tree(10**6, 10**6, 3, 15, self_join=True, **given), "float32", self_join=True)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """,
         tmp_path,
@@ -106,6 +110,20 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
             ahead.prepare_for(new, "cuda:0")
         ahead.prepare_for(new, "cuda:0")
     assert asked == ["truth of some rows", "graph", None]  # compiled together
+
+
+def test_a_search_on_a_device_begins_to_load_triton_and_an_inner_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    begun: list[str] = []
+    monkeypatch.setattr(ahead, "begin_soon", lambda: begun.append("begun"))
+    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    with ahead.expecting(lambda: None):
+        assert begun == []  # in Triton's interpreter
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    with ahead.expecting(lambda: None), ahead.expecting(lambda: None):
+        assert begun == ["begun"]
 
 
 def test_one_processor_compiles_where_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,33 @@ def test_a_network_is_taken_for_loops_where_it_has_them() -> None:
 
 
 @pytest.mark.process
+def test_launchers_in_c_are_compiled_beside_their_kernels(tmp_path: Path) -> None:
+    """One for each kernel, before the kernel is loaded; if that fails, loading compiles it."""
+    ran = run(
+        """
+compile._launchers_are_compiled = lambda: True
+order = []
+def launcher(source, metadata):
+    early = not hasattr(metadata, "num_warps")
+    order.append((source.fn.__name__, early))
+    if early and source.fn.__name__ == "widen_kernel":
+        raise ValueError("spoilt")
+driver.active.launcher_cls = launcher
+count = ahead.compile_ahead(stage, card)
+print(json.dumps([count, len(driver.active.loaded), order]))
+""",
+        tmp_path,
+    )
+    count, loaded, order = json.loads(ran.stdout)
+    assert count == loaded, ran.stderr
+    assert "WARNING" not in ran.stderr
+    assert len(order) == 2 * count
+    assert sorted(name for name, early in order if early) == sorted(name for name, early in order if not early)
+    for name in {name for name, _ in order}:
+        assert next(early for each, early in order if each == name), name
+
+
+@pytest.mark.process
 def test_is_compiled_compiles_nothing(tmp_path: Path) -> None:
     ran = run(
         """
@@ -202,6 +229,7 @@ def start(thread):
     if len(started) == 2:
         raise KeyboardInterrupt
 found = calls()
+compile._begin()
 threading.Thread.start = start
 try:
     compile.compile_together(found)

@@ -6,9 +6,10 @@ import warnings
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from tests.helpers.checks import gaussian
-from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tonari import inputs
 
 if HAS_TORCH:
@@ -43,3 +44,18 @@ def test_rows_are_moved_only_if_they_are_elsewhere() -> None:
 def test_the_cpu_needs_no_current_device() -> None:
     with on("cpu") as nothing:
         assert nothing is None
+
+
+@on_gpu
+def test_work_does_not_wait_for_copies_to_another_device() -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    rows, late = torch.arange(1 << 20, device="cuda:0"), torch.cuda.Event()
+    with torch.cuda.stream(torch.cuda.Stream("cuda:1")):
+        with on("cuda:1"):
+            torch.cuda._sleep(1 << 31)
+        there = to_device(rows, "cuda:1")
+        late.record(torch.cuda.current_stream("cuda:1"))
+        torch.cuda.current_stream("cuda:0").synchronize()
+        assert not late.query()
+        assert torch.equal(there.cpu(), rows.cpu())

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.cuda import tuning
 
 if HAS_TORCH:
     import torch
 
+    from tonari.cuda import staging
     from tonari.cuda.staging import Carrier, empty_on_host
 
 pytestmark = needs_torch
@@ -39,6 +41,13 @@ def test_an_error_is_raised_once_when_copies_arrive() -> None:
             carrier.arrive()
         carrier.arrive()
     assert set(threading.enumerate()) == before
+
+
+def test_devices_that_are_copied_to_at_once_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "default_threads", lambda: 64)
+    for at_once, threads in ((1, tuning.MOST_THREADS), (2, tuning.MOST_THREADS // 2), (99, 1)):
+        with Carrier("cpu", 2, at_once) as carrier:
+            assert carrier._workers.threads == threads
 
 
 def test_memory_of_the_host_has_the_shape_and_dtype() -> None:

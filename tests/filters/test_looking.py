@@ -11,6 +11,7 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.filters import counting, looking, tuning, within
+from tonari.methods.points import DecidedPoints
 
 N, M = 2_000, 200
 RNG = np.random.default_rng(0)
@@ -62,11 +63,67 @@ def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch
 def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(within, "_by_dropping", None)
     monkeypatch.setattr(counting, "_by_lists", None)
-    few = {"exclude": EXCLUDE[:, :1]}
     monkeypatch.setattr(tuning, "SOON", 1e9)
-    for rules in (few, GROUPS):
+    assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **GROUPS)) == M
+    assert len(tonari.radius_search(QUERIES, POINTS, 0.3, **GROUPS).indptr) == M + 1
+    monkeypatch.setattr(tuning, "LISTED_POINT", 1e9)
+    for rules in ({"exclude": EXCLUDE[:, :1]}, GROUPS | {"groups": "other"}):
         assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **rules)) == M
+
+
+def test_lists_of_everything_are_not_counted_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that finds almost everything within the radius counts for a few queries alone, not for all."""
+    rows = list[int]()
+    count = DecidedPoints.count
+
+    def counted(those: DecidedPoints, some: Any, limits: Any, progress: Any) -> Any:
+        rows.append(len(some))
+        return count(those, some, limits, progress)
+
+    monkeypatch.setattr(DecidedPoints, "count", counted)
+    monkeypatch.setattr("tonari.filters.tuning.ROOM_BYTES", (M - 1) * N * looking.PAIR)
+    for rules in ({"exclude": EXCLUDE[:, :1]}, GROUPS | {"groups": "other"}):
         assert len(tonari.radius_search(QUERIES, POINTS, 0.3, **rules).indptr) == M + 1
+    assert max(rows) < M
+
+
+@pytest.mark.parametrize("rule", ["same", "other"])
+def test_few_large_groups_are_counted_one_by_one(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two groups of most points: each is counted among its points, or among those of the other group."""
+    monkeypatch.setattr(tuning, "COUNTED_LARGE", 1)
+    sizes = list[int]()
+    plain = counting._among
+    monkeypatch.setattr(counting, "_among", lambda *given: sizes.append(len(given[-1])) or plain(*given))
+    of_points, of_queries = np.arange(N) % 5 // 2, np.arange(M) % 2  # 0 and 1 have two fifths of the points each
+    given = {"point_groups": of_points, "query_groups": of_queries, "groups": rule}
+    allowed = (of_queries[:, None] == of_points) == (rule == "same")
+    truth = np.diff(cut(tonari.radius_search(QUERIES, POINTS, 0.3), allowed).indptr)
+    monkeypatch.setattr(tuning, "APART_GROUPS", 2)
+    assert tonari.radius_count(QUERIES, POINTS, 0.3, **given).tolist() == truth.tolist()
+    assert sizes == [2 * N // 5 if rule == "same" else 3 * N // 5] * 2
+    sizes.clear()
+    monkeypatch.setattr(tuning, "APART_GROUPS", 1)
+    assert tonari.radius_count(QUERIES, POINTS, 0.3, **given).tolist() == truth.tolist()
+    assert not sizes
+
+
+@pytest.mark.parametrize("near", [0, 3, 4, 5, 40])
+def test_forbidden_points_within_the_radius_are_all_counted(near: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few of a long list of forbidden points are within the radius, or more than are looked for at first."""
+    monkeypatch.setattr(tuning, "LISTED_POINT", 1e9)
+    everything = tonari.radius_search(QUERIES, POINTS, 1.5)
+    assert np.diff(everything.indptr).min() < 40
+    rng = np.random.default_rng(0)
+    exclude = rng.integers(0, N, (M, 60))
+    for own, first, last in zip(exclude, everything.indptr[:-1], everything.indptr[1:], strict=True):
+        nearest = everything.indices[first:last][:near]
+        own[: len(nearest)] = nearest
+    exclude[1::2] = exclude[1::2, :1]  # queries differ in how many they exclude
+    allowed = np.ones((M, N), bool)
+    np.put_along_axis(allowed, exclude, False, axis=1)
+    truth = np.diff(cut(everything, allowed).indptr)
+    for given in (exclude, exclude[:, ::-1].tolist()):
+        assert tonari.radius_count(QUERIES, POINTS, 1.5, exclude=given).tolist() == truth.tolist()
 
 
 def ratio(rules: dict[str, Any], queries: Any, points: Any, radius: float) -> float:

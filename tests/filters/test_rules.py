@@ -10,7 +10,8 @@ import pytest
 
 import tonari
 from tests.helpers.filter_checks import assert_equal
-from tonari.filters.rules import Rules
+from tonari.filters import tuning
+from tonari.filters.rules import Rules, are_among, distinct
 
 MASK = np.random.default_rng(0).random((6, 19)) < 0.5
 
@@ -47,6 +48,39 @@ def test_parts_of_parts_keep_numbers(packed: bool) -> None:
     assert own is not None
     assert own.tolist() == [1, 2]
     assert rules.part(None, np.array([3, 7])).own_places().tolist() == [-1, -1, -1, 0, -1, -1]
+
+
+@pytest.mark.parametrize("kind", ["bool", "packed", "columns", "backwards"])
+def test_masks_of_any_layout(kind: str) -> None:
+    mask = np.packbits(MASK, axis=1, bitorder="little") if kind == "packed" else MASK
+    mask = np.asfortranarray(mask) if kind == "columns" else mask
+    mask = np.ascontiguousarray(mask[::-1])[::-1] if kind == "backwards" else mask
+    rows, ids = np.divmod(np.random.default_rng(0).permutation(MASK.size), MASK.shape[1])
+    assert Rules(m=6, n=19, mask=mask).allowed(rows, ids).tolist() == MASK[rows, ids].tolist()
+
+
+@pytest.mark.parametrize("block", [7, 1 << 15])
+@pytest.mark.parametrize(("numbers", "some"), [(0, 9), (9, 0), (1, 400), (300, 400), (900, 5), (64, 64)])
+def test_numbers_that_are_among_others(numbers: int, some: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "TABLE_BLOCK", block)
+    rng = np.random.default_rng(0)
+    for span in (500, 1 << 40):  # many are among them; few, of which several share their lowest bits with others
+        among = np.unique(rng.integers(0, span, some)) << (7 if span > 500 else 0)
+        looked_for = rng.integers(0, span, numbers) << (7 if span > 500 else 0)
+        looked_for[: some // 2] = among[rng.integers(0, max(1, len(among)), len(looked_for[: some // 2]))]
+        assert are_among(looked_for, among).tolist() == np.isin(looked_for, among).tolist()
+
+
+@pytest.mark.parametrize("block", [3, 1 << 15])
+def test_distinct_numbers_in_place_and_in_a_copy(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "TABLE_BLOCK", block)
+    rng = np.random.default_rng(0)
+    for numbers in ([], [4], [4, 4], [1, 2, 3, 4, 5, 6], [1, 1, 2, 2, 2, 2, 2, 3, 9, 9], rng.integers(0, 20, 50)):
+        given = np.array(numbers, np.int64)
+        kept = given.copy()
+        assert distinct(given).tolist() == np.unique(kept).tolist()
+        assert given.tolist() == kept.tolist()
+        assert distinct(given, in_place=True).tolist() == np.unique(kept).tolist()
 
 
 @pytest.mark.parametrize("order", ["ascending", "shuffled", "repeated"])

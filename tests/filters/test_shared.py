@@ -98,6 +98,37 @@ def test_places_stay_on_the_device_of_mask_and_points(
 
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.parametrize("large", [True, False])
+@pytest.mark.parametrize("kind", ["plain", "read-only", "reversed"])
+def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
+    kind: str, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < 0.1
+    there, allowed = torch.from_numpy(points), np.flatnonzero(mask)
+    given = np.ascontiguousarray(mask[::-1])[::-1] if kind == "reversed" else mask
+    given.flags.writeable = kind != "read-only"
+    monkeypatch.setattr(tuning, "COPIED_ENTRIES", 900 if large else 901)
+    found_on_host: list[int] = []
+
+    def places(mask: Any) -> Any:
+        found_on_host.append(len(mask))
+        return np.flatnonzero(mask)
+
+    def nearest(scope: Scope, some: Any, k: int, _progress: Any) -> Neighbors:
+        return Neighbors(*map(torch.from_numpy, brute(some.numpy(), scope.rows.numpy(), k, "euclidean")))
+
+    monkeypatch.setattr(shared, "true_places", places)
+    monkeypatch.setattr(Scope, "nearest", nearest)
+    scope = scope_of(there, place=CudaPlace(("cpu",)), kind=Points, method="exact")
+    found = nearest_allowed(scope, torch.from_numpy(queries), 3, rules_of(5, 900, given))
+    expected = brute(queries, points[allowed], 3, "euclidean")
+    assert np.array_equal(np.asarray(found.indices), allowed[expected.indices])
+    assert found.indices.dtype == torch.from_numpy(expected.indices).dtype
+    assert found_on_host == ([] if large else [900])
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
 def test_masks_on_a_device_are_checked_there() -> None:
     for wrong, error in ((torch.ones(3), TypeError), (torch.ones(4, dtype=torch.bool), ValueError)):
         with pytest.raises(error, match="where: "):

@@ -8,7 +8,7 @@ from typing import Any
 import tonari
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact.plan import kernel_name
+from tonari.exact.precisions import kernel_name
 
 ISAS = _native.supported_isas()
 

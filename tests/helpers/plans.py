@@ -9,7 +9,8 @@ from tonari.bits.cuda.plan import BitsCudaPlan, plan_bits_on_cuda
 from tonari.core.problem import Problem
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import plan_on_cuda
-from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import DescentPlan

@@ -20,8 +20,10 @@ from tonari.core.neighbors import Neighbors
 from tonari.exact.cpu import across
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, get_metric
-from tonari.shards import build, plan, tuning
-from tonari.shards.plan import ShardPlan, Sizes
+from tonari.shards import build, tuning
+from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes import run_task, step_of
 from tonari.shards.source import as_source
 from tonari.shards.tasks import Job, Task, Worker
@@ -33,7 +35,7 @@ MOST_METRICS = [
     name if name in ("euclidean", "inner_product", "l1") else pytest.param(name, marks=pytest.mark.full)
     for name in METRICS
 ]
-_PLANNED = plan.plan_build
+_PLANNED = plan_build
 api = importlib.import_module("tonari.api.shards")
 
 

@@ -12,7 +12,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.devices import on_gpu
-from tonari.exact import plan as exact_plan
+from tonari.exact.planning import planner as exact_plan
 from tonari.methods.registry import NAMES
 from tonari.nn_descent import driver, planner
 

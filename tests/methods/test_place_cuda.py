@@ -44,6 +44,17 @@ def test_a_plan_is_for_these_devices_alone() -> None:
             place.check_plan(dataclasses.replace(plan, devices=devices))
 
 
+def test_a_plan_may_be_for_some_of_all_devices() -> None:
+    place, plan = CudaPlace(("cuda:0", "cuda:1"), may_take_fewer=True), plans.exact(10, 10, 3, 2)
+    for devices in (("cuda:1",), ("cuda:0", "cuda:1")):
+        place.check_plan(dataclasses.replace(plan, devices=devices))
+        assert (place.on(devices).devices, place.on(devices).may_take_fewer) == (devices, False)
+    with pytest.raises(ValueError, match="made for cuda:2, but this search runs on cuda:0, cuda:1"):
+        place.check_plan(dataclasses.replace(plan, devices=("cuda:2",)))
+    with pytest.raises(ValueError, match="made for cuda:1, but this search runs on cuda:0, cuda:1"):
+        CudaPlace(("cuda:0", "cuda:1")).check_plan(dataclasses.replace(plan, devices=("cuda:1",)))
+
+
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_each_point_comes_first() -> None:
     for metric in ["euclidean", "inner_product"]:

@@ -593,7 +593,7 @@ _OTHERS = (
     Fault(
         "cuda-reserve-not-kept",
         "src/tonari/cuda/memory.py",
-        "return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - RESERVE)",
+        "return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - tuning.RESERVE)",
         "return max(0, free_memory(devices) if free_bytes is None else free_bytes)",
         "plans take all that is free, and kernels have no room",
         ("tests/cuda/test_memory.py", "tests/kdtree/test_plan.py"),
@@ -617,8 +617,8 @@ _OTHERS = (
     Fault(
         "cli-names-of-rows-in-another-file",
         "src/tonari/cli/_points.py",
-        "if ids is not None and output.suffix.lower() not in _NAMED:",
-        "if ids is not None and output.suffix not in _NAMED:",
+        "if read.ids is not None and output.suffix.lower() not in _NAMED:",
+        "if read.ids is not None and output.suffix not in _NAMED:",
         "a table whose suffix has capitals takes no names",
         ("tests/cli/test_tables.py",),
     ),
@@ -665,8 +665,8 @@ _OTHERS = (
     Fault(
         "filters-last-excluded",
         "src/tonari/filters/rules.py",
-        "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 1)",
-        "place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 2)",
+        "some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers",
+        "some[np.minimum(np.searchsorted(some, numbers), len(some) - 2)] == numbers",
         "off by one: the last excluded pair is allowed",
         ("tests/filters/test_rules.py", "tests/api/test_filtered.py"),
     ),

@@ -12,8 +12,9 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import Array
 from tests.helpers.shards import assert_exact, by_shards
-from tonari.shards import plan
-from tonari.shards.plan import Sizes, plan_build
+from tonari.shards.planning import exact
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
 
 
@@ -70,4 +71,4 @@ def test_pairs_meet_where_products_are_shared(
     assert made.is_exact
     if route == "exact-pairs":
         assert made.rows * made.shards >= 200_000
-        assert made.seconds < plan._exact_from_each_side(sizes, memory).seconds
+        assert made.seconds < exact._exact_from_each_side(sizes, memory).seconds

@@ -19,7 +19,8 @@ import pytest
 import tonari
 from tests.helpers.shards import ROUTES
 from tonari.core.errors import BudgetExceeded
-from tonari.shards.plan import Sizes, plan_build
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
 
 pytestmark = pytest.mark.process

@@ -15,8 +15,9 @@ from tests.helpers.shards import by_shards, clustered
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
-from tonari.shards import merge_route, plan
+from tonari.shards import merge_route
 from tonari.shards.merge_route import _Crossing
+from tonari.shards.planning import approximate
 
 N, K = 60, 4
 FIRST, SECOND = slice(10, 25), slice(40, 60)
@@ -98,6 +99,6 @@ def test_a_merge_goes_on_until_enough_is_found(missed: int, tmp_path: Path, monk
 )
 def test_groups_give_all_workers_as_many_pairs(shards: int, workers: int, group: int) -> None:
     on_cuda: Any = SimpleNamespace(devices=("cuda:0",), workers=workers)
-    assert plan._group(on_cuda, shards) == group
+    assert approximate._group(on_cuda, shards) == group
     on_cpu: Any = SimpleNamespace(devices=(), workers=workers)
-    assert plan._group(on_cpu, shards) == 1
+    assert approximate._group(on_cpu, shards) == 1

@@ -17,7 +17,8 @@ from tests.helpers.shards import tight_memory
 from tonari import io
 from tonari.graph.knn_graph import KNNGraph
 from tonari.shards import local
-from tonari.shards.plan import Sizes, plan_build
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
 from tonari.shards.state import read_state
 

@@ -1,61 +1,28 @@
-"""Plans at the limits: more points than one graph by NN-Descent may have, and budgets near what a slab needs."""
+"""The plan of a build as its manifest holds it."""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
-import numpy as np
-import pytest
+from tonari.shards.plan import ShardPlan
 
-from tonari.core.errors import BudgetExceeded
-from tonari.cuda import memory as memory_of_devices
-from tonari.cuda import tuning
-from tonari.nn_descent.entries import MOST_POINTS
-from tonari.shards.plan import Sizes, plan_build
-from tonari.shards.source import as_source
+PLAN = ShardPlan(
+    route="exact-pairs", rows=10, shards=3, block=10, clusters=0, staged_bytes=0, engine_bytes=5, host_bytes=7,
+    device_bytes=0, disk_bytes=9, seconds=0.5, group=2,
+)  # fmt: skip
 
 
-class Many:
-    """More points than one graph may have."""
-
-    shape = (2 * MOST_POINTS + 5, 96)
-
-    def rows(self, begin: int, end: int) -> Any:
-        return np.zeros((end - begin, 96), np.float32)
+def test_a_manifest_gives_the_plan_back() -> None:
+    assert ShardPlan.of_manifest(PLAN.as_dict()) == PLAN
 
 
-@pytest.mark.parametrize("method", ["exact", "clusters", "ggm"])
-@pytest.mark.parametrize("memory", [8 * 10**9, 10**13])
-def test_more_points_than_one_graph_may_have(method: str, memory: int) -> None:
-    recall = None if method == "exact" else 0.9
-    plan = plan_build(Sizes(as_source(Many()), 10, "euclidean", recall, (), 1), method, memory)
-    assert plan.host_bytes <= memory
-    assert plan.rows * plan.shards >= Many.shape[0]
-    if method != "exact":
-        assert plan.rows <= MOST_POINTS // (1 + (method == "ggm"))
+def test_the_manifest_of_an_earlier_release_has_groups_of_one() -> None:
+    facts = PLAN.as_dict()
+    del facts["group"], facts["staged_bytes"]
+    assert ShardPlan.of_manifest(facts) == dataclasses.replace(PLAN, group=1, staged_bytes=0)
 
 
-def test_every_budget_that_suffices_has_a_plan() -> None:
-    """Fewer rows do not always need less: the blocks of a search are chosen by them."""
-    sizes = Sizes(as_source(np.zeros((20_000, 16), np.float32)), 5, "euclidean", None, (), 1)
-    plans = [plan_build(sizes, "exact", memory) for memory in range(7_000_000, 9_000_000, 100_000)]
-    assert all(plan.rows * plan.shards >= 20_000 > plan.rows * (plan.shards - 1) for plan in plans)
-
-
-@pytest.mark.parametrize("method", ["clusters", "ggm"])
-@pytest.mark.parametrize("free", [4 * 10**9, 80 * 10**9])
-def test_points_that_no_device_has_room_for(method: str, free: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan is sought among shards of all sizes; those too large for the device are no reason to give up."""
-    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: free)
-    sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
-    plan = plan_build(sizes, method, None)
-    assert free / 2 < plan.device_bytes <= free - tuning.RESERVE
-    assert plan.rows * plan.shards >= Many.shape[0]
-
-
-@pytest.mark.parametrize("method", ["clusters", "ggm"])
-def test_a_device_without_room_says_what_a_build_needs(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: tuning.RESERVE + 10**6)
-    sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
-    with pytest.raises(BudgetExceeded, match=f"memory=1000000: method='{method}' needs at least"):
-        plan_build(sizes, method, None)
+def test_what_is_read_at_once() -> None:
+    on_device = dataclasses.replace(PLAN, route="ggm", block=4, device_bytes=1)
+    assert (PLAN.is_exact, PLAN.reads_ahead, PLAN.rows_read) == (True, False, 10)
+    assert (on_device.is_exact, on_device.reads_ahead, on_device.rows_read) == (False, True, 4)

@@ -13,7 +13,8 @@ from tests.helpers.checks import gaussian
 from tonari.core.errors import BudgetExceeded
 from tonari.metrics.reference import brute
 from tonari.nn_descent.method import NnDescent
-from tonari.shards.plan import Sizes, plan_build
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
 from tonari.shards.tasks import Job, Worker, in_one_piece
 

@@ -26,8 +26,8 @@ _change_by_name = cached(64)(change_of)
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     """Wrap a verb: transform its arrays, run it by the base metric and convert the values, where necessary.
 
-    The verb takes `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius. The wrapped
-    verb never receives weights: they are multiplied into the rows.
+    The verb has the arguments `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius.
+    The wrapped verb never receives weights: they are multiplied into the rows.
     """
     signature = inspect.signature(verb)
     metric_by_default = signature.parameters["metric"].default

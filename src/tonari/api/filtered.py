@@ -10,7 +10,7 @@ from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.methods.call import Call
-from tonari.methods.no_queries import none_nearest
+from tonari.methods.no_queries import none_nearest, refuse_unsupported
 from tonari.methods.points import Points
 
 
@@ -27,12 +27,12 @@ def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) 
     rows = call.rows(queries, "queries")
     inputs.same_width(rows, base)
     problem = call.problem(base, rows, k)
-    Points(base, call).refuse_unsupported(rows, problem.k)
+    refuse_unsupported(problem, call.method)
     rules = given.rules(len(rows), len(base))
     assert rules is not None
     if not len(rows):
         return none_nearest(problem, call.method)
     # A look at all points takes longer than a search of a few.
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
-    base = base if late else call.rows(base, "points")
+    base = call.rows(base, "points") if looked_at and not late else base
     return nearest_allowed(Scope(points=Points(base, call), unchecked=late), rows, problem.k, rules, call.progress)

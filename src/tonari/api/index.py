@@ -1,4 +1,4 @@
-"""`tonari.Index`: points prepared once, searched many times, and changed meanwhile."""
+"""`tonari.Index`: points that are prepared once, searched many times, and may be changed between searches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tonari.methods.where import place_for
 
 
 class Index(SearchIndex, RadiusIndex, ChangingIndex):
-    """Points prepared once, searched many times, and changed meanwhile.
+    """Points that are prepared once, searched many times, and may be changed between searches.
 
     Parameters are those of :func:`search`. The constructor packs the points into the layout of the kernels, or builds a
     tree. The Index also keeps a reference to the array, since exact values are computed from the original rows: the
@@ -53,14 +53,14 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     packs the points again, by a plan for the machine that it is on. Points on CUDA return to the device of the same
     number. ``copy.copy`` shares the points and the packed data. Every copy returns the same bits.
 
-    On the CPU, points stay packed as far as `memory` has room for them and the current search; every search packs the
-    remaining points again. On CUDA, a k-d tree that does not fit on the device stays in host memory if it takes at most
-    half of the free host memory.
+    On the CPU, as many points stay packed as fit into `memory` together with a search; every search packs the other
+    points again. On CUDA, a k-d tree that does not fit on the device stays in host memory if it takes at most half of
+    the free host memory.
 
     Results contain the ids of points. The initial points have their row numbers as ids; added points get the next
-    numbers, and no id is used twice. After :meth:`add` and :meth:`remove` an answer has the same bits as that of a new
-    Index of the remaining points in ascending order of id, with ids in place of row numbers; ties go to the smaller id.
-    :attr:`points` and :attr:`ids` return the remaining points and their ids.
+    numbers, and no id is used twice. After :meth:`add` and :meth:`remove`, answers have the same bits as answers of a
+    new Index of the remaining points in ascending order of id, with ids in place of row numbers; ties go to the smaller
+    id. :attr:`points` and :attr:`ids` return the remaining points and their ids.
 
     An Index that was changed consists of a few segments, and a search visits one after the other. The segments share
     `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
@@ -79,8 +79,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     Warns
     -----
     UserWarning
-        `memory` is too small to keep all points of a segment packed. The warning says how many stay packed and how much
-        memory would be enough for all; it is given once for each segment.
+        `memory` is too small to keep all points of a segment packed. The warning has the number of points that stay
+        packed and the memory for all points; it is issued once per segment.
 
     Examples
     --------
@@ -174,13 +174,16 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def method(self) -> str:
-        """The search method; if segments use different methods, that of the largest segment."""
+        """The search method of the Index; if its segments have different methods, the method of the largest segment."""
         return self._state.chosen[0]
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The CUDA devices that hold the points; empty on the CPU."""
-        return self._call.place.devices
+        """The CUDA devices that hold the points, with "cuda:all" those of the largest segment; empty on the CPU."""
+        place = self._call.place
+        if place.may_take_fewer and self._state.parts:
+            return self._state.largest.call.place.devices
+        return place.devices
 
     @property
     def memory(self) -> int | None:

@@ -53,7 +53,7 @@ class IndexBase(Hinted):
 
     @property
     def dtype(self) -> str:
-        """dtype of the compared rows: float64 for transformed rows, else that of the points."""
+        """dtype of the compared rows: float64 for transformed rows, else the dtype of the points."""
         return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
 
     def _set_metric(self, metric: str, weights: Any) -> None:
@@ -65,7 +65,7 @@ class IndexBase(Hinted):
             self.weights, self._base = self._change.weights, self._change.base
 
     def _set_call(self, place: Place) -> None:
-        """Set the call that all searches share, for rows as they are compared."""
+        """Set the call that all searches share, for transformed rows."""
         self._call = Call(
             metric=get_metric(self._base),
             place=place,
@@ -89,7 +89,7 @@ class IndexBase(Hinted):
         chosen: Any = None,
         source: Any = None,
     ) -> Segment:
-        """Prepare checked rows as a segment of this Index, by the given method if there is one."""
+        """Prepare checked rows as a segment of this Index, by a method if one is named."""
         memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
@@ -125,7 +125,7 @@ class IndexBase(Hinted):
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
-        """Check queries, and return them as they are compared."""
+        """Check queries, and return them in the transformed form that is compared."""
         rows = self._given_rows(queries, "queries", threads)
         inputs.same_width(rows, now.sample)
         return self._compared(rows, "queries", threads)
@@ -156,13 +156,13 @@ class IndexBase(Hinted):
             raise Unsupported(refused)
 
     def _value_dtype(self, rows: Any) -> str:
-        """Return the dtype of distances to rows as they are compared."""
+        """Return the dtype of distances to transformed rows."""
         return "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
 
     def _checked(
         self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the queries as they are compared, and the limit of each."""
+        """Return the queries in the form that is compared, and the limit of each."""
         now.check_unchanged()
         rows = self._rows(now, queries, threads)
         value = self._value_dtype(rows)

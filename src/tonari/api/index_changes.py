@@ -84,9 +84,9 @@ class ChangingIndex(IndexBase):
             An id was never assigned, is already removed, or occurs twice. The Index is then unchanged.
 
         Notes
-        -----
-        Up to 64 removed points stay in their segment, and each search finds as many more points and drops the removed
-        ones. With more, the segment is packed without them. On average, removing a point packs n / 64 rows.
+        ----- Up to 64 removed points stay in their segment: each search finds that many additional points and drops the
+        removed ones. After more removals, the segment is packed without them. On average, removing a point packs n / 64
+        rows.
         """
         with self._updating:
             self._state.check_unchanged()

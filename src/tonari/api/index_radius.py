@@ -43,7 +43,7 @@ class RadiusIndex(IndexBase):
     ) -> RadiusNeighbors:
         """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
-        Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
+        Masks, groups and excluded numbers refer to ids, as in :meth:`search`.
         """
         progress = inputs.check_progress(progress)
         inputs.warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
@@ -75,7 +75,7 @@ class RadiusIndex(IndexBase):
     ) -> Any:
         """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
-        Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
+        Masks, groups and excluded numbers refer to ids, as in :meth:`search`.
         """
         progress = inputs.check_progress(progress)
         now, threads = self._state, inputs.check_threads(threads)
@@ -111,8 +111,9 @@ class RadiusIndex(IndexBase):
             One number for all queries. `radius`, `min_similarity`, `closed` and `max_neighbors` have the meanings of
             :func:`tonari.radius_search`.
         chunk_rows : int, optional
-            Rows per chunk of an array or file. Default: as many as are expected to find 8 million neighbours, or to
-            take ten seconds if that is less.
+            Rows per chunk of an array or file. Default: the number of rows with 8 million expected neighbours, or with
+            ten
+        expected seconds if that is less.
 
         Yields
         ------

@@ -45,7 +45,7 @@ class WithinCall(NamedTuple):
         return cls(rows, Points(base, call), limits)
 
     def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
-        """Decide for a search without rules, and keep that by its key for searches of other arrays, given as these are.
+        """Decide a search without rules, and cache the decision by its key for searches of similar arrays.
 
         Without a key the call is returned as it is.
         """

@@ -82,28 +82,32 @@ def search(
     method : str
         "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
         "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only method for
-        "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes and, where a
-        tree may be faster, from the nodes that a few of the queries visit. All methods give the same answer, bit for
+        "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes and, if a
+        tree may be faster, from the nodes
+    that a few queries visit. All methods give the same answer, bit for
         bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Mask of the points that may be found, one for all queries or a row for each query. In uint8 masks, bit j % 8 of
         byte j // 8, counted from the lowest bit, stands for point j (``numpy.packbits(mask, axis=1,
         bitorder="little")``); bits beyond n are ignored.
     exclude : list of lists of int, or pair (indptr, indices), optional
-        For each query the row numbers of the points that it must not find. In a tuple of two arrays, those of query i
-        are ``indices[indptr[i]:indptr[i + 1]]`` (compressed rows). Repeated numbers are allowed.
+        For each query the row numbers of the points that it must not find. In a tuple of two arrays, the numbers of
+        query i
+    are ``indices[indptr[i]:indptr[i + 1]]`` (compressed rows). Repeated numbers are allowed.
     query_groups, point_groups : int arrays of shape (m,) and (n,), optional
         The group of each query and of each point, as whole numbers in any order.
     groups : str, optional
         "same" (default): a query finds only points of its own group. "other": only points of other groups.
     differentiable : bool
         Let gradients flow from the distances to queries and points, which must be torch tensors. Only first derivatives
-        exist; they are computed in float64 and are 0 where a distance has no derivative, as between equal rows. Indices
+        exist. They are computed in float64, and are 0 if a distance has no derivative, as between
+    equal rows. Indices
         have no gradients. If this is False and rows require gradients, a warning says that they are dropped.
     device : str or list of str
         The device that searches. "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's
-        current device for arrays in host memory. "cuda:1": this device. ["cuda:0", "cuda:1"] or "cuda:all": several
-        devices, among which the points or the queries are divided.
+        current device for arrays in host memory. "cuda:1": this device. ["cuda:0", "cuda:1"]: these
+        devices, among which the points or the queries are divided. "cuda:all": as many of the machine's devices as are
+        expected to be faster; :func:`tonari.explain` reports the number and the reason.
     threads : int, optional
         Threads on the CPU. Default: TONARI_NUM_THREADS if it is set, else the processors that this process may use, but
         fewer for short work: a search of one or two milliseconds uses one thread.

@@ -15,12 +15,14 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.trail import decided
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, checked
 from tonari.methods.auto import choose
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision, by_plan
+from tonari.methods.place import Place
 from tonari.methods.points import DecidedPoints, Points
 from tonari.methods.registry import by_force, search_method
 
@@ -32,8 +34,8 @@ class Segment:
     ----------
     points : checked rows of shape (n, d)
     call : Call
-        The call of the Index. Its method "auto" chooses for as many queries as there are points. Its memory is shared
-        by all segments of the Index.
+        The call of the Index. Its method "auto" assumes that the number of queries equals the number of points. All
+    segments of the Index share its memory.
     taken : int
         The bytes of this memory that other segments use.
     chosen : (str, int), optional
@@ -61,6 +63,8 @@ class Segment:
         self.given = points if given is None else given
         self.unchanged = inputs.Unchanged(self.given, source) if inputs.can_change(self.given) else None
         self.call, self._overrides = dataclasses.replace(call, progress=False), overrides or {}
+        if call.place.may_take_fewer:
+            self.call = dataclasses.replace(self.call, place=self._some_devices())
         budget = self.budget(taken)
         first = self._first_choice(call.progress, budget) if chosen is None else self._chosen(*chosen, budget)
         if first.prepared is None:
@@ -123,6 +127,15 @@ class Segment:
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:
         """Return the problem of a search for these queries."""
         return dataclasses.replace(self.call, threads=threads, memory=memory).problem(self.points, queries, k)
+
+    def _some_devices(self) -> Place:
+        """Return the devices that hold the points: those that a search of as many queries would take."""
+        place, metric = self.call.place, self.call.metric.name
+        problem = dataclasses.replace(self._problem(self.points[:1], min(tuning.USUAL_K, self.n)), m=self.n)
+        plan = search_method(by_force(metric), place.device).plan(problem)
+        if plan.devices_chosen:
+            decided("devices", plan.devices_chosen)
+        return place.on(plan.devices)
 
     def _chosen(self, name: str, k: int, memory: int | None) -> Decision:
         method = search_method(name, self.call.place.device)

@@ -73,7 +73,7 @@ def build_graph(
     seed : int
         Seed of the random choices of "clusters" and "ggm".
     device : str or sequence of str
-        As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs tasks of its own.
+        As for :func:`tonari.knn_graph`; "auto" means the CPU. With several CUDA devices, each runs separate tasks.
     executor : "local" or dask.distributed.Client
         "local" runs the tasks in this process. A Dask client (``pip install 'tonari[dask]'``) runs them on the workers
         of its cluster, which must reach the source and the directory by the same paths.

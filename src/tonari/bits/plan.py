@@ -1,4 +1,4 @@
-"""The plan of a search among rows of bits on the CPU, and what no device compares."""
+"""The plan of a search among rows of bits on the CPU, and the refusals of all devices."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class BitsPlan(Plan):
     query_block : int
         Queries per task; a task reads every point once.
     parts : int
-        Into how many parts the points are divided, so that all threads have work where there are few queries.
+        The number of parts of the points; more than one if queries are too few to keep all threads busy.
     threads : int
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input: the packed points; nothing; lists of the blocks that run; results.
+        Memory beyond the input: packed points; 0; lists of running blocks; results.
     prepare_seconds : float
         Expected duration of packing; 0 if the points are packed already.
     seconds : float
-        Expected duration of all, packing included.
+        Expected duration of the search, including packing.
     """
 
     query_block: int
@@ -76,7 +76,7 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
     Unsupported
         The metric does not compare bits, or the rows are no bits.
     BudgetExceeded
-        The memory budget does not hold the packed points, one query's list for each thread, and the results.
+        The budget is too small for the packed points, one query's list per thread, and the results.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
 
 
 def refusal(problem: Problem) -> str | None:
-    """Return why rows cannot be compared as bits, or None if they can.
+    """Return the reason why rows cannot be compared as bits, or None if they can.
 
     >>> from tonari.metrics.problem import make_problem
     >>> refusal(make_problem(1000, 10, 8, 10, dtype="uint8", metric="euclidean"))
@@ -126,7 +126,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _block(m: int, threads: int) -> int:
-    """Return the queries of a task: all of a few, whose points are divided among the threads."""
+    """Return the number of queries per task; few queries are one task, whose points are divided among the threads."""
     return min(tuning.QUERY_BLOCK, -(-m // threads) if m >= tuning.LEAST_BLOCK * threads else m)
 
 
@@ -139,15 +139,8 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     # A list that grew by doubling, the query, its limits.
     row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="bits",
-        device="cpu",
-        devices=(),
         isa=isa,
         threads=threads,
         query_block=block,
@@ -162,7 +155,7 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
 
 
 def _isa(asked: str | None) -> str:
-    """Return the requested instruction set, else the strongest; AMX multiplies, and counting takes AVX-512."""
+    """Return the requested instruction set, else the strongest; AMX cannot count bits, so it becomes AVX-512."""
     isa = chosen_isa() if asked is None else asked
     check_isa(isa)
     return "avx512" if isa == "amx" else isa

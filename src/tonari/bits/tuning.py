@@ -1,4 +1,4 @@
-"""Judgments of rows of bits: numbers that change how fast they are searched, and no answer."""
+"""Tuned numbers of searches of bits: they affect the speed, but no answer."""
 
 # Case: bits hamming-1024, hamming-256 on cpu. Chosen on: not recorded.
 QUERY_BLOCK = 64  # few enough that their words stay in the first-level cache beside a group of points

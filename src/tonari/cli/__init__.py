@@ -5,6 +5,7 @@
     tonari pairs    all pairs of points within a distance of each other          pairs.py
     tonari merge    the graph of two sets of points, from their graphs           merge.py
     tonari recall   the recall of a graph, or of found neighbours                recall.py
+    tonari verify   neighbours found by any program, against the exact ones      verify.py
     tonari report   a page about a graph, in HTML                                report.py
     tonari info     the contents of a file                                       info.py
     tonari convert  points from one format to another                        convert.py
@@ -29,6 +30,7 @@ from tonari.cli.plan import plan
 from tonari.cli.recall import recall
 from tonari.cli.report import report
 from tonari.cli.search import search
+from tonari.cli.verify import verify
 from tonari.cli.warm import warm
 from tonari.core.version import __version__
 
@@ -54,5 +56,5 @@ def main(context: click.Context) -> None:
         context.exit(2)
 
 
-for _command in (graph, search, pairs, merge, recall, report, info, convert, plan, warm):
+for _command in (graph, search, pairs, merge, recall, verify, report, info, convert, plan, warm):
     main.add_command(_command)

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
 from tonari.metrics import ALIASES, BIT_METRICS, CHANGED, METRICS, get_metric
+from tonari.shards.state import bytes_of
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -144,6 +146,17 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
     say(json.dumps(facts, allow_nan=False) if as_json else text)
 
 
+def emit_output(
+    output: Path, facts: dict[str, Any], text: str, started: float, *, as_json: bool, inputs: Inputs
+) -> None:
+    """Print what was found and written to a file or a directory, with the seconds since `started` and the bytes."""
+    seconds = time.perf_counter() - started
+    size = bytes_of(output) if output.is_dir() else output.stat().st_size
+    facts = {"output": str(output), **facts, "seconds": seconds, "bytes": size}
+    text = f"{text}, {facts['metric']}, in {seconds:.3g} s\nwrote {click.format_filename(output)}, {size:,} bytes"
+    emit(facts, text, as_json=as_json, inputs=inputs)
+
+
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
     """Show the library's warnings as lines on stderr, in the form of errors, once the work is done."""
@@ -154,37 +167,37 @@ def warnings_as_lines() -> Iterator[None]:
         say(f"tonari: warning: {' '.join(str(warning.message).splitlines())}", err=True)
 
 
-def _memory(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    try:
-        return parse_memory(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
+def _checked(check: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return a callback that replaces the value of an option by that of a function; its ValueErrors name the option."""
+
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return check(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, parameter) from error
+
+    return callback
 
 
-def _method(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    try:
-        check_method(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-    return value
+def _method(name: str) -> str:
+    check_method(name)
+    return name
 
 
-def _search_method(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    try:
-        check_search_method(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-    return value
+def _search_method(name: str) -> str:
+    check_search_method(name)
+    return name
 
 
-def checked_device(context: click.Context, parameter: click.Parameter, value: str) -> str | list[str]:
+def _device(value: str) -> str | list[str]:
     """Return a device, or several that are separated by commas."""
     device = value.split(",") if "," in value else value
-    try:
-        parse_device(device)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
+    parse_device(device)
     return device
+
+
+checked_device = _checked(_device)
+named_metric = _checked(lambda name: None if name is None else get_metric(name).name)
 
 
 def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
@@ -236,16 +249,6 @@ _ALIASES = ", ".join(f"{alias} ({name})" for alias, name in ALIASES.items())
 METRIC_NAMES = f"{', '.join([*METRICS, *CHANGED])}; of bits, packed in bytes: {', '.join(BIT_METRICS)}; or {_ALIASES}"
 
 
-def named_metric(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    """Return the usual name of a metric; refuse one that is unknown."""
-    if name is None:
-        return None
-    try:
-        return get_metric(name).name
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-
-
 k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
 key_option = click.option(
     "--key", help="Name of the array in POINTS, if it is .npz or HDF5, or of the column of lists in a table."
@@ -262,7 +265,7 @@ method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
-    callback=_search_method,
+    callback=_checked(_search_method),
     help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), or "auto" for the '
     "fastest. The result is the same.",
 )
@@ -270,7 +273,7 @@ graph_method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
-    callback=_method,
+    callback=_checked(_method),
     help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "nn-descent" '
     '(approximate, to the given --recall), or "auto" for the fastest; without --recall "auto" is exact.',
 )
@@ -300,7 +303,7 @@ threads_option = click.option(
 memory_option = click.option(
     "--memory",
     metavar="SIZE",
-    callback=_memory,
+    callback=_checked(parse_memory),
     help='Limit on the memory beyond the input (on GPUs, of each GPU), such as "2GB" or "512MiB".',
 )
 progress_option = click.option(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 from tonari import io
 from tonari.io._common import Array, expansion
+from tonari.io._formats import format_of
 from tonari.io.columns import Choice, choice, listed
-from tonari.io.tables import is_table, read_column, read_points
+from tonari.io.tables import dtype_without_rows, is_table, read_column, read_points
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -40,6 +43,18 @@ def column_options(command: Decorated) -> Decorated:
     return columns(drop(command))
 
 
+def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Declare --columns and --drop, which a command gets as `read`, its Inputs; with --id, if it has that option."""
+
+    @functools.wraps(command)
+    def with_inputs(
+        *given: Any, columns: list[str] | None, drop: list[str] | None, ids: str | None = None, **options: Any
+    ) -> None:
+        command(*given, read=Inputs(columns, drop, ids), **options)
+
+    return column_options(with_inputs)
+
+
 id_option = click.option(
     "--id",
     "ids",
@@ -53,9 +68,9 @@ id_option = click.option(
 _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 
-def check_named(context: click.Context, output: Path, ids: str | None) -> None:
+def check_named(context: click.Context, output: Path, read: Inputs) -> None:
     """Refuse --id for an output that holds row numbers alone."""
-    if ids is not None and output.suffix.lower() not in _NAMED:
+    if read.ids is not None and output.suffix.lower() not in _NAMED:
         message = f"{output}: a {output.suffix} file holds row numbers, not names; name one of {' '.join(_NAMED)}"
         raise click.BadParameter(message, context, param_hint="'--id'")
 
@@ -100,6 +115,16 @@ class Inputs:
         self.note(path, points.shape[0], points.shape[1], names)
         return points
 
+    def read_queries(self, path: Path, key: str | None, points: Array) -> Array:
+        """Read queries: none, with the columns of the points, from a file that has no rows and therefore no width."""
+        dtype = dtype_without_rows(path)
+        if dtype is None:
+            return self.read(path, key)
+        format_of(path, key)
+        self.note(path, 0, points.shape[1], None)
+        # Whole numbers of 32 bits are converted before a search, but there are none.
+        return np.empty((0, points.shape[1]), np.float32 if dtype == np.int32 else dtype)
+
     def note(self, path: Path, rows: int, columns: int, names: Sequence[str] | None) -> None:
         """Record the description of an input for printing."""
         listed_names = None if names is None else list(names)
@@ -111,7 +136,9 @@ class Inputs:
 
     def names_of_rows(self, path: Path) -> Array | None:
         """Read the column that names the rows; None without --id, or for a file that is not a table."""
-        return read_column(path, self.ids) if self.ids is not None and is_table(path) else None
+        if self.ids is None or not is_table(path):
+            return None
+        return read_column(path, self.ids) if dtype_without_rows(path) is None else np.empty(0, np.int64)
 
     def _choice(self, path: Path) -> Choice:
         return self.choice if is_table(path) else Choice()

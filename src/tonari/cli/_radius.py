@@ -32,7 +32,7 @@ min_similarity_option = click.option(
 
 
 def check_radius(context: click.Context, metric: str, radius: float | None, min_similarity: float | None) -> bool:
-    """Return whether a radius or a similarity is given; refuse the one that does not apply to the metric."""
+    """Return whether a radius or a similarity is set; refuse an argument that does not apply to the metric."""
     record = get_metric(metric)
     if radius is not None and min_similarity is not None:
         raise click.UsageError("--radius and --min-similarity exclude each other; leave one out", context)

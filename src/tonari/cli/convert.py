@@ -10,7 +10,7 @@ import numpy as np
 
 from tonari import io
 from tonari.cli import _common
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.core.progress import Progress
 from tonari.io._formats import TABLES
 from tonari.io.converting import convert as copy_points
@@ -31,7 +31,7 @@ DTYPES = ("float16", "float32", "float64", "uint8", "int8", "int32")
     "[default: as the suffix of OUT says, else as in IN]",
 )
 @click.option("--key", help="Name of the array or column in IN, if it is .npz, HDF5, Parquet or Arrow.")
-@column_options
+@inputs_option
 @_common.report_options
 @click.pass_context
 def convert(
@@ -41,8 +41,7 @@ def convert(
     force: bool,
     dtype: str | None,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
+    read: Inputs,
     progress: bool | None,
     as_json: bool,
 ) -> None:
@@ -58,7 +57,6 @@ def convert(
       tonari convert table.parquet points.npy --key embedding
       tonari convert table.csv points.npy --drop id
     """
-    read = Inputs(columns, drop)
     read.check([source])
     out = _common.check_output(target, WRITTEN, inputs=(source,), force=force)
     check_writable(out)

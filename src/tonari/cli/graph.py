@@ -12,7 +12,7 @@ from tonari.api import graphs
 from tonari.api.shards import build_graph
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
-from tonari.cli._points import Inputs, check_named, column_options, id_option
+from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.graph.exports.arrow import about
 from tonari.graph.knn_graph import KNNGraph
 from tonari.io.found import SUFFIXES, check_writable, write_found
@@ -42,7 +42,7 @@ from tonari.shards.state import bytes_of
 @_common.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
 @_common.key_option
-@column_options
+@inputs_option
 @id_option
 @_common.work_options
 @click.pass_context
@@ -56,9 +56,7 @@ def graph(
     method: str,
     include_self: bool,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
-    ids: str | None,
+    read: Inputs,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -80,7 +78,7 @@ def graph(
       tonari graph table.csv -k 10 --id name -o edges.csv
       tonari graph a.npy b.npy -k 10 --recall 0.95 --memory 8GB -o graph/
     """
-    read, names = Inputs(columns, drop, ids), None
+    names = None
     folder = names_a_directory(output)
     _check_method(context, method, folder=folder)
     started = time.perf_counter()
@@ -99,7 +97,7 @@ def graph(
             raise click.UsageError(f"got {len(points)} files of points: their graph is a directory, -o DIR/", context)
         target = _common.check_output(Path(output), (".npz", *SUFFIXES), inputs=points, force=force)
         check_writable(target)
-        check_named(context, target, ids)
+        check_named(context, target, read)
         read.check(points)
         names = read.names_of_rows(points[0])
         with _common.warnings_as_lines():

@@ -12,7 +12,7 @@ import click
 from tonari import io
 from tonari.api.index_file import describe
 from tonari.cli import _common
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.core.neighbors import index_dtype
 from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
@@ -29,9 +29,9 @@ from tonari.streams.output import kept
 @click.command()
 @_common.file_argument("file")
 @click.option("--key", help="Name of an array in FILE, if it is .npz or HDF5.")
-@column_options
+@inputs_option
 @_common.json_option
-def info(file: Path, key: str | None, columns: list[str] | None, drop: list[str] | None, as_json: bool) -> None:
+def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
     """Describe FILE: points, neighbours, a graph or an Index; or the directory of "tonari graph", even unfinished.
 
     Only the header is read, except that a graph in a file is loaded and checked. For a graph, "first" and "last" are
@@ -48,7 +48,6 @@ def info(file: Path, key: str | None, columns: list[str] | None, drop: list[str]
       tonari info mnist.hdf5 --key test
       tonari info graph/ --json
     """
-    read = Inputs(columns, drop)
     if read.choice:
         read.check([file])
     facts = _facts(file, key, read)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tonari.api import graphs as verbs
 from tonari.cli import _common
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.cli.graph import emit_graph
 from tonari.graph.knn_graph import KNNGraph
 
@@ -32,7 +33,7 @@ from tonari.graph.knn_graph import KNNGraph
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random choices."
 )
 @click.option("--key", help="Name of the array in POINTS_A and POINTS_B, if they are .npz or HDF5.")
-@column_options
+@inputs_option
 @_common.work_options
 def merge(
     graph_a: Path,
@@ -41,16 +42,10 @@ def merge(
     points_b: Path,
     output: Path,
     force: bool,
-    recall: float,
-    seed: int,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
-    device: str | list[str],
-    threads: int | None,
-    memory: int | None,
-    progress: bool | None,
+    read: Inputs,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Merge GRAPH_A of POINTS_A and GRAPH_B of POINTS_B into the graph of all points.
 
@@ -62,7 +57,6 @@ def merge(
       tonari merge a.npz b.npz a.fbin b.fbin -o both.npz
     """
     output = _common.check_output(output, (".npz",), inputs=(graph_a, graph_b, points_a, points_b), force=force)
-    read = Inputs(columns, drop)
     read.check([points_a, points_b])
     started = time.perf_counter()
     with _common.warnings_as_lines():
@@ -71,12 +65,7 @@ def merge(
             KNNGraph.load(graph_b),
             read.read(points_a, key),
             read.read(points_b, key),
-            recall=recall,
-            seed=seed,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
+            **options,
         )
     made.save(output)
     emit_graph(made, output, time.perf_counter() - started, read, as_json=as_json)

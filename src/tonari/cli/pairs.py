@@ -6,13 +6,14 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 from tonari.api import pairing
 from tonari.cli import _common, tuning
-from tonari.cli._points import Inputs, column_options, id_option
+from tonari.cli._points import Inputs, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.core.pairs import Pairs
 from tonari.io._common import Array
@@ -27,28 +28,23 @@ from tonari.io.pairs import SUFFIXES, write_pairs
 @_common.metric_option
 @_common.method_option
 @_common.key_option
-@column_options
+@inputs_option
 @id_option
 @_common.work_options
 @click.pass_context
 def pairs(
     context: click.Context,
+    /,
     points: Path,
     radius: float | None,
     min_similarity: float | None,
     output: Path,
     force: bool,
     metric: str,
-    method: str,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
-    ids: str | None,
-    device: str | list[str],
-    threads: int | None,
-    memory: int | None,
-    progress: bool | None,
+    read: Inputs,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find all pairs of POINTS within a radius of each other, or above a similarity, each pair once.
 
@@ -63,22 +59,10 @@ def pairs(
     if not check_radius(context, metric, radius, min_similarity):
         raise click.UsageError("what is near? Give --radius or --min-similarity", context)
     target = _common.check_output(output, SUFFIXES, inputs=(points,), force=force)
-    read = Inputs(columns, drop, ids)
     read.check([points])
     started = time.perf_counter()
     base, names = read.read(points, key), read.names_of_rows(points)
-    find = partial(
-        pairing.pairs,
-        base,
-        radius,
-        min_similarity=min_similarity,
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    find = partial(pairing.pairs, base, radius, min_similarity=min_similarity, metric=metric, **options)
     if names is None:
         find(out=target)
     else:
@@ -86,20 +70,10 @@ def pairs(
             numbered = Path(folder, "pairs.npy")
             find(out=numbered)
             _name(numbered, names, target)
-    count, seconds, size = len(np.load(target, mmap_mode="r")), time.perf_counter() - started, target.stat().st_size
-    facts = {
-        "output": str(target),
-        "points": len(base),
-        "pairs": count,
-        "metric": metric,
-        "seconds": seconds,
-        "bytes": size,
-    }
-    text = (
-        f"{count:,} pairs of {len(base):,} points, {metric}, in {seconds:.3g} s\n"
-        f"wrote {click.format_filename(target)}, {size:,} bytes"
-    )
-    _common.emit(facts, text, as_json=as_json, inputs=read)
+    count = len(np.load(target, mmap_mode="r"))
+    facts = {"points": len(base), "pairs": count, "metric": metric}
+    text = f"{count:,} pairs of {len(base):,} points"
+    _common.emit_output(target, facts, text, started, as_json=as_json, inputs=read)
 
 
 def _name(numbered: Path, names: Array, target: Path) -> None:

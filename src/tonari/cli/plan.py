@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tonari.cli import _common
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.inputs.overrides import read_override
 from tonari.methods import explain as explaining
 from tonari.methods import plan as planning
@@ -34,7 +34,7 @@ def _fields() -> str:
 @_common.recall_option
 @_common.seed_option
 @_common.key_option
-@column_options
+@inputs_option
 @_common.device_option
 @_common.threads_option
 @_common.memory_option
@@ -55,8 +55,7 @@ def plan(
     recall: float | None,
     seed: int | None,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
+    read: Inputs,
     device: str | list[str],
     threads: int | None,
     memory: int | None,
@@ -78,7 +77,6 @@ def plan(
       tonari plan points.fbin -k 10 --method kdtree --set leaf=32 --set sort=no
       tonari plan points.fbin -k 10 --method nn-descent --recall 0.95
     """
-    read = Inputs(columns, drop)
     read.check([points])
     described = read.describe(points, key)
     n, d = described.rows, described.columns

@@ -12,7 +12,7 @@ import numpy as np
 from tonari import io
 from tonari.cli import _common
 from tonari.cli._directories import check_points, load_graph, refuse
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
 from tonari.io.ground_truth import HDF5_SUFFIXES
@@ -38,23 +38,20 @@ _ALIKE = 1e-3
     f"One of {_common.METRIC_NAMES}.  [default: euclidean]",
 )
 @_common.key_option
-@column_options
+@inputs_option
 @_common.threads_option
 @_common.report_options
 @click.pass_context
 def recall(
     context: click.Context,
+    /,
     found: Path,
     against: Path,
-    sample: int,
-    seed: int,
     metric: str | None,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
-    threads: int | None,
-    progress: bool | None,
+    read: Inputs,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Measure GRAPH against the exact neighbours of a random sample of its POINTS, or FOUND against TRUTH.
 
@@ -74,19 +71,8 @@ def recall(
     """
     if _common.kind_of(found) == "graph":
         refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
-        read = Inputs(columns, drop)
         read.check([against])
-        _graph(
-            found,
-            against,
-            key,
-            read,
-            as_json=as_json,
-            sample=sample,
-            seed=seed,
-            threads=threads,
-            progress=progress,
-        )
+        _graph(found, against, key, read, as_json=as_json, **options)
     else:
         _check_results(found, against)
         why = f"{found} is not a graph, expected one with this option; leave the option out"

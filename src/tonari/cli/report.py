@@ -8,7 +8,7 @@ import click
 
 from tonari.cli import _common
 from tonari.cli._directories import check_points, load_graph, refuse
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.graph.directory import Manifest
 from tonari.graph.page.contents import contents
 from tonari.graph.page.template import render
@@ -28,7 +28,7 @@ from tonari.io._atomic import atomic
     help="Seed of the random choice of rows and of the points on the map.",
 )
 @_common.key_option
-@column_options
+@inputs_option
 @_common.threads_option
 @_common.report_options
 @click.pass_context
@@ -41,8 +41,7 @@ def report(
     sample: int,
     seed: int,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
+    read: Inputs,
     threads: int | None,
     progress: bool | None,
     as_json: bool,
@@ -66,7 +65,7 @@ def report(
     named = [graph] if points is None else [graph, points]
     output = _common.check_output(output, (".html", ".htm"), inputs=named, force=force)
     made = load_graph(graph)
-    rows, read = None, Inputs(columns, drop)
+    rows = None
     if points is not None:
         read.check([points])
         check_points(points, key, graph)

@@ -13,14 +13,15 @@ from tonari.api import radius, searching
 from tonari.api.shards import build_neighbors
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
-from tonari.cli._points import Inputs, check_named, column_options, id_option
+from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.core.trail import Record, recording
 from tonari.io._atomic import atomic
 from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.io.ground_truth import HDF5_SUFFIXES
-from tonari.shards.state import bytes_of, read_state
+from tonari.io.tables import dtype_without_rows
+from tonari.shards.state import read_state
 from tonari.streams.output import kept
 
 
@@ -50,13 +51,14 @@ from tonari.streams.output import kept
     "fewer than K neighbours end with -1.",
 )
 @_common.key_option
-@column_options
+@inputs_option
 @id_option
 @click.option("--queries-key", help='Name of the array in QUERIES, if it is .npz or HDF5; default in HDF5: "test".')
 @_common.work_options
 @click.pass_context
 def search(
     context: click.Context,
+    /,
     points: Path,
     queries: Path,
     k: int | None,
@@ -65,18 +67,12 @@ def search(
     output: str,
     force: bool,
     metric: str,
-    method: str,
     where: Path | None,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
-    ids: str | None,
+    read: Inputs,
     queries_key: str | None,
-    device: str | list[str],
-    threads: int | None,
-    memory: int | None,
-    progress: bool | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find the k nearest POINTS of each of the QUERIES, or all within a radius.
 
@@ -91,6 +87,9 @@ def search(
     the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
     numpy.load map the result.
 
+    QUERIES without rows have an empty result, in a file; so has a file of 0 bytes whose format has no other place for
+    the number of columns (.fvecs, .bvecs, .ivecs, .csv, .tsv).
+
     \b
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
@@ -98,12 +97,10 @@ def search(
       tonari search base.npy queries.npy -k 10 --where in_stock.npy -o found.npz
       tonari search stars.npy places.npy --radius 0.01 -o near.npz
     """
-    read = Inputs(columns, drop, ids)
     within = check_radius(context, metric, radius, min_similarity)
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
-    options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
-    options["progress"] = progress
+    options["metric"] = metric
     if where is not None and (names_a_directory(output) or output.lower().endswith(".ibin")):
         message = f"{output} cannot be combined with --where; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
@@ -112,35 +109,33 @@ def search(
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
             raise click.BadParameter(message, context, param_hint="'-o'")
         target = _common.check_output(Path(output), (".npz",), inputs=(points, queries), force=force)
-        check_named(context, target, ids)
+        check_named(context, target, read)
         read.check([points, queries])
-        near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "method": method}
-        near["where"] = _mask(where)
+        near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "where": _mask(where)}
         _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, read, as_json=as_json)
         return
     assert k is not None
     if names_a_directory(output):
-        _in_directory(context, points, queries, k, output, method, force=force, as_json=as_json, options=options)
+        _in_directory(context, points, queries, k, output, read, force=force, as_json=as_json, options=options)
         return
     target = _common.check_output(Path(output), (".npz", ".ibin", *SUFFIXES), inputs=(points, queries), force=force)
     check_writable(target)
-    check_named(context, target, ids)
+    check_named(context, target, read)
     read.check([points, queries])
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, _queries_key(queries, queries_key))
+    base = read.read(points, key)
+    asked = read.read_queries(queries, _queries_key(queries, queries_key), base)
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines(), recording("tonari search", len(asked)) as record:
-                searching.search_to_file(
-                    asked, base, k, target, method=method, resume=not force, overwrite=force, **options
-                )
+                searching.search_to_file(asked, base, k, target, resume=not force, overwrite=force, **options)
         except KeyboardInterrupt:
             _tell_what_is_kept(target, len(asked), force=force)
             raise
         (record,) = record.parts  # that of the whole file, also of rows found before
     else:
         with recording("search", len(asked)) as record:
-            found = searching.search(asked, base, k, method=method, where=_mask(where), **options)
+            found = searching.search(asked, base, k, where=_mask(where), **options)
         if target.suffix.lower() == ".npz":
             with atomic(target) as file:
                 np.savez(file, indices=found.indices, distances=found.distances)
@@ -182,19 +177,17 @@ def _within(
 ) -> None:
     """Find all points within a radius, and write them."""
     started = time.perf_counter()
-    base, asked = read.read(points, key), read.read(queries, queries_key)
+    base = read.read(points, key)
+    asked = read.read_queries(queries, queries_key, base)
     with recording("radius_search", len(asked)) as record:
         found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
         np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
-    seconds, size, count = time.perf_counter() - started, target.stat().st_size, len(found.indices)
-    facts = {"output": str(target), "rows": len(asked), "points": len(base), "neighbours": count}
-    facts |= {"metric": options["metric"], "seconds": seconds, "bytes": size, "record": record.as_dict()}
-    text = (
-        f"{count:,} neighbours of {len(asked):,} queries in {len(base):,} points, {options['metric']}, in "
-        f"{seconds:.3g} s\nwrote {click.format_filename(target)}, {size:,} bytes"
-    )
-    _common.emit(facts, text, as_json=as_json, inputs=read)
+    count = len(found.indices)
+    facts = {"rows": len(asked), "points": len(base), "neighbours": count, "metric": options["metric"]}
+    text = f"{count:,} neighbours of {len(asked):,} queries in {len(base):,} points"
+    facts["record"] = record.as_dict()
+    _common.emit_output(target, facts, text, started, as_json=as_json, inputs=read)
 
 
 def _in_directory(
@@ -203,7 +196,7 @@ def _in_directory(
     queries: Path,
     k: int,
     output: str,
-    method: str,
+    read: Inputs,
     *,
     force: bool,
     as_json: bool,
@@ -214,30 +207,26 @@ def _in_directory(
         ("key", "queries_key", "columns", "drop", "ids"),
         f"{output} is a directory, which does not support this; leave it out",
     )
-    if method not in ("auto", "exact"):
+    if options.pop("method") not in ("auto", "exact"):
         refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
+    if dtype_without_rows(queries) is not None:
+        raise ValueError(
+            f"{queries}: has no rows, expected at least one for a directory; name a file, such as found.npz"
+        )
     started, folder = time.perf_counter(), Path(output)
     with told(folder, force=force):
         found = build_neighbors(points, queries, k, folder, resume=not force, overwrite=force, **options)
     state = read_state(folder)
-    n, metric = state.manifest.source["n"], options["metric"]
-    sizes = {"rows": len(found.indices), "points": n, "k": k, "metric": metric}
-    _emit(folder, sizes, started, Inputs(None, None), state.record, as_json=as_json)
+    sizes = {"rows": len(found.indices), "points": state.manifest.source["n"], "k": k, "metric": options["metric"]}
+    _emit(folder, sizes, started, read, state.record, as_json=as_json)
 
 
 def _emit(
     output: Path, sizes: dict[str, Any], started: float, read: Inputs, record: Record | None, *, as_json: bool
 ) -> None:
-    seconds = time.perf_counter() - started
-    size = bytes_of(output) if output.is_dir() else output.stat().st_size
-    facts = {"output": str(output), **sizes, "seconds": seconds, "bytes": size}
-    if record is not None:
-        facts["record"] = record.as_dict()
-    text = (
-        f"{sizes['rows']:,} queries in {sizes['points']:,} points, k={sizes['k']}, {sizes['metric']}, in "
-        f"{seconds:.3g} s\nwrote {click.format_filename(output)}, {size:,} bytes"
-    )
-    _common.emit(facts, text, as_json=as_json, inputs=read)
+    facts = sizes if record is None else sizes | {"record": record.as_dict()}
+    text = f"{sizes['rows']:,} queries in {sizes['points']:,} points, k={sizes['k']}"
+    _common.emit_output(output, facts, text, started, as_json=as_json, inputs=read)
 
 
 def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:

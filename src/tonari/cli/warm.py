@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tonari.cli import _common
-from tonari.cli._points import Inputs, column_options
+from tonari.cli._points import Inputs, inputs_option
 from tonari.methods import warm as warming
 
 
@@ -19,7 +19,7 @@ from tonari.methods import warm as warming
 )
 @_common.metric_option
 @_common.key_option
-@column_options
+@inputs_option
 @click.option(
     "--device",
     default="cuda",
@@ -36,8 +36,7 @@ def warm(
     queries: int | None,
     metric: str,
     key: str | None,
-    columns: list[str] | None,
-    drop: list[str] | None,
+    read: Inputs,
     device: str | list[str],
     progress: bool | None,
     as_json: bool,
@@ -52,7 +51,6 @@ def warm(
       tonari warm points.fbin -k 10
       tonari warm points.fbin -k 10 --queries 10000 --metric cosine
     """
-    read = Inputs(columns, drop)
     read.check([points])
     described = read.describe(points, key)
     count = warming.warm(

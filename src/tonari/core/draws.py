@@ -27,6 +27,7 @@ class Purpose(enum.IntEnum):
     LISTS = 10  # rows of a graph whose distances are compared with the points
     DIRECTIONS = 11  # the start of the search for principal directions
     PROBE = 12  # operands of the test of matrix units
+    VERIFIED = 13  # rows of an answer that is compared with the exact one
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

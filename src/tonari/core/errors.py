@@ -1,4 +1,4 @@
-"""Exceptions that callers can tell apart. Invalid arguments raise plain TypeError or ValueError."""
+"""Exceptions with different meanings for callers. Invalid arguments raise plain TypeError or ValueError."""
 
 from __future__ import annotations
 

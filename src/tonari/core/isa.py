@@ -1,4 +1,4 @@
-"""The instruction set of the CPU kernels: the widest that the machine supports, or the one that TONARI_ISA names."""
+"""The instruction set of the CPU kernels: the widest one that the machine supports, or the value of TONARI_ISA."""
 
 from __future__ import annotations
 

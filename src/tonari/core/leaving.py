@@ -31,7 +31,7 @@ class Helper(threading.Thread):
     Parameters
     ----------
     work : callable
-        What the thread runs.
+        The function that the thread runs.
     stop : callable
         Makes `work` return shortly; may be called from any thread.
     name, daemon
@@ -52,7 +52,8 @@ class Helper(threading.Thread):
 def start(*helpers: Helper) -> None:
     """Start threads. During exit, a daemon thread of the caller blocks here.
 
-    Ctrl-C takes effect afterwards: inside Thread.start it may leave a lock taken for which the new thread waits.
+    Ctrl-C takes effect only afterwards. An interrupt inside Thread.start could leave a lock for which the new thread
+    waits.
     """
     hold()
     usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari.core import tuning
+from tonari.core.isa import chosen_isa
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers, default_threads
 
@@ -34,12 +37,101 @@ class Listed:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How many points each query is compared with.
+        """The number of points listed for each query.
 
         >>> Listed(np.array([4, 7, 9]), np.array([0, 1]), np.array([3, 2])).lengths.tolist()
         [3, 1]
         """
         return self.ends - self.begins
+
+    def batches(self, device: Any, *, widening: float, most: int) -> Iterator[Batch]:
+        """Yield all queries, those with lists of about the same length together, in which shorter lists are padded.
+
+        Parameters
+        ----------
+        device : torch.device
+        widening : float
+            Longest length in a batch, as a multiple of the shortest.
+        most : int
+            Entries of a batch, unless it is of one query.
+        """
+        import torch
+
+        order = np.argsort(self.lengths, kind="stable")
+        lengths = np.maximum(self.lengths[order], 1)
+        numbers = torch.from_numpy(self.numbers if len(self.numbers) else np.zeros(1, np.int64)).to(device)
+        at = 0
+        while at < len(order):
+            stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * widening)), side="right"))
+            while (stop - at) * int(lengths[stop - 1]) > most and stop > at + 1:
+                stop = at + (stop - at + 1) // 2
+            rows = order[at:stop]
+            first, last = (torch.from_numpy(part[rows]).to(device)[:, None] for part in (self.begins, self.ends))
+            places = first + torch.arange(int(lengths[stop - 1]), device=device)
+            there = places < last
+            ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)
+            yield Batch(torch.from_numpy(rows).to(device), ids)
+            at = stop
+
+
+class Batch(NamedTuple):
+    """Queries whose lists are in one tensor on a device.
+
+    Attributes
+    ----------
+    rows : int64 tensor of shape (count,)
+        The numbers of the queries.
+    ids : int32 tensor of shape (count, longest)
+        Their points, -1 behind the end of a list.
+    """
+
+    rows: Any
+    ids: Any
+
+
+@dataclass(frozen=True)
+class ListedSearch:
+    """A search for the k nearest of the listed points of each query on the CPU.
+
+    Attributes
+    ----------
+    native : callable
+        Searches some queries, on one thread.
+    seconds : callable(m, pairs, d, isa)
+        The seconds that it takes for some pairs of m queries.
+    """
+
+    native: Callable[..., None]
+    seconds: Callable[[int, int, int, str], float]
+
+    def __call__(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        k: int,
+        metric: str,
+        listed: Listed,
+        *,
+        threads: int | None = None,
+        progress: ProgressLike = False,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        """Search the lists of all queries; see :meth:`tonari.core.method.SearchMethod.search_listed`."""
+        isa = chosen_isa()
+        if found is None:
+            found = Neighbors.empty(len(queries), k, len(points), queries.dtype, points.dtype)
+        distances, indices = found
+        begins, ends = (np.ascontiguousarray(part, np.int64) for part in (listed.begins, listed.ends))
+        numbers, lengths, self_ids = listed.numbers, ends - begins, listed.self_ids
+        seconds = self.seconds(len(queries), int(lengths.sum()), points.shape[1], isa)
+
+        def call(rows: slice) -> None:
+            own = None if self_ids is None else self_ids[rows]
+            part = distances[rows], indices[rows]
+            self.native(metric, isa, queries[rows], points, k, own, numbers, begins[rows], ends[rows], *part)
+
+        in_blocks(lengths, seconds, call, threads=threads, progress=progress)
+        return found
 
 
 def in_blocks(

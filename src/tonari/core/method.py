@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.errors import Unsupported
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.radius_neighbors import RadiusNeighbors, Within, later_points
 
 
 class GraphLists(NamedTuple):
@@ -22,7 +25,7 @@ class GraphLists(NamedTuple):
     found : Neighbors of shape (n, k)
         The neighbours of each point among the others, on the same device as the points.
     report : optional
-        What an approximate method reports about its run.
+        The report of an approximate method about its run.
     seed : int, optional
         The random seed that it used.
     """
@@ -53,12 +56,12 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """Plan a problem; the fields in `given` are set to the values there.
+        """Plan a problem; the fields named in `given` are set to its values.
 
         Raises
         ------
         Unsupported
-            The method cannot solve the problem; the message is that of :meth:`refuses`.
+            The method cannot solve the problem; the message is the result of :meth:`refuses`.
         BudgetExceeded
             The problem does not fit into memory.
         ValueError
@@ -104,7 +107,7 @@ class SearchMethod(Method):
     """A method that also answers queries."""
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
-        """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind.
+        """Return the kind of preparation that a problem needs; prepared points fit every search of the same kind.
 
         `searched` is the number of queries that earlier searches of these points answered.
         """
@@ -188,6 +191,10 @@ class SearchMethod(Method):
     ) -> Any:
         """Count the points that :meth:`find_within` would find: int64 of shape (m,), on the device of the queries."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
+
+    def count_once(self, queries: Any, points: Any, plan: Any, limits: Any) -> Any:
+        """Prepare the points for this count alone, and count as :meth:`count_within` does."""
+        return self.count_within(queries, self.prepare(points, plan, False), plan, limits, progress=False)
 
     def find_pairs(
         self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
@@ -274,6 +281,71 @@ class SearchMethod(Method):
         return GraphLists(self.search(points, prepared, plan, self_join=True, progress=progress))
 
 
+class OnCpu(SearchMethod):
+    """A method on the CPU: a self-join is a search in which each query leaves out a point, itself."""
+
+    device = "cpu"
+
+    @abstractmethod
+    def nearest(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: Any,
+        plan: Any,
+        self_ids: npt.NDArray[np.int64] | None,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        """Search prepared points; `self_ids` are the points that the queries must not find."""
+
+    @abstractmethod
+    def lists(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> RadiusNeighbors:
+        """Find all prepared points within the limits."""
+
+    @abstractmethod
+    def counts(self, request: Within, prepared: Any, plan: Any, progress: ProgressLike = None) -> Any:
+        """Count the prepared points within the limits, for each query."""
+
+    def search(
+        self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        return self.nearest(queries, prepared, plan, own_rows(queries, self_join), progress)
+
+    def find_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        return self.lists(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
+
+    def find_pairs(
+        self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        own = np.arange(rows.start, rows.stop, dtype=np.int64)
+        return self.lists(Within(points[rows], limits, own, later=True), prepared, plan, progress)
+
+    def count_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Any:
+        return self.counts(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
+
+
+def own_rows(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
+    """Return the number of the point that each query of a self-join is, or None."""
+    return np.arange(len(queries), dtype=np.int64) if self_join else None
+
+
 class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
@@ -283,4 +355,4 @@ class TreeMethod(SearchMethod):
 
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
-        """Return how many leaves, nodes and points a query visits, averaged over the given queries."""
+        """Return the mean numbers of leaves, nodes and points that these queries visit."""

@@ -1,4 +1,4 @@
-"""Neighbour lists: what every search returns."""
+"""Neighbour lists, the result of every search."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Neighbors(NamedTuple):
         ----------
         m, k, n : int
         *dtypes : NumPy dtypes or their names
-            Those of points and queries.
+            The dtypes of points and queries.
 
         Examples
         --------
@@ -53,7 +53,7 @@ class Neighbors(NamedTuple):
 
 
 def value_dtype(*dtypes: Any) -> str:
-    """Return the dtype of distances, given those of points and queries: float64 if one of them is, else float32.
+    """Return the dtype of distances, given the dtypes of points and queries: float64 if one is float64, else float32.
 
     >>> value_dtype("uint8", np.dtype("float64")), value_dtype("float16")
     ('float64', 'float32')

@@ -31,7 +31,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every choice for one search or graph, made before it runs; each method adds fields of its own.
+    """Every choice for one search or graph, made before it runs; each method adds its own fields.
 
     Attributes
     ----------
@@ -79,6 +79,11 @@ class Plan:
     def workers(self) -> int:
         """Number of threads, or of devices on CUDA."""
         return self.threads or len(self.devices)
+
+    @property
+    def devices_chosen(self) -> str:
+        """How many devices are taken, and why; "" if that is not a choice."""
+        return ""
 
     @property
     def replayable(self) -> bool:

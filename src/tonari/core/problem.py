@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from tonari.core.neighbors import value_dtype
+
+
+class PlanFields(TypedDict):
+    """The fields that a plan has from its problem."""
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: str
+    metric: str
+    device: str
+    devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +38,8 @@ class Problem:
         The queries are the points, and no point is its own neighbour.
     devices : tuple of str
         "cuda:0" and so on; empty for the CPU.
+    may_take_fewer : bool
+        Whether a method may take fewer of the devices, the first of them, where it expects that to be faster.
     host_points, host_queries : bool
         On CUDA: whether points and queries are in host memory and are copied to the devices.
     threads : int or None
@@ -41,6 +57,7 @@ class Problem:
     metric: str
     self_join: bool = False
     devices: tuple[str, ...] = ()
+    may_take_fewer: bool = False
     host_points: bool = True
     host_queries: bool = True
     threads: int | None = None
@@ -50,6 +67,19 @@ class Problem:
     def device(self) -> str:
         """ "cpu" or "cuda"."""
         return "cuda" if self.devices else "cpu"
+
+    def plan_fields(self) -> PlanFields:
+        """Return the fields that a plan has from this problem."""
+        return {
+            "n": self.n,
+            "m": self.m,
+            "d": self.d,
+            "k": self.k,
+            "dtype": self.dtype,
+            "metric": self.metric,
+            "device": self.device,
+            "devices": self.devices,
+        }
 
     @property
     def value_dtype(self) -> str:

@@ -44,6 +44,31 @@ class RadiusNeighbors(NamedTuple):
     distances: Any
 
 
+class Within(NamedTuple):
+    """Queries on the CPU, and what each of them finds.
+
+    Attributes
+    ----------
+    queries : checked rows of shape (m, d)
+    limits : array of shape (m,), of the dtype of returned distances
+        See :func:`limits_for`.
+    self_ids : int64 array of shape (m,), optional
+        For each query, the number of the point that it must not find.
+    later : bool
+        Whether a query finds only points after its own; `self_ids` must ascend.
+    """
+
+    queries: npt.NDArray[Any]
+    limits: npt.NDArray[Any]
+    self_ids: npt.NDArray[np.int64] | None = None
+    later: bool = False
+
+    def in_order(self, order: npt.NDArray[np.int64]) -> Within:
+        """Return the same request with its queries in another order."""
+        own = None if self.self_ids is None else self.self_ids[order]
+        return Within(self.queries[order], self.limits[order], own, self.later)
+
+
 def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
     """Return m empty lists for n points, with distances of a dtype.
 

@@ -1,9 +1,9 @@
 """The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
 
-    current          the record of the call that runs here; None where nobody asks
+    current          the record of the call in this context; None if the call is not recorded
     recording()      the context of a call that is recorded
-    part()           the context of a search within it, such as that of a sample, which has a record of its own
-    unrecorded()     the context of work that stands for other work, such as a rehearsal
+    part()           the context of a search inside the call, such as the search of a sample, with a record of its own
+unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
 Calls within a call, and parts of one title, are added up. :mod:`tonari.io.record` reads records of files.
@@ -102,11 +102,11 @@ class Record:
     timed : bool
         Whether attempts on CUDA wait for the device, so that they have a duration.
     method : str
-        The method that was chosen first; "" if an earlier search was replayed, or if a few searches make the answer.
+        The first chosen method; "" if an earlier search was replayed, or if several searches make the answer.
     reason : str
-        Why that method; "" if the caller asked for it.
+        The reason for the method; "" if the caller named it.
     plan : Plan, optional
-        Its plan; None if `method` is "".
+        The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
         By when they began. A Record is that of a search for something else than the answer, such as the
         true neighbours of a sample; or of a call or a stage within the call, such as the graphs of all shards.

@@ -1,4 +1,4 @@
-"""Threads: how many to use, and how a list of tasks runs on them so that Ctrl-C takes effect at once.
+"""Threads: the choice of their number, and running a list of tasks on them such that Ctrl-C takes effect at once.
 
 Calls of native code release the GIL and take at most a few tens of milliseconds each; between them, tasks call
 :meth:`Workers.check`.

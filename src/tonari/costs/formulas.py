@@ -16,7 +16,7 @@ TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a r
 
 
 class MeanVisits(NamedTuple):
-    """What one query visits in a tree, on average.
+    """The mean numbers of leaves, nodes and points that one query visits in a tree.
 
     Attributes
     ----------
@@ -62,14 +62,17 @@ class BruteCosts:
     pair, pair_value : float
         Per pair of a query and a point, and per dimension of a pair.
     crowd : float
-        Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions: these queries were
-        observed to take longer than later ones.
+        Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions, where the first
+        queries
+    take longer than later ones.
     coarse : float
-        Points are packed once more, at the next precision, if the k nearest of uniform points in a cube are nearer than
-        this share of its width.
+        Threshold for a second packing at the next precision: the distance of the k nearest of uniform points in a cube,
+        as
+    a share of its width.
     blurred : float
-        Extra cost of a pair, as a share of it, times (n / k)^(3 / d), and at most 100: the squared distance of near
-        points of few dimensions falls below the screen's errors as there are more.
+        Relative extra cost of a pair, multiplied by (n / k)^(3 / d), and at most 100: with more points in few
+        dimensions, the
+    squared distances of near points fall below the screen's errors.
     """
 
     start: float
@@ -109,9 +112,9 @@ class DirectCosts:
     Attributes
     ----------
     start, query, pair, value : float
-        Of a search, per query, per pair and per value of a pair.
+        Per search, per query, per pair and per value of a pair.
     kept, kept_value : float
-        Per point that is among the k nearest so far when a query comes to it, and per value of such a point.
+        Per point that is among the k nearest points compared so far, and per value of such a point.
     """
 
     start: float
@@ -152,9 +155,9 @@ class TreeCosts:
     point, value : float
         Per compared point, and per dimension of it.
     near, far : float
-        Per byte that is read from the cache that cores share, and the extra per byte that is read from memory.
+        Per byte read from the shared cache, and the extra cost per byte read from memory.
     miss : float
-        Extra per visited leaf that is read from memory.
+        Extra cost per visited leaf that is read from memory.
     double : float
         Factor (not seconds) for a tree of float64 values.
     """
@@ -183,7 +186,7 @@ class TreeCosts:
     def build(self, n: int, d: int, height: int, workers: int) -> float:
         """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own.
 
-        On the CPU cores share nodes of TASK_POINTS points, and the passes above them if those are long.
+        On the CPU, cores share the nodes of TASK_POINTS points, and long passes above these nodes.
         """
         top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / tuning.TASK_POINTS)))) if workers > 1 else 0
         passes = self.split * top / (workers if n >= tuning.SHARED_ROWS else 1)

@@ -31,7 +31,7 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of one core, or device, that compare rows of d bytes, packing of the points included.
+    """Return the seconds of one core or device for comparing rows of d bytes, including packing of the points.
 
     `isa`: an instruction set, or "cuda".
     """
@@ -47,7 +47,7 @@ def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:
-    """Return the seconds of brute force, packing of the points included.
+    """Return the seconds of brute force, including packing of the points.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
 
 
 def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of a screened search on one core, without what only large searches pay for."""
+    """Return the seconds of a screened search on one core, without the extra costs of large searches."""
     start = SCREEN_START if prepared else SCREEN_START_UNPACKED
     return start + brute_work(problem, isa, read_bytes=0, prepared=prepared)
 
@@ -115,9 +115,21 @@ def arrival_seconds(problem: Problem) -> float:
     queries = 0 if problem.self_join else problem.m * problem.d * inputs.dtype_of(problem.query_dtype).itemsize
     if not problem.devices:
         return LOOK_BYTE * points
-    several = len(problem.devices) > 1  # then rows are copied even if they are on a device already
-    copied = points * (problem.host_points or several) + queries * (problem.host_queries or several)
-    return copied / CARD.link
+    from_host = points * problem.host_points + queries * problem.host_queries
+    return copying_seconds(from_host, points + queries - from_host, len(problem.devices))
+
+
+def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
+    """Return the seconds of dividing rows among CUDA devices, of which rows on a device leave all parts but its own.
+
+    Parameters
+    ----------
+    from_host, from_device : int
+        Bytes in host memory, which are copied at one rate, however many devices share them, and on one of the devices.
+    devices : int
+    """
+    link = CARD.link if devices == 1 else CARD.link_of_several
+    return from_host / link + from_device * (devices - 1) / devices / CARD.peer
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:
@@ -126,7 +138,7 @@ def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepa
     Parameters
     ----------
     height : int
-        Of the tree.
+        The height of the tree.
     held_bytes : int
         Bytes per value in the tree.
     prepared : bool
@@ -150,12 +162,13 @@ def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
 
 
 def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
-    """Return what a query visits if the points are uniform in a cube.
+    """Return the expected visits of a query if the points are uniform in a cube.
 
-    A ball that contains k points, among cells of `leaf` points each, touches ((k / leaf)^(1/d) + 1)^d cells (Friedman,
-    Bentley and Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4),
-    if it is small. In many dimensions it sticks out of the cube: less its width squared in each dimension, that is
-    within a third of what 20,000 to 2 million uniform points take in up to 15 dimensions, and right for k = n.
+    A small ball that contains k points touches ((k / leaf)^(1/d) + 1)^d cells of `leaf` points (Friedman, Bentley and
+    Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4). In many
+    dimensions the ball extends beyond the cube, so its squared width is subtracted in each dimension. The result is
+    within a third of the measured visits of 20,000 to 2 million uniform points in up to 15 dimensions, and exact for k
+    = n.
     """
     leaves = 1 << height
     size = n / leaves
@@ -167,7 +180,7 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
 
 
 def all_visits(n: int, height: int) -> MeanVisits:
-    """Return what a query visits that visits every leaf: nodes have up to 16 children."""
+    """Return the visits of a query that visits every leaf; nodes have up to 16 children."""
     leaves = 1 << height
     return MeanVisits(leaves, math.ceil(leaves / 15), n)
 
@@ -194,12 +207,12 @@ def _tree(plan: Plan) -> TreeCosts:
 
 @cached()
 def _cores(isa: str) -> str:
-    """Return the key of an instruction set in TREE: AVX-512 on a CPU with AMX has other constants than without."""
+    """Return the key of an instruction set in TREE; AVX-512 has different constants on CPUs with AMX."""
     return "amx" if isa == "avx512" and "amx" in supported_isas() else isa
 
 
 def least_build_seconds(plan: Plan) -> float:
-    """Return the least seconds that the build of any tree takes on the device of a plan."""
+    """Return the smallest build time of any tree on the device of a plan."""
     return _tree(plan).start
 
 

@@ -35,7 +35,8 @@ factor of about two on other machines of the same kind.
                              byte of a pair, 4 bytes of a pair written at 3.5 and read at 2.5 TB/s
     "neon"                   not measured: as AVX2, but twice as long for arithmetic, in registers that are half as wide
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
-    CARD                     an H100; python -m benchmarks run exact_cuda
+    CARD                     an H100; python -m benchmarks run exact_cuda; link_of_several, peer and further: two H100
+                             that search 4,000,000 x 96 float32 in host memory and on the first, 2026-11-27
     DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
                              8 rounds; python -m benchmarks run wang2021 --case curve-sift
 """
@@ -269,6 +270,11 @@ class CardRates(NamedTuple):
     ----------
     read_minima, write_minima, read_rows, link : float
         Bytes per second of reading minima, writing minima, gathering rows, and copying from host memory.
+    link_of_several, peer : float
+        Bytes per second of copying from host memory to several devices at once, all together, and of copying from one
+        device to others, all together.
+    further : float
+        Seconds that the host takes for each device of a search but the first.
     products, elements : float
         Operations per second of matrix units and of elementwise terms.
     cpu_member, cpu_value : float
@@ -279,6 +285,9 @@ class CardRates(NamedTuple):
     write_minima: float
     read_rows: float
     link: float
+    link_of_several: float
+    peer: float
+    further: float
     products: float
     elements: float
     cpu_member: float
@@ -290,6 +299,9 @@ CARD = CardRates(
     write_minima=1e13,
     read_rows=2.8e12,
     link=2e10,
+    link_of_several=1.6e10,
+    peer=4e11,
+    further=1e-3,
     products=5.5e14,
     elements=2e13,
     cpu_member=6e-8,

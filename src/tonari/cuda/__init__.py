@@ -1,15 +1,15 @@
 """CUDA support that all methods share.
 
 launch.py           fast kernel launches, with arguments by name
-rehearsal.py        records the kernels that some work launches, without data
-ahead.py            compiling that together, when a kernel is missing
-compile.py          compiling launches, several at once, and whether Triton has one on disk
+rehearsal.py        recording the kernels that some work launches, without data
+ahead.py            compiling all kernels of a search together, when one is missing
+compile.py          compiling several launches at once, and looking them up in Triton's cache on disk
 devices.py          moving rows to a device; selecting the current device
 device_threads.py   one thread per device
 staging.py          copies in the background: threads, pinned buffers, a stream
-prefetch.py         copying rows from host memory while the device works on others
-collect.py          copying results to host memory while the device works on others
-streams.py          tensors that are kept between searches, written on one stream and read on another
+prefetch.py         copying rows from host memory while the device works
+collect.py          copying results to host memory while the device works
+streams.py          kept tensors, written on one stream and read on another
 memory.py           free memory of devices
 self_neighbors.py   adding each point to its own neighbour list, or removing it
 matrix_units.py     a test that a device's matrix units add as docs/exactness.md assumes

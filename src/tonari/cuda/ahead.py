@@ -1,19 +1,21 @@
 """Compile all kernels of a search together, when the first of them is missing.
 
-    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs
+    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs. In a new
+                                       process, threads begin to load what Triton needs for any kernel
     launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
                                        else the search is rehearsed, once, and threads (compile.py) compile all that it
                                        launches and Triton lacks
 
-The search waits for all of them: its first batch needs nearly all. Where one expectation is within another, such as the
-search for the true neighbours of some rows within NN-Descent, both are rehearsed: what comes later is compiled beside
-what comes first. What fails here is logged as a warning, and the kernel is compiled where it is launched.
+The search waits for all of them, because its first batch needs nearly all. If one expectation is inside another, such
+as the search for the true neighbours of some rows inside NN-Descent, both are rehearsed, and their kernels are compiled
+together. Failures are logged as warnings; such a kernel is compiled at its launch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from typing import Any, TypeAlias
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import unrecorded
 from tonari.core.workers import default_threads
-from tonari.cuda.compile import compile_together, is_compiled
+from tonari.cuda.compile import begin_soon, compile_together, is_compiled
 from tonari.cuda.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
@@ -33,7 +35,7 @@ Stage: TypeAlias = Callable[[], None]
 
 @dataclass
 class Expectation:
-    """The rehearsal of a running search, whether it was done, and the enclosing expectation."""
+    """The rehearsal of a running search, a mark whether it was done, and the enclosing expectation."""
 
     stage: Stage
     progress: ProgressLike
@@ -41,7 +43,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return this and those around it that have not been rehearsed, the innermost first."""
+        """Return the expectations without a rehearsal so far: this one and the enclosing ones, innermost first."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -58,10 +60,12 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
     stage : callable
         Called at most once.
     progress : None, bool or callable(done, total)
-        As for :func:`tonari.search`; a callable counts pairs, and hears nothing of kernels. Within another expectation
-        that one's holds, and its stage is rehearsed too if it has not been yet.
+        As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
+    expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
     """
     outer = _expected.get()
+    if outer is None:
+        begin_on_cuda()
     before = _expected.set(Expectation(stage, progress if outer is None else outer.progress, outer))
     try:
         yield
@@ -69,15 +73,26 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
         _expected.reset(before)
 
 
+def begin_on_cuda() -> None:
+    """Begin to load what the first kernel of a process needs, while its search checks arrays and plans.
+
+    Without a device, kernels run in Triton's interpreter; without Triton, the search reports that.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized() and default_threads() > 1:
+        with contextlib.suppress(ImportError):
+            begin_soon()
+
+
 def prepare_for(call: Call, device: Any) -> None:
-    """Compile all kernels of the present search if this call has to be compiled; never raises.
+    """Compile all kernels of the current search if this call has to be compiled; never raises.
 
     Parameters
     ----------
     call : Call
         A launch of a kernel that this process does not have.
     device : torch.device
-        Of CUDA.
+        A CUDA device.
     """
     expected = _expected.get()
     if expected is None or expected.used:
@@ -105,14 +120,11 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
     """
     with unrecorded(), rehearsing(card) as rehearsal:
         stage()
-    calls = [call for call in rehearsal.calls.values() if not is_compiled(call)]
-    if calls:
-        compile_together(calls, progress)
-    return len(calls)
+    return compile_together(rehearsal.calls.values(), progress)
 
 
 def card_of(device: Any) -> Card:
-    """Return the properties of a CUDA device that launches depend on."""
+    """Return the properties of a CUDA device on which launches depend."""
     import torch
 
     found = torch.cuda.get_device_properties(device)

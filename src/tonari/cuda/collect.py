@@ -1,4 +1,4 @@
-"""Copy results from a device to host memory while the device works on others; the way back of prefetch.py.
+"""Copy results from a device to host memory while the device works; the opposite direction of prefetch.py.
 
 device   --separate stream-->   pinned buffers   --threads-->   arrays
 """
@@ -28,7 +28,7 @@ class Collector(Carrier):
         super().__init__(device, pieces=1)
 
     def collect(self, source: Any, out: npt.NDArray[Any]) -> None:
-        """Start to copy a contiguous tensor into a C-contiguous array; the copy waits for the work launched before.
+        """Start copying a contiguous tensor into a C-contiguous array; the copy waits for the work launched before.
 
         Both have the same dtype. The array is complete after :meth:`arrive`. The tensor must not be overwritten before
         that; it is kept in memory.

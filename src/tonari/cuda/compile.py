@@ -1,28 +1,32 @@
 """Compile the kernels of recorded launches in parallel, and look them up in Triton's cache on disk.
 
-Triton's own code makes the key of the cache, so that a variant that one process compiles is the one that another loads.
-Nine tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for what launches a kernel: none of them holds the
-interpreter's lock, so threads share it. What holds it, the translation from Python, is done for one kernel after
-another, those first that take the longest afterwards:
+Triton's own code makes the keys of the cache, so other processes load the variants that this process compiles. Nine
+tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. They do not hold the
+interpreter's lock, so threads can share this work. The translation from Python holds the lock and is done for one
+kernel after another, starting with the kernels that take longest to compile:
 
-    translate    a b c d              by the thread that has the turn
-    compile        aaaaaaaaa          by the thread that has translated it
-                     bbbbbbb
-                       ccc
-                         d
+    look up      a b c d              whether Triton has it on disk, by the thread that searches
+    translate      a b c d            by the thread that has the turn
+    compile          aaaaaaaaa        by the thread that has translated it
+                       bbbbbbb
+                         ccc
+                           d
+    launchers        a b c d          until Triton 3.6: C, by others meanwhile, as it needs nothing but the signature
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dis
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import default_threads
@@ -36,22 +40,31 @@ compiling = threading.RLock()  # held while Triton compiles or loads a kernel: e
 INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
 LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
+LAUNCHERS_AT_ONCE = 4  # each takes a compiler of C 0.3 s; kernels are translated about as fast
+NO_LAUNCHERS_FROM = (3, 7)  # the version of Triton
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class _Missing(Exception):
-    """Raised where Triton begins to compile."""
+    """Raised when Triton would begin to compile."""
 
 
-def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> None:
-    """Compile the variants of some calls and load them on the current device, by as many threads as tonari may use.
+def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> int:
+    """Compile the variants of some calls that Triton lacks, and load them on the current device.
+
+    By as many threads as tonari may use.
 
     Parameters
     ----------
-    calls : sequence of Call
+    calls : collection of Call
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`; a callable is not called. A bar counts kernels.
+
+    Returns
+    -------
+    int
+        How many there were.
 
     Notes
     -----
@@ -59,40 +72,46 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
     """
     from triton import AsyncCompileMode
 
-    count = min(default_threads(), len(calls))
-    logger.info("%d kernels are compiled, by %d threads, and kept in Triton's cache", len(calls), count)
     shown: ProgressLike = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
-        bar = stack.enter_context(Progress(shown, total=len(calls), seconds=None, label="compiling", unit="kernel"))
-        pool = _Loading(count)
+        pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
-        pool.start()
         # Triton's mode waits for all futures when it ends, so those that have not begun are taken back before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         for call in sorted(calls, key=_effort, reverse=True):
+            if contextvars.Context().run(is_compiled, call):  # outside of Triton's mode
+                continue
+            pool.start()
             with _instead_of_making_ir(call.kernel, pool.translate):
                 compile_call(call)
-        for _ in as_completed(pool.futures):
-            bar.add(1)
+        count = len(pool.futures)
+        if count:
+            logger.info(
+                "%d kernels are compiled, by %d threads, and kept in Triton's cache", count, min(pool.threads, count)
+            )
+        with Progress(shown, total=count, seconds=None, label="compiling", unit="kernel") as bar:
+            for _ in as_completed(pool.futures):
+                bar.add(1)
     failed = [error for future in pool.futures if (error := future.exception()) is not None]
     if failed:
         logger.warning(
             "%d of %d kernels could not be compiled ahead, and are compiled when they are launched: %s: %s",
             len(failed),
-            len(calls),
+            count,
             type(failed[0]).__name__,
             failed[0],
         )
+    return count
 
 
 def _effort(call: Call) -> int:
-    """Return what orders kernels about as long as they take to compile: how much code there is once it is unrolled.
+    """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
 
-    Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen, the LEVELS
-    of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A product of matrices is a line
-    that becomes many instructions.
+    Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
+    the LEVELS of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A matrix product is one
+    line but many instructions.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
@@ -108,57 +127,81 @@ def _steps(size: int) -> int:
     return bits * (bits + 1) // 2
 
 
-@functools.cache
 def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
-    """Return how many instructions of the interpreter a kernel has, with those of the functions of Triton it calls.
+    """Return the number of the interpreter's instructions in a kernel and in the Triton functions that it calls.
 
-    One that calls itself, with smaller constants, counts once.
+    A function that calls itself with smaller constants counts once.
     """
+    own, called = _own_instructions(function)
+    inside |= {function}
+    return own + sum(_instructions(one, inside) for one in called if one not in inside)
+
+
+@functools.cache
+def _own_instructions(function: Any) -> tuple[int, list[Any]]:
+    """Return how many instructions a function has, a product counted as many, and the functions of Triton it calls."""
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
     product = INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
-    inside |= {function}
-    called = [one.fn for one in used if hasattr(one, "arg_names") and one.fn not in inside]
-    return len(own) + product + sum(_instructions(one, inside) for one in called)
+    return len(own) + product, [one.fn for one in used if hasattr(one, "arg_names")]
 
 
 class _Loading(Executor):
-    """Threads that compile kernels and load them on the device that is current where they are made.
+    """Threads that compile kernels and load them on the current device of their creator.
 
-    Kernels are translated in the order in which they are submitted, one at a time: this holds the interpreter's lock,
-    and side by side all would end last.
+    Kernels are translated one at a time, in the order of submission, because a translation holds the interpreter's
+    lock: if all were translated together, all would finish late.
 
     A ThreadPoolExecutor loses sight of a thread if Ctrl-C comes while it starts. Here all are known before they start.
+
+    Attributes
+    ----------
+    futures : list of Future
+        Of all that was submitted.
+    threads : int
+        How many compile.
     """
 
     def __init__(self, threads: int) -> None:
         import torch
 
         self.futures: list[Future[Any]] = []
+        self.threads = threads
         self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: any
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
+        self._launcher_of = threading.local()  # of the kernel that this thread has translated
         self._turn = threading.Lock()  # held from taking a job until its kernel is translated
         self._translator: int | None = None  # the thread that has the turn
+        self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
+        builders = min(threads, LAUNCHERS_AT_ONCE) if _launchers_are_compiled() else 0
+        self._builders = [threading.Thread(target=self._build) for _ in range(builders)]
 
     def start(self) -> None:
-        """Start the threads."""
-        for thread in self._threads:
+        """Start the threads, if they have not been started."""
+        if self._started:
+            return
+        self._started = True
+        for thread in [*self._builders, *self._threads]:  # who waits comes last
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
-        """Call a function that compiles a kernel, in one of the threads, and load what it returns."""
+        """Call a function that compiles a kernel in one of the threads, and load the compiled kernel."""
         future: Future[Any] = Future()
         self.futures.append(future)
         self._jobs.put((compile, future))
         return future
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel in the usual way, and let the next thread begin."""
+        """Translate a kernel in the usual way, and let the next thread begin; another one compiles the launcher."""
         try:
             return usual(*given, **named)
         finally:
             self._pass_turn()
+            if self._builders:
+                self._launcher_of.built = built = threading.Event()
+                self._launchers.put(_Launcher(usual.__self__, built))  # type: ignore[attr-defined]
 
     def _work(self) -> None:
         while True:
@@ -174,7 +217,17 @@ class _Loading(Executor):
             finally:
                 self._pass_turn()  # of what is in Triton's cache, or cancelled, nothing was translated
 
+    def _build(self) -> None:
+        while (launcher := self._launchers.get()) is not None:
+            try:
+                _compile_launcher(launcher.source)
+            except Exception:  # the kernel's thread compiles it again, and raises what is wrong with it
+                logger.debug("a launcher is compiled after its kernel", exc_info=True)
+            finally:
+                launcher.built.set()
+
     def _finish(self, compile: Callable[[], Any], future: Future[Any]) -> None:
+        self._launcher_of.built = None
         try:
             loaded = self._loaded(compile)
         except BaseException as error:  # compile_together reads it from the future
@@ -192,22 +245,56 @@ class _Loading(Executor):
 
         with torch.cuda.device(self._device):
             compiled = compile()
-            _ = compiled.run  # loads the kernel, and until Triton 3.6 compiles its launcher in C
+            if self._launcher_of.built is not None:
+                self._launcher_of.built.wait()
+            _ = compiled.run  # loads the kernel and its launcher, which it compiles if it has to
         return compiled
 
     def cancel(self) -> None:
-        """Take back what has not begun."""
+        """Cancel the work that has not begun."""
         for future in self.futures:
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take back what has not begun, and wait for the rest and for the threads."""
+        """Cancel the work that has not begun, and wait for running work and for the threads."""
         self.cancel()
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            if thread.is_alive():  # Ctrl-C may have come before it was started
-                thread.join()
+        for threads, jobs in ((self._threads, self._jobs), (self._builders, self._launchers)):
+            for _ in threads:
+                jobs.put(None)
+            for thread in threads:
+                if thread.is_alive():  # Ctrl-C may have come before it was started
+                    thread.join()
+
+
+class _Launcher(NamedTuple):
+    """What is compiled in C to launch a kernel: the kernel's source, and an event that is set afterwards."""
+
+    source: Any
+    built: threading.Event
+
+
+def _launchers_are_compiled() -> bool:
+    """Whether Triton compiles a launcher in C for each kernel."""
+    import triton
+
+    return tuple(map(int, triton.__version__.split(".")[:2])) < NO_LAUNCHERS_FROM
+
+
+def _compile_launcher(source: Any) -> None:
+    """Compile the launcher of a kernel, of which Triton keeps the result on disk, before the kernel is compiled.
+
+    Its code depends on the signature, and on whether a tensor descriptor is passed as one, as from Hopper on.
+    """
+    from triton.runtime import driver
+
+    described = [kind for kind in source.signature.values() if isinstance(kind, str) and kind.startswith("tensordesc")]
+    nothing = dict.fromkeys(
+        (f"{kind}_scratch_{what}" for kind in ("global", "profile") for what in ("size", "align")), 0
+    )
+    driver.active.launcher_cls(
+        source,
+        SimpleNamespace(tensordesc_meta=[{}] * len(described), launch_cooperative_grid=0, launch_pdl=0, **nothing),
+    )
 
 
 def compile_call(call: Call) -> Any:
@@ -217,7 +304,7 @@ def compile_call(call: Call) -> Any:
 
 
 def is_compiled(call: Call) -> bool:
-    """Whether this process has the variant of a call, or can load it from Triton's cache on disk, which it does."""
+    """Whether this process has the variant of a call, or has just loaded it from Triton's cache on disk."""
     with compiling:
         _begin()
         try:
@@ -229,15 +316,28 @@ def is_compiled(call: Call) -> bool:
 
 
 @functools.cache
-def _begin() -> None:
-    """Hash Triton, for the keys of its cache, while its driver is loaded, of which it compiles a part in C."""
+def begin_soon() -> list[Future[Any]]:
+    """Begin, in threads, what the first kernel of a process needs, and neither holds the interpreter's lock for long.
+
+    Hash Triton, for the keys of its cache, and load its driver, of which it compiles a part in C."""
     from triton.runtime import driver
     from triton.runtime.cache import triton_key
 
-    with ThreadPoolExecutor(1) as pool:
-        hashed = pool.submit(triton_key)
-        driver.active.get_current_device()
-        hashed.result()
+    pool = ThreadPoolExecutor(2)
+    try:
+        return [pool.submit(triton_key), pool.submit(lambda: driver.active.utils)]
+    finally:
+        pool.shutdown(wait=False)
+
+
+@functools.cache
+def _begin() -> None:
+    """Wait for what the first kernel of a process needs."""
+    from triton.runtime import driver
+
+    for future in begin_soon():
+        future.result()
+    driver.active.get_current_device()
 
 
 @contextlib.contextmanager
@@ -250,7 +350,7 @@ def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[
     usual = kernel.ASTSource
 
     class Source(usual):  # type: ignore[misc, valid-type]
-        """The source of a kernel, with another first step."""
+        """The source of a kernel with a different first step of compilation."""
 
         def make_ir(self, *given: Any, **named: Any) -> Any:
             return make_ir(super().make_ir, *given, **named)

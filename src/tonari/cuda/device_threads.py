@@ -25,7 +25,7 @@ def a_thread_each(devices: Sequence[str]) -> Workers:
 
 @functools.cache
 def _linear_algebra() -> None:
-    """Let torch load its linear algebra, which fails where two threads ask for it first at the same time."""
+    """Make torch load its linear algebra, since the first use fails if two threads do it at the same time."""
     if torch.cuda.is_available():
         torch.linalg.inv(torch.ones((1, 1), device="cuda"))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,45 @@ def on(device: Any) -> Any:
     return torch.cuda.device(place) if place.type == "cuda" else contextlib.nullcontext()
 
 
-def to_device(rows: Any, device: Any) -> Any:
-    """Return rows as a tensor on a device; NumPy arrays are copied, and tensors are moved if necessary."""
-    if isinstance(rows, np.ndarray) and rows.nbytes >= tuning.LARGE_BYTES and torch.device(device).type == "cuda":
-        return bring(rows, device)
-    return (over(rows) if isinstance(rows, np.ndarray) else rows).to(device)
+def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
+    """Return rows as a tensor on a device; NumPy arrays are copied, and tensors are moved if necessary.
+
+    `at_once` is the number of devices to which rows of host memory are copied at the same time.
+    """
+    place = torch.device(device)
+    if isinstance(rows, np.ndarray):
+        large = rows.nbytes >= tuning.LARGE_BYTES and place.type == "cuda"
+        return bring(rows, device, at_once=at_once) if large else over(rows).to(device)
+    if rows.device.type == place.type == "cuda" and place.index is not None and rows.device != place:
+        return _across(rows, place)
+    return rows.to(device)
+
+
+def _across(rows: Any, device: Any) -> Any:
+    """Copy a tensor to another CUDA device, without making later work on its own wait for the copy or that device.
+
+    Rows must not be changed before the other device has them; see :func:`await_copies`.
+    """
+    stream = _stream_between(rows.device, device)
+    stream.wait_stream(torch.cuda.current_stream(rows.device))
+    with torch.cuda.stream(stream):
+        there = rows.to(device, non_blocking=True)
+    rows.record_stream(stream)
+    return there
+
+
+def await_copies(rows: Any, devices: Sequence[str]) -> None:
+    """Make later work on the device of a tensor wait until copies of its rows to other devices are done."""
+    for name in devices:
+        device = torch.device(name)
+        if device.type == rows.device.type == "cuda" and device != rows.device:
+            torch.cuda.current_stream(rows.device).wait_stream(_stream_between(rows.device, device))
+
+
+@functools.lru_cache(maxsize=64)
+def _stream_between(source: Any, target: Any) -> Any:
+    """Return the stream of a device on which rows are copied to another one."""
+    return torch.cuda.Stream(source)
 
 
 def over(rows: np.ndarray[Any, Any]) -> Any:

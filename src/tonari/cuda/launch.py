@@ -1,15 +1,15 @@
 """Launch Triton kernels without the cost of Triton's argument binding on every call.
 
 Triton inspects every argument of a launch to find the compiled variant. For a kernel with twenty arguments this takes
-30 to 60 µs, as long as some selections run. Here compiled variants are cached under exactly the properties that Triton
-specialises on. They are launched with the addresses of tensors, which the cache key needs anyway; given a tensor,
-Triton would ask the driver whether the device can access it.
+30 to 60 µs, as long as some selections run. Here compiled variants are cached by exactly the properties on which Triton
+specialises. They are launched with the addresses of tensors, which the cache key needs anyway; for a tensor, Triton
+would ask the driver whether the device can access it.
 
-A variant that is not cached here is loaded or compiled; ahead.py may compile the others of the search with it. Launches
-on torch's device "meta" are only noted (rehearsal.py). Neither costs a launch of a cached variant anything.
+A variant that is not cached is loaded or compiled; ahead.py may compile other kernels of the search with it. Launches
+on torch's device "meta" are only recorded (rehearsal.py). Launches of cached variants are not slowed down by either.
 
-Arguments are passed by name, in a mapping: a dict of 15 names takes 0.4 µs longer than as many positional arguments,
-while collecting them as keyword arguments of a function takes 2 µs.
+Arguments are passed by name, in a mapping: a dict of 15 names takes 0.4 µs longer than 15 positional arguments, keyword
+arguments of a function 2 µs longer.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def launch(
     Raises
     ------
     TypeError
-        An argument or constant is missing, or the kernel has none of that name.
+        An argument or constant is missing, or is unknown to the kernel.
     """
     function = kernel.fn
     pickers = _pickers.get(function)
@@ -116,7 +116,7 @@ def launch(
 
 
 class Launch:
-    """A launch to be made more than once; parameters are those of :func:`launch`, and ``options`` its warps and so on.
+    """A launch that can be repeated; for the parameters see :func:`launch`; ``options`` has warps and so on.
 
     Attributes
     ----------
@@ -130,20 +130,20 @@ class Launch:
         self.constants, self.options = constants, options
 
     def __call__(self, **others: Any) -> None:
-        """Launch, with other values for some arguments."""
+        """Launch with new values for some arguments."""
         launch(self.kernel, self.programs, {**self.arguments, **others}, constants=self.constants, **self.options)
 
     def repeated(self, *names: str) -> Callable[..., None]:
-        """Return a function that launches what was launched before, with other tensors for the arguments named here.
+        """Return a function that repeats the launch with other tensors for the named arguments.
 
-        They must have the dtypes of those before, and addresses that are divisible by 16 if those were. Nothing is
-        looked up or checked any more, which takes longer than the launch itself. The function takes the handle of a
-        stream of the current device first; one thread may call it at a time.
+        The tensors must have the dtypes of the previous ones, and addresses divisible by 16 if the previous addresses
+        were. The function looks nothing up and checks nothing, because that takes longer than the launch itself. Its
+        first argument is the handle of a stream of the current device. Only one thread may call it at the same time.
 
         Raises
         ------
         KeyError
-            Nothing like it was launched before.
+            The variant has not been launched before.
         """
         pick_arguments, pick_constants, plain = _pickers_of(self.kernel)
         ordered, chosen = pick_arguments(self.arguments), pick_constants(self.constants)
@@ -202,10 +202,11 @@ def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str,
 
 
 def _bound(arguments: tuple[Any, ...], plain: frozenset[int]) -> tuple[list[Any], list[Any]]:
-    """Return what Triton specialises a variant on and the values to launch it with, each in the order of the arguments.
+    """Return the properties on which Triton specialises a variant and the values of a launch, in argument order.
 
-    A variant depends on the dtypes and alignments of tensors, on the block shapes of descriptors, and on whether an
-    integer is 1, is a multiple of 16, or exceeds 32 bits; for plain arguments, on dtypes and the last alone.
+    A variant depends on the dtypes and alignments of tensors, on the block shapes of descriptors, and for integers on
+    three properties: equal to 1, multiple of 16, more than 32 bits. For plain arguments it depends only on dtypes and
+    on the last property.
     """
     special: list[Any] = []
     note = special.append

@@ -21,7 +21,7 @@ class Pace:
         self._last: Any = None
 
     def step(self) -> None:
-        """Mark the end of a step, and wait until the one before has finished."""
+        """Mark the end of a step, and wait for the end of the previous step."""
         if self._device.type != "cuda":
             return
         end = torch.cuda.Event(blocking=True)

@@ -1,4 +1,4 @@
-"""Copy rows from host memory to a device while the device works on others.
+"""Copy rows from host memory to a device while the device works on other rows.
 
     memory or a mapped file   --threads-->   pinned buffers   --separate stream-->   device
 
@@ -28,18 +28,20 @@ class Feeder(Carrier):
     ----------
     device : torch device
         On the CPU, where Triton's interpreter runs, the threads copy the rows directly.
+    at_once : int
+        See :class:`tonari.cuda.staging.Carrier`.
     """
 
-    def __init__(self, device: Any) -> None:
-        super().__init__(device, pieces=2)
+    def __init__(self, device: Any, *, at_once: int = 1) -> None:
+        super().__init__(device, pieces=2, at_once=at_once)
 
     def send(self, rows: npt.NDArray[Any], out: Any) -> None:
-        """Start to copy a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
+        """Start copying a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
         source = rows.reshape(-1).view(np.uint8)
         self._fill(out, tuning.PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
 
     def gather(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64], out: Any) -> None:
-        """Start to copy the rows with these numbers into a contiguous tensor, as :meth:`send` does."""
+        """Start copying the rows with these numbers into a contiguous tensor; see :meth:`send`."""
         size = rows.shape[1] * rows.itemsize
         if size > tuning.PIECE_BYTES:
             self.send(np.take(rows, ids, axis=0), out)
@@ -52,7 +54,7 @@ class Feeder(Carrier):
         self._fill(out, tuning.PIECE_BYTES // size * size, take)
 
     def _fill(self, out: Any, step: int, fill: Callable[[slice, npt.NDArray[np.uint8]], object]) -> None:
-        """Start to fill a tensor, so many bytes at a time; `fill` gets their range and a buffer."""
+        """Start filling a tensor in steps of bytes; `fill` receives the range of a step and a buffer."""
         target = out.view(-1).view(torch.uint8)
 
         def move(here: slice, piece: Piece | None) -> None:
@@ -64,17 +66,17 @@ class Feeder(Carrier):
         self._carry(len(target), step, move)
 
 
-def bring(rows: npt.NDArray[Any], device: Any) -> Any:
-    """Copy a C-contiguous array to a device."""
+def bring(rows: npt.NDArray[Any], device: Any, *, at_once: int = 1) -> Any:
+    """Copy a C-contiguous array to a device, one of so many to which arrays are copied at once."""
     out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
-    with Feeder(device) as feeder:
+    with Feeder(device, at_once=at_once) as feeder:
         feeder.send(rows, out)
         feeder.arrive()
     return out
 
 
 def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None, None]:
-    """Yield slices of rows as tensors on a device, in the given order; the next is copied while the last one is used.
+    """Yield slices of rows as tensors on a device, in order; the next slice is copied while one is in use.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None
 
 
 def slabs_of(arrays: Sequence[Any], order: Sequence[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield the same slices of several arrays of rows, as :func:`slabs` does of one; all are on one side."""
+    """Yield the same slices of several arrays of rows, all in host memory or all on CUDA; see :func:`slabs`."""
     if not isinstance(arrays[0], np.ndarray):
         for here in order:
             yield [rows[here].to(device) for rows in arrays]

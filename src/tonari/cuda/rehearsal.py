@@ -1,8 +1,9 @@
 """Record the kernels that some work launches, by running it on tensors without data.
 
-On torch's device "meta" tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
-the very code of a search, given such rows, runs in milliseconds, and :func:`tonari.cuda.launch.launch` notes each
-launch instead of making it. Whatever a search launches is noted, because there is no other list of kernels.
+On torch's device "meta", tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
+the code of a search runs on such rows in milliseconds, and :func:`tonari.cuda.launch.launch` records each launch
+instead of making it. The record is complete, because it comes from the code of the search and not from a separate list
+of kernels.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any, NamedTuple
 
 
 class Card(NamedTuple):
-    """The properties of a device that launches depend on.
+    """The properties of a device on which launches depend.
 
     Attributes
     ----------
     capability : (int, int)
-        Of the architecture, such as (9, 0) for Hopper.
+        The version of the architecture, such as (9, 0) for Hopper.
     """
 
     capability: tuple[int, int]
@@ -28,13 +29,13 @@ class Card(NamedTuple):
 
     @property
     def is_hopper(self) -> bool:
-        """Whether it has Hopper's matrix units."""
+        """Whether the device has Hopper's matrix units."""
         return self.capability[0] == 9
 
 
 @dataclass(frozen=True)
 class Call:
-    """A launch, or one that was noted: everything that the compiled variant depends on.
+    """A launch or a recorded launch: everything on which the compiled variant depends.
 
     Attributes
     ----------
@@ -42,9 +43,9 @@ class Call:
     arguments : mapping of names to ints, None, tensors and descriptors
     constants : mapping of names to values
     options : mapping of names to values
-        Triton's, such as ``num_warps``.
+        Triton's options, such as ``num_warps``.
     variant : tuple
-        By which :mod:`tonari.cuda.launch` keeps the compiled variant of one device.
+        The key of the compiled variant of one device in :mod:`tonari.cuda.launch`.
     """
 
     kernel: Any
@@ -60,7 +61,7 @@ class Call:
 
 
 class Rehearsal:
-    """The launches of a rehearsal, each variant once, in the order of the first launch."""
+    """The recorded launches of a rehearsal: each variant once, in the order of first launches."""
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -72,7 +73,7 @@ _current: ContextVar[Rehearsal | None] = ContextVar("tonari_rehearsal", default=
 
 @contextlib.contextmanager
 def rehearsing(card: Card) -> Iterator[Rehearsal]:
-    """Note the launches on tensors of the device "meta", as if that were the card."""
+    """Record the launches on tensors of the device "meta", as if it were the card."""
     rehearsal = Rehearsal(card)
     before = _current.set(rehearsal)
     try:
@@ -82,22 +83,22 @@ def rehearsing(card: Card) -> Iterator[Rehearsal]:
 
 
 def rehearsed_card() -> Card:
-    """Return the card that the device "meta" stands for; RuntimeError outside of a rehearsal."""
+    """Return the card that the device "meta" represents; RuntimeError outside of a rehearsal."""
     return _rehearsal().card
 
 
 def note(call: Call) -> None:
-    """Note a launch on the device "meta"."""
+    """Record a launch on the device "meta"."""
     _rehearsal().calls.setdefault(call.variant, call)
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
-    """Return slices of rows to search one after another: all, or in a rehearsal the first two and the last."""
+    """Return the slices of rows to search: all slices, or in a rehearsal the first two and the last."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Return the rows of several tensors, one after another: torch.cat, which for "meta" takes seconds to import."""
+    """Concatenate tensors: torch.cat, except on "meta", where it would import modules for seconds."""
     import torch
 
     first = parts[0]
@@ -107,14 +108,14 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def least_of(a: Any, b: Any) -> Any:
-    """Return the smaller elements of two tensors: torch.minimum, which for "meta" takes seconds to import."""
+    """Return the smaller elements of two tensors: torch.minimum, except on "meta", where it is slow to import."""
     import torch
 
-    return torch.minimum(a, b) if a.device.type != "meta" else torch.empty_like(a)
+    return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)
 
 
 def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
-    """Return first, first + 1, ..., int64 by default: torch.arange, which for "meta" takes seconds to import."""
+    """Return first, first + 1, ..., int64 by default: torch.arange, except on "meta", where it is slow to import."""
     import torch
 
     if torch.device(device).type == "meta":
@@ -123,7 +124,7 @@ def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
 
 
 def order_of(keys: Any) -> Any:
-    """Return the places of ascending keys, int64, stable: torch.sort, which for "meta" takes seconds to import."""
+    """Return the stable order of keys, int64: torch.sort, except on "meta", where it is slow to import."""
     import torch
 
     if keys.device.type == "meta":
@@ -132,14 +133,14 @@ def order_of(keys: Any) -> Any:
 
 
 def each_repeated(rows: Any, times: int) -> Any:
-    """Repeat each row, as torch.repeat_interleave does, whose version for "meta" takes seconds to import."""
+    """Repeat each row: torch.repeat_interleave, except on "meta", where it is slow to import."""
     if rows.device.type == "meta":
         return rows.new_empty((len(rows) * times, *rows.shape[1:]))
     return rows.repeat_interleave(times, 0)
 
 
 def all_repeated(rows: Any, times: int) -> Any:
-    """Repeat all rows, as torch.repeat does, whose version for "meta" takes seconds to import."""
+    """Repeat all rows: torch.repeat, except on "meta", where it is slow to import."""
     if rows.device.type == "meta":
         return rows.new_empty((times * len(rows), *rows.shape[1:]))
     return rows.repeat(times, *[1] * (rows.dim() - 1))

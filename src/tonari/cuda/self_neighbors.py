@@ -1,6 +1,6 @@
 """Adding each point to its own neighbour list, or removing it, on the device.
 
-Column 0 of a graph that includes self is each point's value with itself, in the bits of the reference:
+Column 0 of a graph that includes self has the value of each point and itself, with the bits of the reference:
 
     lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
@@ -54,7 +54,7 @@ def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
     found : Neighbors of shape (m, k + 1), or (m, k) if the lists contain all points
         Arrays or tensors.
     own : int64 array or tensor of shape (m,)
-        For each query, the number of the point that it is itself.
+        For each query, the number of its own point.
 
     Returns
     -------

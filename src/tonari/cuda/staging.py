@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def empty_on_host(shape: tuple[int, ...], dtype: str, *, locked: bool) -> Any:
-    """Return a tensor in host memory; if page-locked, of memory that torch keeps and uses anew."""
+    """Return a tensor in host memory; torch keeps page-locked memory for reuse."""
     return torch.empty(shape, dtype=getattr(torch, dtype), pin_memory=locked)
 
 
@@ -38,7 +38,7 @@ class Piece:
         self._copied = torch.cuda.Event(blocking=True)
 
     def send(self, fill: Callable[[npt.NDArray[np.uint8]], object], target: Any, stream: Any) -> None:
-        """Let `fill` write the bytes of a tensor, and start to copy them there."""
+        """Let `fill` write bytes to the buffer, and start copying them to a tensor."""
         self._copied.synchronize()
         here = self._memory[: len(target)]
         fill(here.numpy())
@@ -57,7 +57,7 @@ class Piece:
 
 
 class Carrier:
-    """Copies in the background, in the order in which they are asked for. A context manager, which ends its threads.
+    """Copies in the background, in the order of requests. A context manager, which ends its threads on exit.
 
     Parameters
     ----------
@@ -65,11 +65,13 @@ class Carrier:
         On the CPU, where Triton's interpreter runs, the threads copy the rows directly.
     pieces : int
         Pinned buffers per thread.
+    at_once : int
+        The number of devices that rows are copied to, or from, at the same time; these share the threads.
     """
 
-    def __init__(self, device: Any, pieces: int) -> None:
+    def __init__(self, device: Any, pieces: int, at_once: int = 1) -> None:
         self._device = torch.device(device)
-        self._workers = Workers(min(tuning.MOST_THREADS, default_threads()))
+        self._workers = Workers(max(1, min(tuning.MOST_THREADS, default_threads()) // at_once))
         self._background = ThreadPoolExecutor(1)
         self._under_way: list[Future[Any]] = []
         self._stream: Any = None
@@ -80,9 +82,9 @@ class Carrier:
                 self._pieces.put(Piece())
 
     def _carry(self, total: int, step: int, move: Callable[[slice, Piece | None], object]) -> None:
-        """Start to move `total` bytes, `step` at a time; `move` gets their range and a buffer, none on the CPU.
+        """Start moving `total` bytes in steps of `step`; `move` receives a range and a buffer (None on the CPU).
 
-        What `move` launches on the stream waits for the work launched before.
+        Copies that `move` launches on the stream wait for the work launched before.
         """
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
@@ -102,9 +104,9 @@ class Carrier:
         self._under_way.append(self._background.submit(self._workers.map, carry, range(0, total, step)))
 
     def arrive(self) -> None:
-        """Wait until host memory has been read or written; work launched from now on waits for the copies.
+        """Wait until host memory has been read or written; work launched later waits for the copies.
 
-        Raises what a thread raised.
+        Raises the error of a thread.
         """
         under_way, self._under_way = self._under_way, []
         for one in under_way:

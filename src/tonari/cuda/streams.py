@@ -1,4 +1,4 @@
-"""Tensors that are kept between searches: written on one stream, and read on any.
+"""Tensors that are kept between searches: written on one stream, read on any stream.
 
 A search runs on the stream that is current when it is called; launches on one stream are ordered. Tensors that outlive
 a search (packed points, a tree) may be read on another stream than the one that wrote them, and may be freed while that

@@ -13,7 +13,7 @@ RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and 
 
 # Case: exact_cuda streamed on cuda. Chosen on: not recorded.
 PIECE_BYTES = 4 << 20  # of a copy through page-locked memory
-MOST_THREADS = 8  # more do not copy faster
+MOST_THREADS = 8  # more do not copy faster, whether to one device or to several at once
 LARGE_BYTES = 32 << 20  # of a copy that is worth several threads
 
 # Not measured: a bound of memory; 16 float64 lanes and a temporary product of so many rows take 256 MB.

@@ -34,10 +34,9 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         As for :class:`NearestNeighbors`.
 
     Notes
-    -----
-    :meth:`fit_transform` puts each row first in its own list by row number, at distance exactly 0, also among
-    duplicates. :meth:`transform` treats its rows as new ones: if a row equals a fitted row and its duplicates, all are
-    at distance 0, and the one with the smallest row number is first.
+    ----- :meth:`fit_transform` puts each row first in its own list by row number, at distance exactly 0, also among
+    duplicates. :meth:`transform` treats its rows as new points: if a row equals several fitted rows, these are at
+    distance 0, with the smallest row number first.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Searching(BaseEstimator):
     memory: int | str | None
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-        """Check parameters and rows, and store the rows; return y, checked if it is given."""
+        """Check parameters, rows and, if it is set, y; store the rows and return y."""
         metric = metric_of(self.metric, self.p, self.metric_params)
         method_of(self.algorithm, self.leaf_size)
         threads_of(self.n_jobs)

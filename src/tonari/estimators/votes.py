@@ -20,8 +20,8 @@ Float64 = npt.NDArray[np.float64]
 def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
     """Return the weight of each neighbour, float64 of shape (m, k); None if all weights are equal.
 
-    With "distance" the weight is 1 / distance. If neighbours are at distance 0, their weight is 1, and that of the
-    others 0.
+    With "distance" the weight is 1 / distance. If some neighbours are at distance 0, they have weight 1, and all others
+    weight 0.
 
     Raises
     ------

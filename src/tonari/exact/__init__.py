@@ -1,6 +1,7 @@
 """Exact brute force: every query is compared with every point, on matrix or vector units at low precision.
 
     plan.py         every choice of a search on the CPU: instruction set, precisions, block sizes
+    planning/       how these choices are made
     memory.py       the memory that a plan needs, and how it is reduced to fit a budget
     precisions.py   the precisions of the screen on the CPU
     overrides.py    the fields of a plan that a caller may set
@@ -22,7 +23,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
-from tonari.exact.plan import plan_on_cpu
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics.problem import make_problem
 

@@ -130,7 +130,7 @@ class Needs:
         return packed + self.working_bytes(choice) + self.output_bytes
 
     def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
-        """Return the choice with as many slices of points packed as the budget allows."""
+        """Return the choice with the largest number of packed slices of points that the budget allows."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
         if self.packed_bytes(self.precisions[0], self.n) <= spare:
             return replace(choice, resident_points=self.n)
@@ -155,7 +155,7 @@ def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> 
 
 
 def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> BlockSizes:
-    """Return the choice closest to the wish that fits the budget.
+    """Return the choice that fits the budget and is closest to the preferred one.
 
     Prefer to keep all packed points in memory and to reduce everything else; then keep only some points packed.
     """
@@ -213,7 +213,7 @@ def contracting_bytes(d: int, form_dim: int) -> int:
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the memory for deciding whether rows are contracted: those of the sample, twice, and the directions."""
+    """Return the memory for deciding whether rows are contracted: the sample, twice, and the directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
@@ -229,7 +229,7 @@ def stream_chunk(chunk: int, parts: int) -> int:
 
 
 def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
-    """Return the block size, its half, and so on; in whole tiles as long as they are larger than a tile."""
+    """Return the block size, its half, a quarter and so on, in whole tiles while they are larger than a tile."""
     halves = [wish.query_block]
     while halves[-1] > 1 and "query_block" not in fixed:
         half = halves[-1] // 2
@@ -238,10 +238,10 @@ def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
 
 
 def shares_enough(active: int, n: int) -> bool:
-    """Return whether this number of active rows of a self-join shares enough products to be worthwhile."""
+    """Return whether a self-join with this many active rows shares enough products to save time."""
     return active >= 8 * JOIN_BLOCK and 8 * active >= n
 
 
 def join_row_bytes(k: int) -> int:
-    """Return the bytes of one active row at first: a buffer of 2 (k + 1) + 24 survivors, and its state."""
+    """Return the initial bytes of one active row: a buffer of 2 (k + 1) + 24 survivors, and its state."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

@@ -1,4 +1,4 @@
-"""The precisions of the screen on the CPU: which kernels this machine has, and in which order they are tried."""
+"""The precisions of the screen on the CPU: the kernels of this machine, and the order in which they are tried."""
 
 from __future__ import annotations
 

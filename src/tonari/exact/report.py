@@ -23,7 +23,7 @@ class Report:
     refined : int
         Survivors whose exact value was computed, over all rows; not counted on GPUs.
     seconds_by_precision : dict of str to float
-        Duration of the passes at each precision, as far as it is measured: on CUDA only if the device was waited for.
+        Duration of the passes at each precision; on CUDA only of passes that end with a wait for the device.
     seconds : float
         Duration of the search.
     """
@@ -41,7 +41,7 @@ class Report:
         return sum(self.rows_by_precision.values())
 
     def certify(self, precision: str, rows: int, seconds: float | None = None) -> None:
-        """Count rows that were certified at `precision`, and the duration of that if it was measured."""
+        """Count rows that were certified at `precision`, and add the duration if it was measured."""
         if rows:
             self.rows_by_precision[precision] = self.rows_by_precision.get(precision, 0) + rows
         if seconds is not None:

@@ -1,13 +1,13 @@
-"""Which points a query may find: masks, lists of points that it must not find, and groups.
+"""Filters: masks, lists of excluded points, and groups, which decide which points a query may find.
 
     rules.py       the rules of a call, and whether a query may find a point
     shared.py      a mask that is the same for all queries
     arguments.py   checks of the callers' arguments
-    asking.py      answers to a call, with rules if it has any
+    asking.py      answers to a call, with or without rules
     scope.py       the points of the current search without rules, and the memory that it may use
-    listed.py      few allowed points for each query: exact values of all of them
-    dropping.py    many allowed points: search for more than k neighbours, and drop the forbidden ones
-    nearest.py     the choice between the two, and the k nearest
+    listed.py      few allowed points per query: the exact values of all of them
+    dropping.py    many allowed points per query: a search for more than k neighbours, without the forbidden ones
+    nearest.py     the k nearest allowed points, by the faster of these two
     within.py      all points within a radius, or the nearest of them
     counting.py    the number of points within a radius
 

@@ -1,4 +1,4 @@
-"""The arguments of callers that say which points may be found, checked."""
+"""Checks of the arguments that decide which points may be found."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.filters import tuning
+from tonari.filters.listed import in_room
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.shared import SharedMask
 
@@ -16,7 +18,7 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a verb that say which points may be found; see :func:`tonari.search`, knn_graph for `batch`."""
+    """The arguments of a verb that restrict its points; see :func:`tonari.search`, and knn_graph for `batch`."""
 
     where: Any = None
     exclude: Any = None
@@ -26,7 +28,7 @@ class Given(NamedTuple):
     batch: Any = None
 
     def __bool__(self) -> bool:
-        """Whether there is a rule.
+        """Whether any rule is set.
 
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
@@ -35,7 +37,7 @@ class Given(NamedTuple):
         return not (where is exclude is query_groups is point_groups is groups is batch is None)
 
     def rules(self, m: int, n: int, *, own: bool = False, noun: str = "points") -> Rules | None:
-        """Return the rules for m queries and n points, checked; None if there is none.
+        """Return the checked rules for m queries and n points; None without rules.
 
         Parameters
         ----------
@@ -142,24 +144,26 @@ def _numbers(x: Any, count: int, name: str) -> Ids:
 def _excluded(exclude: Any, m: int, n: int) -> Ids:
     """Return excluded pairs as ascending query * n + point."""
     indptr, ids = _lists(exclude, m)
-    bad = np.flatnonzero((ids < 0) | (ids >= n))
-    if len(bad):
+    if len(ids) and not 0 <= ids.min() <= ids.max() < n:
+        bad = np.flatnonzero((ids < 0) | (ids >= n))
         row = int(np.searchsorted(indptr, bad[0], "right")) - 1
         raise ValueError(
             f"exclude: the list of query {row} has {ids[bad[0]]}, expected numbers of points, 0 to {n - 1}"
         )
-    pairs = np.repeat(np.arange(0, m * n, n), np.diff(indptr))
-    pairs += ids
-    return distinct(pairs)
+    lengths = np.diff(indptr)
+    for block in in_room(lengths, tuning.TABLE_BLOCK):
+        pairs = ids[indptr[block.start] : indptr[block.stop]]
+        pairs += np.repeat(np.arange(block.start, block.stop) * n, lengths[block])
+    return distinct(ids, in_place=True)
 
 
 def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
-    """Return lists of numbers in compressed rows."""
+    """Return lists of numbers in compressed rows, in new arrays of numbers."""
     if isinstance(exclude, tuple):
         if len(exclude) != 2:
             raise ValueError(f"exclude: a tuple is a pair (indptr, indices), but this one has {len(exclude)} items")
         ids = _host(exclude[1], "exclude[1]")
-        indptr, ids = _numbers(exclude[0], m + 1, "exclude[0]"), _numbers(ids, ids.size, "exclude[1]")
+        indptr, ids = _numbers(exclude[0], m + 1, "exclude[0]"), _numbers(ids, ids.size, "exclude[1]").copy()
         if indptr[0] != 0 or indptr[-1] != len(ids) or (np.diff(indptr) < 0).any():
             raise ValueError(f"exclude[0]: expected numbers that ascend from 0 to {len(ids)}, the length of exclude[1]")
         return indptr, ids

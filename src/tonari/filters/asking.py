@@ -1,4 +1,4 @@
-"""Answers to a call, with rules if it has any: the k nearest points, all points within a radius, or their number.
+"""Answers to a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
 All points are in one place: see :class:`tonari.methods.points.Points`. Results are on the device of the queries, except
 that results with rules are in host memory.
@@ -35,7 +35,8 @@ def nearest(
     rules : Rules, optional
     progress : None, bool or callable(done, total)
     around : bool
-        Whether brute force is used if the method of the call does not support this k; with rules it always is.
+        Whether brute force is used if the method of the call does not support this k. With rules, brute force is always
+    used.
     """
     if rules is None:
         return points.nearest(queries, k, progress, around=around)

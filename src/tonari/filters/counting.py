@@ -2,8 +2,8 @@
 
 If few points are within the radius, they are listed, and forbidden ones are dropped. Many are counted instead: counts
 of disjoint sets of points add up, so forbidden points are counted and subtracted: a query's own group, unless it is
-large, and excluded points. With a mask for each query, the shortest of three lists is used: allowed points, forbidden
-points, or points within the radius.
+large, and excluded points. If each query has its own mask, its shortest list is used: allowed points, forbidden points,
+or points within the radius.
 """
 
 from __future__ import annotations
@@ -19,8 +19,18 @@ from tonari.core.listed import Listed
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.filters import tuning
-from tonari.filters.listed import ENTRY, LISTED_PAIR, PAIR, TABLE_PAIR, allowed_of, groups_of, in_room, row_bytes
-from tonari.filters.looking import are_short, is_listed_soon
+from tonari.filters.listed import (
+    ENTRY,
+    LISTED_PAIR,
+    PAIR,
+    TABLE_PAIR,
+    allowed_of,
+    groups_of,
+    in_room,
+    kept_of,
+    row_bytes,
+)
+from tonari.filters.looking import are_few_forbidden, are_short, is_listed_soon, near_some
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
@@ -61,9 +71,10 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
         return everything - _among(scope, queries, limits, inside, None, true_places(closed))
     if not (rules.grouped or rules.by_pairs or rules.own):
         return scope.count(queries, limits)
-    if not is_listed_soon(scope, queries, rules):
+    if not (_are_large(scope, queries, rules) or is_listed_soon(scope, queries, rules)):
         scope = scope.ready(queries, limits)
-        if are_short(scope, queries, limits, np.arange(len(queries))):
+        near = near_some(scope, queries, limits, np.arange(len(queries)))
+        if are_short(near, scope.n) and not are_few_forbidden(scope, near, rules, len(queries)):
             return _by_lists(scope, queries, limits, rules)
     if rules.query_groups is not None and not rules.same:
         return _by_other_groups(scope, queries, limits, rules)
@@ -82,12 +93,11 @@ def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
     """Count the allowed points in the lists of some queries."""
-    by = np.repeat(np.arange(len(rows)), np.diff(lists.indptr))
-    return np.bincount(by[rules.allowed(rows[by], lists.indices)], minlength=len(rows))
+    return np.diff(kept_of(lists, rules, rows)[1])
 
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
-    """Count among some points for some queries, in copies that take at most half of the memory."""
+    """Count for some queries among copies of some points; the copies take at most half of the memory."""
     asked, here = (queries, limits) if rows is None else (inputs.rows_at(queries, rows), limits[rows])
     counts = np.zeros(len(asked), np.int64)
     for block in in_room(np.full(len(ids), scope.row_bytes), scope.copied_at_once):
@@ -96,8 +106,28 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
     return counts
 
 
+def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
+    """Whether to count for each group of queries separately: all are large, and there are few of them."""
+    if rules.query_groups is None or rules.point_groups is None:
+        return False
+    asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
+    points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
+    groups, members = np.unique(asked, return_counts=True)
+    if len(groups) > tuning.APART_GROUPS:
+        return False
+    own = np.array([np.count_nonzero(points == group) for group in groups])
+    large = own * members >= tuning.COUNTED_LARGE
+    if not rules.same:
+        large = (own * tuning.COMPLEMENT_SHARE >= scope.n) & (members >= tuning.COMPLEMENT_QUERIES)
+    if not large.all():
+        return False
+    sizes = own if rules.same else np.maximum(1, scope.n - own)
+    pairs = zip(members.tolist(), sizes.tolist(), strict=True)
+    return sum(scope.seconds(rows, 1, n=size) for rows, size in pairs) < scope.seconds(len(queries), 1)
+
+
 def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count by exact values within small groups, and by a search in each large group."""
+    """Count by exact values in small groups, and by a search in each large group."""
     order, begins, ends = groups_of(rules)
     inside, sizes = rules.without("query_groups", "point_groups"), ends - begins
     counts = np.zeros(len(queries), np.int64)
@@ -134,10 +164,11 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
             rest[rows] = False
     rows = np.flatnonzero(rest)
     if len(rows):
-        asked, here = inputs.rows_at(queries, rows), limits[rows]
+        asked, here = (queries, limits) if len(rows) == len(queries) else (inputs.rows_at(queries, rows), limits[rows])
+        scope = scope.ready(asked, here)
         everything = _count(scope, asked, here, inside.part(rows, None))
         own = dataclasses.replace(rules, same=True).part(rows, None)
-        counts[rows] = everything - _count(scope, asked, here, own)
+        counts[rows] = everything - _by_group(scope, asked, here, own)
     return counts
 
 
@@ -154,6 +185,10 @@ def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules)
     ready = scope.ready(queries, limits)
     near = ready.count(queries if len(rest) == len(queries) else inputs.rows_at(queries, rest), limits[rest])
     found = near <= forbidden[rest]
+    if rules.only_excluded and found.any():
+        some = rest[found]
+        values = scope.listed_seconds(len(some), int(forbidden[some].sum())) / (scope.threads or 1)
+        found &= values > ready.seconds(len(some), 1)
     some = rest[~found]
     counts[some] = near[~found] - _listed(scope, queries, limits, rules, some, forbidden[some], allowed=False)
     found &= near > 0
@@ -177,7 +212,8 @@ def _listed(
 ) -> Ids:
     """Count the allowed, or the forbidden, points within the limits of some queries."""
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
-    for block in in_room((TABLE_PAIR * scope.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, scope.room // 2):
+    room = min(scope.room // 2, (LISTED_PAIR + ENTRY) * tuning.LISTED_PAIRS)
+    for block in in_room((TABLE_PAIR * scope.n * table) + (LISTED_PAIR + ENTRY) * lengths + 64, room):
         ids, bounds = rules.lists(rows[block], allowed=allowed)
         counts[block] = _near(scope, queries, limits, rows[block], Listed(ids, bounds[:-1], bounds[1:]))
     return counts
@@ -190,11 +226,30 @@ def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, liste
     of = np.repeat(np.arange(len(rows)), number)
     first = listed.begins[of] + piece * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))
     last, counts = np.minimum(first + piece, listed.ends[of]), np.zeros(len(rows), np.int64)
-    descending = scope.metric.descending
     k = int((last - first).max(initial=1))
     for block in in_room(np.full(len(of), ENTRY * k + row_bytes(queries)), scope.room // 2):
-        some = rows[of[block]]
-        found = scope.listed(inputs.rows_at(queries, some), k, Listed(listed.numbers, first[block], last[block]))
-        inside = np.diff(cut_lists(found, limits[some], descending=descending).indptr)
-        np.add.at(counts, of[block], inside)
+        pieces = Listed(listed.numbers, first[block], last[block])
+        np.add.at(counts, of[block], _inside(scope, queries, limits, rows[of[block]], pieces))
     return counts
+
+
+def _inside(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, pieces: Listed) -> Ids:
+    """Count the points of each piece of a list within the limits: from its nearest points, few at first if few are."""
+
+    def among_nearest(k: int, some: Any) -> Ids:
+        part = Listed(pieces.numbers, pieces.begins[some], pieces.ends[some])
+        found = scope.listed(inputs.rows_at(queries, rows[some]), k, part)
+        counts: Ids = np.diff(cut_lists(found, limits[rows[some]], descending=scope.metric.descending).indptr)
+        return counts
+
+    lengths, few = pieces.lengths, tuning.NEAR_FEW
+    longest = int(lengths.max(initial=1))
+    if longest <= tuning.NEAR_ALL or len(rows) < tuning.COUNTED_ONE_OF:
+        return among_nearest(longest, np.arange(len(rows)))
+    if among_nearest(longest, np.arange(0, len(rows), tuning.COUNTED_ONE_OF)).max() > few:
+        return among_nearest(longest, np.arange(len(rows)))
+    inside = among_nearest(few, np.arange(len(rows)))
+    more = np.flatnonzero((inside == few) & (lengths > few))
+    if len(more):
+        inside[more] = among_nearest(longest, more)
+    return inside

@@ -66,9 +66,10 @@ def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
 
 
 def _length(scope: Scope, m: int, size: int) -> int:
-    """Return how many points are asked for: on a device one of few lengths, as kernels are compiled for ranges of them.
+    """Return the number of points to search for; on a device one of a few lengths, for which kernels are compiled.
 
-    Of few queries, whose kernels take longest to compile for their work, each length is four times the one before.
+    For a few queries, whose kernels take long to compile compared with their run, each length is four times the
+    previous one.
     """
     if not scope.points.call.place.devices:
         return size

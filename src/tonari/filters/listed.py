@@ -14,7 +14,9 @@ from tonari import inputs
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import current
+from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
@@ -91,7 +93,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def _record(name: str, rows: int, started: float) -> None:
-    """Record rows that lists of points answered, in host memory: the device has been waited for."""
+    """Record rows answered by lists of points; the results are in host memory, so the device is done."""
     record = current.get()
     if record is not None:
         record.tried(name, rows, rows, time.perf_counter() - started)
@@ -106,6 +108,22 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
     kept = rules.allowed(rows[asked_by], ids)
     bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[kept], minlength=len(rows)))])
     return Listed(ids[kept], bounds[:-1], bounds[1:])
+
+
+def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
+    """Return the places of the allowed points in the lists of some queries.
+
+    Returns
+    -------
+    places, bounds : int64 arrays
+        Those of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
+    """
+    lengths, kept = np.diff(found.indptr), np.empty(len(found.indices), bool)
+    for block in in_room(lengths, tuning.TABLE_BLOCK):
+        entries = slice(found.indptr[block.start], found.indptr[block.stop])
+        kept[entries] = rules.allowed(np.repeat(rows[block], lengths[block]), found.indices[entries])
+    places = np.flatnonzero(kept)
+    return places, np.searchsorted(places, found.indptr)
 
 
 def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:

@@ -1,4 +1,4 @@
-"""Checks before a way to find or to count is chosen: of a few queries, and of the points that rules list."""
+"""Estimates for the choice of a way to find or count: from a few queries, and from the points that rules list."""
 
 from __future__ import annotations
 
@@ -14,36 +14,56 @@ from tonari.filters.scope import Scope
 
 
 def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
-    """Count all points within the limits of some of these queries; at least of one."""
+    """Count all points within the limits of some of these queries, at least one."""
     number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
     some = rows[:: -(-len(rows) // number)]
     return ready.count(inputs.rows_at(queries, some), limits[some])
 
 
-def are_short(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> bool:
-    """Whether few points are expected within the limits of some queries."""
-    return bool(tuning.SHORT_LISTS * near_some(ready, queries, limits, rows).max() <= ready.n)
+def are_short(near: Ids, n: int) -> bool:
+    """Whether few of n points are expected within the limits of queries, by the counts of some."""
+    return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether exact values of points that rules list are preferred to lists of everything within the limits.
+    """Whether exact values of the points that rules allow are preferred to lists of everything within the limits.
 
-    Rules list the points of a query's group, or a few that are allowed or forbidden. Lists of everything are
-    cut block by block: the memory must hold enough of these lists that blocks lose no time.
+    Lists of everything are cut block by block: the memory must hold enough of these lists that blocks lose no time.
     """
     m, n = len(queries), scope.n
     if scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
         return True
-    if rules.query_groups is not None and not rules.same and m < tuning.UNCOUNTED_QUERIES:
-        return False  # a search for all points and the values of a group take two calls
+    if rules.mask is None and not rules.grouped:
+        return False  # most points are allowed
     most = tuning.SOON * scope.seconds(m, 1) * (scope.threads or 1)
-    pairs = int(rules.own) * m
+    pairs = 0
     if rules.mask is not None:
         most -= tuning.LOOKED_AT * m * n
         pairs += 0 if most < 0 else int((n - rules.forbidden(scope.room)).sum())
     if rules.query_groups is not None:
         _order, begins, ends = groups_of(rules)
         pairs += int((ends - begins).sum())
+    return most >= 0 and scope.listed_seconds(m, pairs) < most
+
+
+def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
+    """Whether exact values of the points that rules forbid are preferred to lists of everything within the limits.
+
+    These values are subtracted from counts of all points.
+
+    Parameters
+    ----------
+    near : int64 array
+        Counts of all points within the limits of some of the queries.
+    m : int
+        The number of all queries.
+    """
+    if rules.mask is not None or rules.grouped or (rules.query_groups is not None and m < tuning.UNCOUNTED_QUERIES):
+        return False  # a search for all points and the values of a group take two calls, too long for a few queries
+    pairs = m if rules.own else 0
+    if rules.query_groups is not None:
+        _order, begins, ends = groups_of(rules)
+        pairs += int((ends - begins).sum())
     if rules.excluded is not None:
         pairs += len(rules.excluded) * m // rules.m
-    return most >= 0 and scope.listed_seconds(m, pairs) < most
+    return scope.listed_seconds(m, pairs) < tuning.LISTED_POINT * float(near.mean()) * m

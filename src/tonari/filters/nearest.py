@@ -38,9 +38,9 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        # Where mask and points are on one device, the places never leave it.
+        # Where the points are on a device, places that are found on one never leave it.
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
-        ids = rules.open_places() if host else rules.shared.places
+        ids = rules.open_places() if host else rules.shared.places_for(scope.rows.device)
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
             decided("rules", f"a copy of the {len(ids):,} allowed points is searched, of {scope.n:,}")
             places = inputs.ids_for(scope.rows, ids)
@@ -188,7 +188,7 @@ def _renumbered(near: Neighbors, ids: Any, k: int, scope: Scope) -> Neighbors:
         return Neighbors(np.pad(near.distances, wide, constant_values=far), np.pad(indices, wide, constant_values=-1))
     import torch
 
-    numbers = ids[near.indices.long()].to(near.indices.dtype)
+    numbers = ids.to(near.indices.dtype).index_select(0, near.indices.reshape(-1)).view(near.indices.shape)
     if not short:
         return Neighbors(near.distances, numbers)
     pad = torch.nn.functional.pad

@@ -199,7 +199,8 @@ class Scope:
         rows = inputs.rows_at(self.rows, ids)
         if self.unchecked:
             self._check(rows)
-        points = Points(rows, dataclasses.replace(self.points.call, memory=memory))
+        call = self.points.call
+        points = Points(rows, call if memory is None else dataclasses.replace(call, memory=memory))
         return dataclasses.replace(self, points=points, budget=budget, unchecked=False, copied=self.copied + copied)
 
     @property

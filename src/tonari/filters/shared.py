@@ -36,6 +36,17 @@ class SharedMask:
             return true_places(self._given)
         return self._given.nonzero().squeeze(1)
 
+    def places_for(self, device: Any) -> Any:
+        """Return the positions for points on a device, to which a large mask in host memory is copied.
+
+        They are on any device, or in host memory.
+        """
+        if not isinstance(self._given, np.ndarray) or len(self._given) < tuning.COPIED_ENTRIES:
+            return self.places
+        from tonari.cuda.devices import to_device
+
+        return to_device(np.ascontiguousarray(self._given), device).nonzero().squeeze(1)
+
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
         """The positions in host memory."""

@@ -4,10 +4,24 @@
 PACKED_ENTRIES = 1 << 18  # of a mask of which it takes less time to look at packed bits
 PACKED_BYTES = 4  # of so many bytes of bits at most one may have a bit for that
 
+# Not measured by a case, but by hand on an H100: the places of a million entries take 0.4 ms to find in host memory.
+COPIED_ENTRIES = 1 << 18  # of a mask that takes less time to copy to the device of the points, where they are found
+
+# Not measured by a case, but by hand on an EPYC (Zen 4): 65,000 points in lists, looked up in 200,000 excluded pairs.
+SEARCHED_NUMBERS = 16  # times as many excluded pairs as numbers take longer to enter into a table than binary searches
+TABLE_BYTES = 4  # of the table for each excluded pair, or up to twice that
+TABLE_BLOCK = 1 << 15  # numbers at a time, whose temporary arrays fit into a cache
+
 # Not measured by a case, but by hand on an EPYC (Zen 4): radius_count with groups="other", of which one has half of the
 # points. Such a group's complement is counted, since that is less than all points and the group, and worth a copy.
 COMPLEMENT_SHARE = 3  # one of so many points, or more, is of a query's own group
 COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
+
+# Not measured by a case, but by hand on an EPYC (Zen 4): radius_count of 2,000 queries among 20,000 points.
+APART_GROUPS = 8  # of all queries, at most, that are counted one after the other if each is large
+LISTED_PAIRS = 1 << 17  # at a time, whose arrays fit into a cache
+NEAR_FEW, NEAR_ALL = 4, 16  # points within the radius in a list of more than the second, for a search for few of them
+LISTED_POINT = 5e-8  # seconds of a point in a list that is cut, more than of one that is counted
 
 # Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
 # same without rules. Forbidden points are dropped from lists of everything within the radius if a few queries show that

@@ -19,7 +19,7 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
 from tonari.filters import tuning
-from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, nothing, row_bytes, table_bytes
+from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, kept_of, nothing, row_bytes, table_bytes
 from tonari.filters.looking import are_short, is_listed_soon, near_some
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
@@ -65,7 +65,7 @@ def _within(
         return _of_parts([], scope, queries)
     if most is None and (rules.grouped or rules.by_pairs) and not is_listed_soon(scope, queries, rules):
         scope = scope.ready(queries, limits)
-        if are_short(scope, queries, limits, np.arange(len(queries))):
+        if are_short(near_some(scope, queries, limits, np.arange(len(queries))), scope.n):
             return _by_dropping(scope, queries, limits, rules, bar)
     by = _by_group if rules.grouped else _by_rows
     return by(scope, queries, limits, rules, most, bar)
@@ -129,9 +129,10 @@ def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 def _allowed_ones(found: RadiusNeighbors, rules: Rules, rows: Ids) -> RadiusNeighbors:
     """Return the allowed points among the results of some queries."""
-    kept = rules.allowed(np.repeat(rows, np.diff(found.indptr)), found.indices)
-    ahead = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-    return RadiusNeighbors(ahead[found.indptr], found.indices[kept], found.distances[kept])
+    places, bounds = kept_of(found, rules, rows)
+    if len(places) == len(found.indices):
+        return found
+    return RadiusNeighbors(bounds, found.indices.take(places), found.distances.take(places))
 
 
 def _nearest(found: RadiusNeighbors, most: int | None) -> RadiusNeighbors:
@@ -241,6 +242,10 @@ def _joined(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
     joined = RadiusNeighbors(indptr, np.empty(total, empty.indices.dtype), np.empty(total, empty.distances.dtype))
     while parts:
         rows, found = parts.pop()
+        if bool((np.diff(rows) == 1).all()):
+            place = slice(indptr[rows[0]], indptr[rows[-1] + 1]) if len(rows) else slice(0)
+            joined.indices[place], joined.distances[place] = found.indices, found.distances
+            continue
         for block in in_room(ENTRY * np.diff(found.indptr), scope.room):
             first, last = found.indptr[block.start], found.indptr[block.stop]
             sizes = np.diff(found.indptr[block.start : block.stop + 1])

@@ -10,9 +10,9 @@ statistics.py    distances, local dimension, hubs, histograms
 spectral.py      a map in two dimensions
 page/            a page about a graph, in HTML
 plots.py         the same with matplotlib
-structure.py     components, how often points are neighbours, what two graphs have in common
+structure.py     components, occurrence of points in lists, overlap of two graphs
 exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
-imports/         a graph of arrays, sparse matrices, and what faiss returns
+imports/         graphs from arrays, sparse matrices, and results of faiss
 npz_file.py      the file of a graph
 knn_graph.py     the public container and its checks
 """

@@ -27,7 +27,7 @@ _NO_OPTIONS = GraphOptions()
 
 
 def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
-    """Build the graph of points like an earlier one by its key, without self; None if there was none."""
+    """Build the graph of points, without self, by the decision cached for its key; None if none is cached."""
     known = repeated.graph(key, points, progress)
     if known is None:
         return None
@@ -38,9 +38,9 @@ def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike
 def build_lists(
     points: Any, k: int, call: Call, options: GraphOptions = _NO_OPTIONS, key: repeated.Key | None = None
 ) -> Lists:
-    """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`.
+    """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    With a key, the decision is kept for :func:`repeated_lists`: that of an exact graph without self.
+    If there is a key and the graph is exact and without self, its decision is cached for :func:`repeated_lists`.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")

@@ -22,9 +22,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.trail import Record
 from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
-from tonari.graph.exports.to_clusterings import ToClusterings
-from tonari.graph.exports.to_embeddings import ToEmbeddings
-from tonari.graph.exports.to_graphs import ToGraphs
+from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy
@@ -38,7 +36,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom, Hinted):
+class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays belong to the library of the points passed to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in

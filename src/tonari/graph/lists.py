@@ -36,7 +36,7 @@ class Lists:
     weights : tuple of float, optional
         The weights of the columns, if the metric was weighted.
     record : Record, optional
-        The record of the call that built it.
+        The record of the call that built the graph.
     """
 
     found: Neighbors

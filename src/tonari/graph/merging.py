@@ -1,4 +1,4 @@
-"""Merge two graphs (GGM, wang2021 section 5): each point keeps its neighbours and is compared with the other side.
+"""Merge two graphs (GGM, wang2021 section 5): the neighbours of each point are updated by points of the other side.
 
 If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
 graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
@@ -107,7 +107,7 @@ def _without_others(sides: Sides, record: Record) -> Lists:
 
 
 def _check_room(lists: Lists, sides: Sides) -> None:
-    """Raise BudgetExceeded if a mapped graph is too large to be held in memory with its points."""
+    """Raise BudgetExceeded if a mapped graph and its points do not fit into memory together."""
     if not isinstance(lists.found.indices, np.memmap):
         return
     count, old = len(sides.a) + len(sides.b), lists.found
@@ -151,7 +151,7 @@ class _Crossing:
         self.seconds = sum(made.seconds for made in self._plans)
 
     def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None) -> _Made:
-        """Return the joined lists, with the report of a sample if there is a plan for one."""
+        """Return the joined lists, with the report of a sample if a plan asks for one."""
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
         own = sides.beside_points(own[0]), sides.beside_points(own[1])

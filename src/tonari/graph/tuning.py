@@ -1,4 +1,4 @@
-"""Judgments of graphs: how much is checked, held and compared."""
+"""Tuned numbers of graphs: the amounts of data that are checked, kept in memory and compared."""
 
 # Case: nn_descent merge-100k on cpu. Chosen on: not recorded.
 MERGE_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of building the joined graph from scratch

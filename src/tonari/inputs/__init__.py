@@ -11,7 +11,7 @@
     selected.py      matrices for k-selection
     unchanged.py     arrays that must not change while points are prepared
 
-Every message names the argument, says what came and what was expected, and suggests the nearest fix.
+Every message names the argument, the value, the expectation and the nearest fix.
 """
 
 from tonari.inputs.arguments import (

@@ -2,7 +2,7 @@
 
     held              views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
     native/binds.hpp  and cuda/devices.py treat such arrays as bfloat16
-    as_floats         converts to float32 for NumPy, some rows at a time
+    as_floats         converts to float32 for NumPy, in blocks of rows
 
 NumPy copies, slices and indexes an array of BFLOAT16, but does no arithmetic on it: code that omits as_floats fails.
 """

@@ -1,7 +1,7 @@
 """Points and queries on CUDA, and the conversion of results, without unrequested copies to host memory.
 
 Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
-device, for what was written before. All work here runs on torch's current stream.
+device, for earlier writes. All work of this module runs on torch's current stream.
 """
 
 from __future__ import annotations

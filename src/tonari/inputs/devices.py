@@ -1,4 +1,4 @@
-"""The argument `device`: where a search runs, given the argument and the devices of the arrays."""
+"""The argument `device`: the devices of a search, from the argument and the devices of the arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
     ----------
     device : str or list of str
         "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's current device for arrays
-        in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"] or "cuda:all": several.
+        in host memory, which are then copied. "cuda:1": this device. ["cuda:0", "cuda:1"]: these. "cuda:all": all.
     **given
         The arrays, by the names that messages use for them.
 

@@ -36,9 +36,9 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
     rows : dict of str to rows
         The caller's arrays, by their names in messages.
     cure : str
-        What to do to have gradients.
+        The advice in the message on how to get gradients.
     dropped : str
-        The part of the message that says that the result has no gradients.
+        The part of the message that names the dropped gradients.
     """
     name = next((name for name, given in rows.items() if requires_gradients(given)), None)
     if name is not None:
@@ -53,7 +53,7 @@ def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Parameters
     ----------
     cure : str
-        What to do to have gradients.
+        The advice in the message on how to get gradients.
     """
 
     def wrap(verb: Callable[P, R]) -> Callable[P, R]:

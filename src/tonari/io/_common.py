@@ -147,7 +147,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def mismatch(path: Path, found: int, expected: int | str, why: str, fix: str) -> FileFormatError:
-    """Return the error for a file whose size differs from what its header implies."""
+    """Return the error for a file whose size differs from the size that its header implies."""
     message = f"{path}: found {found} bytes, expected {expected} bytes ({why}). {fix}"
     return FileFormatError(message, path, found, expected)
 
@@ -249,7 +249,7 @@ def little(dtype: DType) -> DType:
 
 
 def pieces(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (first row, rows), little-endian and C-contiguous, about `PIECE_BYTES` at a time.
+    """Yield (first row, rows), little-endian and C-contiguous, in pieces of about `PIECE_BYTES`.
 
     Only one piece is copied at once, so a memory map larger than memory can be written.
     """

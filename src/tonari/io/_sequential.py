@@ -22,7 +22,7 @@ class Sequential:
     Raises
     ------
     IndexError
-        A slice does not begin where the one before it ended.
+        A slice does not begin at the end of the previous one.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Sequential:
         return taken
 
     def _end(self) -> None:
-        """Run the producer to its end after the last row, where it may refuse the whole table."""
+        """Run the producer to its end after the last row; it may refuse the whole table there."""
         for block in self._blocks:
             if len(block):
                 raise AssertionError(f"more than {len(self)} rows were produced")

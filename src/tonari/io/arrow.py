@@ -49,7 +49,7 @@ def _open(path: Path) -> Iterator[tuple[Any, int, Iterator[Any]]]:
 
 
 def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[str]:
-    """Return the names of the columns that hold the points."""
+    """Return the names of the columns with the points."""
     types = pyarrow().types
     every, size = list(schema.names), path.stat().st_size
     if key is not None:
@@ -118,7 +118,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
 
 
 def table(path: Path, key: str | None, choice: Choice | None = None) -> Sequential:
-    """Open the points; record batches are read as their rows are asked for."""
+    """Open the points; record batches are read on demand."""
     choice = choice or Choice()
     names, shape, dtype = _layout(path, key, choice)
     blocks = _blocks(path, names, shape[1], dtype, chosen=choice.columns is not None)
@@ -211,8 +211,8 @@ def write_neighbors(
 ) -> None:
     """Write neighbours as columns of lists, with their properties as JSON under "tonari" in the schema.
 
-    `names` optionally has the names of the rows, written as a column "id", and those of the points, written as a column
-    "ids" of lists like `indices`.
+    `names` optionally has the names of the rows, for a column "id", and the names of the points, for a column "ids" of
+    lists like `indices`.
     """
     _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)}, names)
 

@@ -107,7 +107,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 class RowNumbers:
-    """Find columns that hold 0, 1, 2, ... although other columns of the table have names.
+    """Find columns with the values 0, 1, 2, ... in tables whose other columns have names.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class GroundTruthPart:
         return os.fstat(self._file.fileno()).st_size
 
     def header_fault(self) -> str:
-        """Describe how the header differs from the one that :meth:`begin` writes; "" if it does not."""
+        """Describe the difference between the header and the header that :meth:`begin` writes; "" if they are equal."""
         self._file.seek(0)
         found, expected = self._file.read(HEADER_BYTES), header(self.rows, self.k)
         return "" if found == expected else f"found the header {found.hex()}, expected {expected.hex()}"

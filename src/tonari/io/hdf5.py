@@ -91,7 +91,7 @@ def _other_file(path: Path, where: str, how: str) -> FileFormatError:
 def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple[Any, str]:
     """Return the object of a name, or None, and a description of the other file that contains it, which is not opened.
 
-    HDF5 would follow a link to another file as soon as it is asked for the name, so links are resolved here.
+    HDF5 would follow a link to another file as soon as its name is opened, so links are resolved first.
     """
     h5py = library()
     first, _, rest = name.lstrip("/").partition("/")

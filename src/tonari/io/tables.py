@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonari.io import arrow, text
-from tonari.io._common import Array, FileInfo, check_expansion
+from tonari.io import arrow, text, vecs
+from tonari.io._common import Array, DType, FileInfo, check_expansion
 from tonari.io._formats import TABLES, format_of
 from tonari.io._sequential import Sequential
 from tonari.io.columns import Choice
@@ -40,6 +40,17 @@ def read_points(
     rows = table(path, key, choice)
     check_expansion(path, path.stat().st_size, math.prod(rows.shape) * rows.itemsize, most)
     return rows[:], rows.names if rows.names is None or len(rows.names) == rows.shape[1] else None
+
+
+def dtype_without_rows(path: Path) -> DType | None:
+    """Return the dtype of a file that has no rows and, in its format, therefore no number of columns; None for others.
+
+    Rows of .fvecs, .bvecs and .ivecs begin with their width, and the first line of a text has its cells.
+    """
+    suffix = path.suffix.lower()
+    if suffix in vecs.DTYPES:
+        return vecs.DTYPES[suffix] if path.is_file() and not path.stat().st_size else None
+    return text.DTYPE if suffix in text.SEPARATORS and text.is_blank(path) else None
 
 
 def read_column(path: Path, name: str) -> Array:

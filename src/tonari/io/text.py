@@ -80,6 +80,14 @@ def _names_columns(cells: Sequence[str]) -> bool:
     return not missing and not any(map(_is_number, cells))
 
 
+def is_blank(path: Path) -> bool:
+    """Whether a regular file has no line of numbers or names."""
+    if not path.is_file() or not path.stat().st_size:
+        return path.is_file()
+    with _opened(path) as file:
+        return next(_lines(file), None) is None
+
+
 def _head(path: Path) -> tuple[list[str], bool, int]:
     """Return the cells of the first line, a flag for names in them, and the number of rows."""
     with _opened(path) as file:
@@ -205,7 +213,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
-    """Count the rows; columns are those of the first line."""
+    """Count the rows; the first line gives the columns."""
     head, named, rows = _head(path)
     places = (choice or Choice()).places(path, head if named else None, len(head))
     extra = {"header": "1 line" if named else "none"}

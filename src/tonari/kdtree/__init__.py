@@ -1,4 +1,4 @@
-"""The k-d tree: exact search that visits only the leaves that may hold a neighbour; useful up to about 30 dimensions.
+"""The k-d tree: exact search that visits only leaves that may contain a neighbour; useful up to about 30 dimensions.
 
     plan.py        the plan of a search, on the CPU and on CUDA
     memory.py      the memory that a plan needs
@@ -7,7 +7,7 @@
     cpu/, cuda/    tree, build, search
     papers/        the rounds of gieseke2014
 
-The design follows the buffer k-d tree of gieseke2014: a pointer-free top tree of median splits over leaves that are
-contiguous blocks of points, with queries that need the same leaf answered together: by the walk one after another, by
-the buffered traversal at once. docs/kdtree.md has the benchmarks and the proof that no neighbour can be lost.
+The design follows the buffer k-d tree of gieseke2014: a pointer-free top tree of median splits, over leaves that are
+contiguous blocks of points. Queries that need the same leaf are answered together: one after another by the walk, at
+once by the buffered traversal. docs/kdtree.md has the benchmarks and the proof that no neighbour can be lost.
 """

@@ -17,7 +17,7 @@ BUFFERED_ROW_ON_CUDA = 160
 
 
 class TreeMemory(NamedTuple):
-    """Bytes as in TreePlan (per device on CUDA), and the queries in flight at once."""
+    """Bytes as in TreePlan (per device on CUDA), and the number of queries in progress at once."""
 
     packed: int
     copied: int
@@ -40,9 +40,9 @@ class TreeNeeds(NamedTuple):
     held, row_out : int
         Bytes per value in the tree, and bytes per query of results.
     query_block : int or None
-        Queries at once, if the caller set it.
+        The number of queries at once, if the caller has set it.
     buffered : bool
-        Whether queries have their state in memory between rounds.
+        Whether the state of queries is in memory between rounds.
     """
 
     n: int
@@ -103,7 +103,7 @@ class OnCuda(NamedTuple):
     row_in, point_in : int
         Bytes copied to the device per query and per point; 0 if they are already there.
     results : int
-        Bytes of all results if they are gathered on the device; 0 if they are in host memory, as the queries are.
+        Bytes of all results if they are collected on the device; 0 if results and queries are in host memory.
     leaf : int
         Target leaf size.
     """
@@ -115,10 +115,9 @@ class OnCuda(NamedTuple):
     leaf: int
 
     def slab(self, budget: int, most: int, *, kept: bool, prepared: bool) -> int:
-        """Return the points per tree: `most`, halved until a tree and its search fit the budget.
+        """Return the number of points per tree: `most`, halved until a tree and its search fit the budget.
 
-        `prepared`: trees of `most` points exist. If not, slabs leave some room, since the trees are used again for more
-        queries.
+        `prepared`: trees of `most` points exist. Otherwise slabs leave some room for later searches with more queries.
         """
         points, n, rest = most, self.needs.n, budget
         if not prepared:
@@ -131,16 +130,16 @@ class OnCuda(NamedTuple):
         return points
 
     def tree_bytes(self, slab: int) -> int:
-        """Return the bytes of all trees of so many points."""
+        """Return the bytes of all trees of this many points."""
         n, d, held = self.needs.n, self.needs.d, self.needs.held
         whole, rest = divmod(n, slab)
         sizes = ((whole, slab), (1, rest))
         return sum(count * device_tree_bytes(size, d, leaf_of(size, self.leaf), held) for count, size in sizes if size)
 
     def fit(self, slab: int, budget: int, *, kept: bool) -> TreeMemory:
-        """Return the memory for trees of `slab` points, with as many queries at once as the budget allows.
+        """Return the memory for trees of `slab` points, with the largest number of queries at once within the budget.
 
-        `kept`: slabs come from host memory, each while the last one is searched.
+        `kept`: slabs are copied from host memory, each while the previous one is searched.
         """
         n, m, d, held, _, asked, _ = self.needs
         tree = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
@@ -169,10 +168,10 @@ class OnCuda(NamedTuple):
         )
 
     def _of_query(self, *, merging: bool, staged: bool) -> tuple[int, int, int]:
-        """Return the bytes per query of a block: of queries that come, of the search, of lists.
+        """Return the bytes per query of a block: copied queries, state of the search, lists.
 
-        `merging`: the lists are merged with the best so far. `staged`: queries and the best so far come while the last
-        block is searched, and lists go while the next one is.
+        `merging`: the lists are merged with the best known ones. `staged`: queries and best known lists are copied in
+        while the previous block is searched, and lists are copied out while the next block is searched.
         """
         _, _, d, held, row_out, _, buffered = self.needs
         work = 2 * d * held + 48 + (BUFFERED_ROW_ON_CUDA if buffered else 0)

@@ -1,7 +1,7 @@
 """The plan of a k-d tree search, on the CPU or on CUDA: one frozen record of every choice.
 
-Like every plan it is a pure function of the problem and the machine. Whether a tree pays off depends on the data, which
-a plan never sees; :mod:`tonari.methods.auto` finds that out.
+Like every plan, it is a pure function of the problem and the machine. Whether a tree is faster depends on the data,
+which :mod:`tonari.methods.auto` examines.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class TreePlan(Plan):
     device : str
         "cpu" or "cuda".
     devices : tuple of str
-        "cuda:0" and so on; empty on the CPU. Several devices share the queries, and each holds the whole tree.
+        "cuda:0" and so on; empty on the CPU. Several devices share the queries, and each has the whole tree.
     isa : str
         Instruction set: generic, avx2, avx512 or neon; "" on CUDA.
     height : int
         The tree has 2**height leaves.
     leaf : int
-        Target leaf size: the height is the smallest at which no leaf exceeds it.
+        Target leaf size: the height is the smallest one at which no leaf is larger.
     point_slab : int
         Points per tree. Usually n; smaller on CUDA if a tree of all points does not fit. Every search then searches the
         trees of the slabs one after another.
@@ -85,19 +85,21 @@ class TreePlan(Plan):
         take more than half of the free host memory: every search then builds them. Not part of total_bytes.
     sort : bool
         Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
-        leaves follow each other, instead of in the given order.
+        leaves
+    are adjacent. False: in their own order.
     query_block : int
-        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA. Of queries
-        in host memory the next block is copied to the device, and the results of the last one back, meanwhile. The
-        buffered traversal holds the state of so many queries in memory, for each thread or device.
+        Queries per task of a thread on the CPU, or on a device at once on CUDA. If queries are in host memory, the next
+    block is copied to the device, and the previous results are copied back, during a search. The buffered traversal
+    keeps the state of this many queries in memory, for each thread or device.
     traversal : str
-        "walk": each query is searched to its end. "buffered": queries wait in a buffer for each leaf, which is compared
-        with all of them at once; on the CPU for euclidean and sqeuclidean in float32 alone. The result is the same.
+        "walk": each query is finished before the next. "buffered": queries wait in a buffer of each leaf, which is
+        compared
+    with all of them at once; on the CPU only for euclidean and sqeuclidean in float32. The result is the same.
     buffer : int
-        Queries per leaf buffer, all of which are emptied once one is half full; 0 for the walk.
+        Queries per leaf buffer; all buffers are emptied when one is half full. 0 for the walk.
     most_visits : int
-        Nodes and leaves that a query may visit before it is left to brute force; 0 for any number. The result is the
-        same, and a query that would visit most of the tree does not.
+        Nodes and leaves that a query may visit before brute force answers it; 0 for any number. The result is the same.
+    The limit saves time for queries that would visit most of the tree.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
@@ -119,7 +121,7 @@ class TreePlan(Plan):
     most_visits: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
-        """Adapt the plan to a problem: float64 queries, unknown when the plan was made, need a float64 tree."""
+        """Adapt the plan to a problem: float64 queries need a float64 tree, even if the plan expected others."""
         super().for_problem(problem)
         held = held_as(self.dtype, problem.query_dtype)
         check_supported(self.traversal, self.metric, held, on_cuda=bool(self.devices))
@@ -149,7 +151,7 @@ def plan_tree(
     Raises
     ------
     Unsupported
-        A tree cannot solve the problem, or not by the traversal that was asked for.
+        A tree cannot solve the problem, or not by the requested traversal.
     ValueError
         An override is invalid, or the budget is too small.
 
@@ -202,16 +204,9 @@ def plan_tree(
     else:
         memories = on_cpu(needs, k, height, threads)
     made = TreePlan(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="kdtree",
         held=held.name,
-        device=problem.device,
-        devices=problem.devices,
         isa=isa,
         height=height,
         leaf=leaf,
@@ -254,7 +249,7 @@ def _plan_within_spare(problem: Problem) -> TreePlan | None:
 def _on_cuda(
     problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None, prepared_by: TreePlan | None
 ) -> tuple[int, int, TreeMemory]:
-    """Return the points per tree on CUDA, the host memory that trees are kept in, and the memory of a device."""
+    """Return the points per tree on CUDA, the host memory for kept trees, and the memory of a device."""
     several = len(problem.devices) > 1  # rows are then copied to every device, even from another device
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(
@@ -280,7 +275,7 @@ def _on_cuda(
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether trees of slabs stay in host memory: as prepared, else if they take at most half of the free memory."""
+    """Whether trees of slabs stay in host memory: as in the plan of prepared points, else if half of it is enough."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 
@@ -294,7 +289,7 @@ def held_as(points: str, queries: str) -> str:
 
 
 def refusal(problem: Problem) -> str | None:
-    """Return why a tree cannot solve a problem, or None if it can.
+    """Return the reason why a tree cannot solve a problem, or None if it can.
 
     >>> from tonari.metrics.problem import make_problem
     >>> refusal(make_problem(1000, 10, 3, 10, dtype="float32", metric="l1")) is None

@@ -27,7 +27,7 @@ def build_reference(points: npt.NDArray[Any], height: int, double: bool) -> Tree
     height : int
         Levels of splits; 2**height must not exceed n.
     double : bool
-        Hold the points as float64; otherwise as float32, which cannot represent float64 points.
+        Store the points as float64; otherwise as float32, which cannot represent float64 points.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def build_reference(points: npt.NDArray[Any], height: int, double: bool) -> Tree
 
 
 def _looked_at(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the rows of a node, ascending, from which its variances are estimated."""
+    """Return the rows of a node that give its variances, ascending."""
     if len(rows) > SAMPLED_FROM:
         return np.compress(rows % SAMPLE_STEP == 0, rows)
     looks = min(len(rows), LOOKED_AT)
@@ -151,7 +151,7 @@ def visits_reference(
 
 
 def reach_reference(worst: Any, d: int, metric: str) -> Any:
-    """Return the pruning threshold for the k-th returned value so far: a box whose bound is larger holds no neighbour.
+    """Return the pruning threshold for the k-th known value: a box with a larger bound contains no neighbour.
 
     docs/kdtree.md, "Exactness", derives it.
     """

@@ -1,4 +1,4 @@
-"""Which traversal a search takes: the walk, or the buffered one of gieseke2014 and the size of its buffers."""
+"""The choice of the traversal: the walk, or the buffered traversal of gieseke2014 and the size of its buffers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_supported(traversal: str, metric: str, held: str, *, on_cuda: bool) ->
     Raises
     ------
     Unsupported
-        On the CPU, the buffered traversal of anything but the paper's case: float32 and squares of differences.
+        On the CPU, the buffered traversal supports only the paper's case: float32 and squares of differences.
 
     Examples
     --------

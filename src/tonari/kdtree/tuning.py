@@ -29,8 +29,9 @@ BUFFERED_BLOCK_BYTES = 2 * MIB  # of the state of a thread's queries between rou
 # Case: kdtree sift-d10, sift-d5 on cuda. Chosen on: H100.
 LEAF_ON_CUDA = 64  # [64, 128, 192]
 HOME_QUERIES = 8  # per program [4, 8, 16]
-FIRST_STEP = 1 << 12  # queries of the first launch, doubled as long as launches take less than STEP_SECONDS
+FIRST_STEP = 1 << 12  # queries of the first launch; more as long as launches take less than STEP_SECONDS:
 STEP_SECONDS = 0.05  # [0.02, 0.05, 0.1]
+STEP_GROWTH = 16  # times as many at most
 
 # Case: kdtree stream on cuda. Chosen on: not recorded.
 # Queries from host memory come in blocks: one is searched while the next comes and the lists of the last one go back.

@@ -3,8 +3,8 @@
 The number of leaves that a query visits depends on the data, not only on d. It is therefore measured with a few
 queries, in steps that are short compared with the time they may save:
 
-    sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
-               among few points take what is expected to be faster for uniform ones
+    sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem; among
+           few points take the method that is expected to be faster for uniform points
     sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. skipped if a
     tree of uniform points would take hardly longer than brute force. Brute force is taken if the tree would take longer
     and the trees of the sample would take a good share of brute force's time
@@ -72,7 +72,7 @@ def choose(
     as_if : rows, optional
         Queries that stand for later searches. The choice is then for many searches, which justifies a look at the data.
     once : bool
-        Whether a tree that is built for the decision is used for a single search with the problem's k.
+        Whether a tree built for the decision will be used for a single search with the problem's k.
     progress : None, bool or callable(done, total)
 
     Returns

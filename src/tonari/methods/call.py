@@ -126,6 +126,7 @@ class Call:
             metric=self.metric.name,
             self_join=self_join,
             devices=self.place.devices,
+            may_take_fewer=self.place.may_take_fewer,
             host_points=isinstance(points, np.ndarray),
             host_queries=isinstance(queries, np.ndarray),
             threads=self.threads,

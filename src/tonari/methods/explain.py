@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.points import Points
 from tonari.methods.registry import NAMES, is_exact, method_for
+from tonari.methods.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
 
@@ -81,6 +83,8 @@ class Explanation(NamedTuple):
             text = made.why_not
             if made.seconds is not None and made.nbytes is not None:
                 text = f"{made.seconds:.3g} s, {made.nbytes / MIB:,.1f} MiB"
+                if made.plan is not None and made.plan.devices_chosen:
+                    text += f"; devices: {made.plan.devices_chosen}"
             lines.append(f"{made.method:>12}  {text}")
         return "\n".join(lines if self.record is None else [*lines, "", *self.record.lines()])
 
@@ -212,9 +216,10 @@ def _problem_of_shapes(
     if width != d:
         raise ValueError(f"queries have {width} columns, points {d}: they must have the same number")
     devices = inputs.devices_for(device)
-    return make_problem(
+    problem = make_problem(
         n, m, d, k, dtype=usual_dtype(metric) if dtype is None else dtype, metric=metric, devices=devices, **given
     )
+    return dataclasses.replace(problem, may_take_fewer=may_take_fewer(device))
 
 
 def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:

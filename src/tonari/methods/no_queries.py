@@ -1,6 +1,6 @@
 """Answers to calls without queries, which are checked like all calls, but need no plan, preparation or kernel.
 
-They are NumPy arrays, and are converted for the caller like the results of a search.
+The answers are NumPy arrays, and are converted for the caller like the results of a search.
 """
 
 from __future__ import annotations

@@ -28,9 +28,12 @@ class Place(Protocol):
         "cuda:0" and so on; empty on the CPU.
     device : str
         "cpu" or "cuda".
+    may_take_fewer : bool
+        As in :class:`tonari.core.problem.Problem`.
     """
 
     devices: tuple[str, ...]
+    may_take_fewer: bool
     device: str
 
     def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> Any:
@@ -54,6 +57,9 @@ class Place(Protocol):
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
         """Put each point before its neighbours in the lists of a self-join; the result is on the device of the rows."""
 
+    def on(self, devices: tuple[str, ...]) -> Place:
+        """Return the place of a call that runs on these of the devices, all of them."""
+
     def there(self, x: Any) -> Any:
         """Convert an array for the methods of the place: NumPy in host memory, or a tensor on `devices[0]`."""
 
@@ -63,6 +69,7 @@ class CpuPlace:
 
     devices: tuple[str, ...] = ()
     device = "cpu"
+    may_take_fewer = False
 
     def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> npt.NDArray[Any]:
         if metric.bits:
@@ -96,6 +103,9 @@ class CpuPlace:
         if value is None:
             check_range(first, ids, None, rows, rows, metric)
         return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
+
+    def on(self, devices: tuple[str, ...]) -> CpuPlace:
+        return self
 
     def there(self, x: Any) -> npt.NDArray[Any]:
         return x if isinstance(x, np.ndarray) else np.asarray(inputs.to_host(x))

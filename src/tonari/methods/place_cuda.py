@@ -22,12 +22,18 @@ class CudaPlace:
     """One or several CUDA devices.
 
     The kernels that pack the rows also check their values, so a search reports NaN and the like only at its end.
+
+    Parameters
+    ----------
+    devices : tuple of str
+    may_take_fewer : bool
+        Whether a search may run on fewer of them.
     """
 
     device = "cuda"
 
-    def __init__(self, devices: tuple[str, ...]) -> None:
-        self.devices = devices
+    def __init__(self, devices: tuple[str, ...], *, may_take_fewer: bool = False) -> None:
+        self.devices, self.may_take_fewer = devices, may_take_fewer
 
     def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> Any:
         bits, place = metric.bits, inputs.place_of(x, name)
@@ -42,7 +48,7 @@ class CudaPlace:
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)
-        if made_for != self.devices:
+        if made_for != self.devices and not (self.may_take_fewer and set(made_for) <= set(self.devices)):
             raise ValueError(
                 f"the plan was made for {', '.join(made_for)}, but this search runs on {', '.join(self.devices)}"
             )
@@ -62,6 +68,9 @@ class CudaPlace:
         if metric.self_value is None:
             check_range(both.distances[:, :1], both.indices[:, :1], None, rows, rows, metric)
         return both
+
+    def on(self, devices: tuple[str, ...]) -> CudaPlace:
+        return CudaPlace(devices)
 
     def there(self, x: Any) -> Any:
         here = np.ascontiguousarray(x) if isinstance(x, np.ndarray) else inputs.as_tensor(x)

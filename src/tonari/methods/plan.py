@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy.typing as npt
@@ -10,6 +11,7 @@ from tonari import inputs
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.methods.registry import by_force, check_method, is_exact, is_search, method_for
+from tonari.methods.where import may_take_fewer
 from tonari.metrics import TritonFunction
 from tonari.metrics.problem import make_problem
 
@@ -100,6 +102,7 @@ def plan(
         threads=threads,
         memory=memory,
     )
+    problem = dataclasses.replace(problem, may_take_fewer=may_take_fewer(device))
     if is_exact(method):
         check_exact(method, recall=recall, seed=seed)
     else:

@@ -40,7 +40,7 @@ class Points:
     Attributes
     ----------
     prepared : bool
-        Whether they are prepared already.
+        Whether the rows are prepared already.
     held_bytes : int
         The bytes of the prepared points, part of the memory of the call.
     """

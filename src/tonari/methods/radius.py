@@ -2,28 +2,37 @@
 
 The choice between a tree and brute force depends on the number of points within the radius, which is unknown. If the
 sizes do not decide, "auto" counts the neighbours of a few queries in a sample of the points and estimates the mean
-number of neighbours. It then chooses the method that it would choose for a search with k set to this mean.
+number of neighbours. It then chooses the method that it would choose for a search with k set to this mean. On CUDA the
+choice is kept for the next search of the same tensors with the same radius, unless they have been written to since.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import weakref
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.core.trail import part
+from tonari.inputs.kinds import kind_of
 from tonari.methods import tuning
 from tonari.methods.answer import keep_decision, kept_decision
 from tonari.methods.auto import by_sizes, choose, rows_apart
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
+
+# What was searched -> the memory of its rows, which has to be the same, and the method that a look at them chose.
+_looks: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], str]] = {}
+emptied_by(_looks.clear)
 
 
 def decide_within(
@@ -53,17 +62,50 @@ def decide_within(
 def _chosen(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike
 ) -> Decision:
-    """Choose the method, by a look at the data if the sizes do not decide."""
+    """Choose the method, by examining the data if the sizes do not decide."""
     prepared, by_data = None, False
     if method == "auto":
         choice = by_sizes(problem, problem.m)
-        if not isinstance(choice, Decision):
-            k = _mean_count(problem, points, queries, limits)
-            nearest = dataclasses.replace(problem, k=k, memory=None)
-            choice, by_data = choose(nearest, points, queries, as_if=queries, once=False, progress=progress), True
-        method, prepared = choice.plan.method, choice.prepared
+        by_data = not isinstance(choice, Decision)
+        if isinstance(choice, Decision):
+            method, prepared = choice.plan.method, choice.prepared
+        else:
+            method, prepared = _by_look(problem, points, queries, limits, progress)
     made = search_method(method, problem.device)
     return by_plan(made, made.plan(problem), prepared)._replace(by_data=by_data)
+
+
+def _by_look(
+    problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike
+) -> tuple[str, Any]:
+    """Choose the method by a look at the data, or as at the last look at the same; return prepared points if made."""
+    key, memory = _memory_of(problem, points, queries, limits)
+    if key in _looks:
+        before, method = _looks[key]
+        if all(ref() is part for ref, part in zip(before, memory, strict=True)):
+            return method, None
+    k = _mean_count(problem, points, queries, limits)
+    nearest = dataclasses.replace(problem, k=k, memory=None)
+    choice = choose(nearest, points, queries, as_if=queries, once=False, progress=progress)
+    if key is not None:
+        if len(_looks) >= tuning.KEPT_LOOKS:
+            _looks.clear()
+        _looks[key] = tuple(map(weakref.ref, memory)), choice.plan.method
+    return choice.plan.method, choice.prepared
+
+
+def _memory_of(
+    problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any]
+) -> tuple[Hashable | None, tuple[Any, ...]]:
+    """Return the key of a search of tensors on CUDA within one limit, and the memory of their rows.
+
+    The key is None for all other searches. torch counts the writes to a tensor; a write that it does not see can only
+    make the kept choice a slower one.
+    """
+    if limits.strides != (0,) or not all(kind_of(x) == "torch" and not x.is_inference() for x in (points, queries)):
+        return None, ()
+    versions = [(x.data_ptr(), x.stride(), x._version) for x in (points, queries)]
+    return (problem, *versions, float(limits[0])), tuple(x.untyped_storage() for x in (points, queries))
 
 
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) -> RadiusNeighbors:
@@ -82,7 +124,6 @@ def _mean_count(problem: Problem, points: Any, queries: Any, limits: npt.NDArray
     some, among = rows_apart(queries, step), rows_apart(points, every)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, n=len(among), m=len(some), memory=None))
-    prepared = method.prepare(among, plan, False)
     with part("counts of a few rows", len(some)):
-        counts = method.count_within(some, prepared, plan, np.ascontiguousarray(limits[::step]), progress=False)
+        counts = method.count_once(some, among, plan, np.ascontiguousarray(limits[::step]))
     return min(problem.n, max(1, round(float(counts.sum()) / len(some) * every)))

@@ -1,4 +1,4 @@
-"""Repeated searches on the CPU: the checks and decisions of a search are cached for equal ones.
+"""Repeated searches on the CPU: the checks and decisions of a search are cached for equal searches.
 
 Two searches are equal in this sense if they differ only in the values and addresses of their rows. All checks of
 arguments, except those of values, then have the same result, and so has planning. For a search of microseconds these
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
     processors : int, optional
         The number of free processors, if the plan depends on it.
     limits : array of shape (m,), optional
-        Of a search within a radius.
+        The limits of a search within a radius.
     """
 
     call: Call

@@ -60,10 +60,9 @@ def warm(
         ValueError.
 
     Notes
-    -----
-    The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Other kernels are
-    compiled when they are first needed: those that search unproved rows again, and those of radius searches, lists, k-d
-    trees, NN-Descent and rows of bits.
+    ----- The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Kernels that
+    search unproved rows again, and kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits, are
+    compiled at their first use.
 
     Examples
     --------

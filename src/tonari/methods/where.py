@@ -15,4 +15,17 @@ def place_for(device: Any, **given: Any) -> Place:
         return CpuPlace()
     from tonari.methods.place_cuda import CudaPlace
 
-    return CudaPlace(devices)
+    there = {inputs.place_of(x, name) for name, x in given.items()} if may_take_fewer(device) else set()
+    if len(there) != 1:  # arrays on different devices stay there
+        return CudaPlace(devices)
+    # The device of the arrays is always taken, so it is the first.
+    return CudaPlace(tuple(sorted(devices, key=lambda name: name not in there)), may_take_fewer=True)
+
+
+def may_take_fewer(device: Any) -> bool:
+    """Whether an argument `device` lets a method choose how many devices it takes.
+
+    >>> may_take_fewer("cuda:all"), may_take_fewer(["cuda:0", "cuda:1"])
+    (True, False)
+    """
+    return inputs.parse_device(device) == "cuda:all"

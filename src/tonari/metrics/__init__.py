@@ -59,13 +59,13 @@ class Metric:
     value : callable, optional
         The definition (``definitions.py``).
     root_of : str
-        The metric of which this one is the square root; "" if none.
+        The name of the metric whose square root this metric is; "" if none.
     centred : bool
         Whether each row's mean is subtracted first.
     nonnegative : bool
         Whether negative input is refused.
     power : float
-        The exponent p with which values scale: they grow as lengths to the power p.
+        The exponent p: values grow as lengths to the power p.
     in_trees : bool
         Whether a k-d tree can bound the metric: its terms must increase with ``abs(q - x)``.
     self_value : float, optional
@@ -73,7 +73,7 @@ class Metric:
     cluster_rows : callable, optional
         Transforms rows so that squared L2 distance orders pairs more like this metric, for the clusters of NN-Descent.
     maximum : bool
-        Family "terms": whether the value is the largest term instead of their sum.
+        Family "terms": whether the value is the largest term instead of the sum.
     divides : bool
         Family "terms": whether a term contains a division, which needs more registers.
     degree : float
@@ -150,7 +150,7 @@ class Metric:
 
     @cached_property
     def before_root(self) -> Metric:
-        """The metric of which this one is the square root, else this one."""
+        """The metric whose square root this metric is, else this metric."""
         return METRICS[self.root_of] if self.root_of else self
 
     def lengths(self, values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Validation of a problem: the one place that checks sizes, dtypes and limits before planning."""
+"""Validation of a problem: only this module checks sizes, dtypes and limits before planning."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def refuse_metric(problem: Problem) -> str | None:
 
 
 def usual_dtype(metric: str | TritonFunction) -> str:
-    """Return the default dtype of rows if no arrays are given."""
+    """Return the default dtype of rows for problems without arrays."""
     return "uint8" if get_metric(metric).bits else "float32"
 
 

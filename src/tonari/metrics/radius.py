@@ -23,7 +23,7 @@ def limits_of(
     m : int
         Number of queries.
     dtype : dtype
-        Of returned distances.
+        The dtype of returned distances.
     radius : float or array of shape (m,), or None
         At least 0; squared for "sqeuclidean".
     min_similarity : float or array of shape (m,), or None

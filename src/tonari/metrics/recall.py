@@ -107,26 +107,35 @@ def recall_of(
     repeated = first_repeated_row(found.indices)
     if repeated >= 0:
         raise ValueError(f"row {rows[repeated]} lists a point twice; recall is undefined for such a list")
-    m, k = found.indices.shape
-    present = found.indices >= 0
+    near = near_entries(found, truth, metric)
+    by_row = near.mean(axis=1)
+    low, high = _interval(by_row, population)
+    return Recall(float(shared_entries(found, truth).mean()), float(by_row.mean()), low, high, *found.indices.shape)
 
+
+def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray[np.bool_]:
+    """Return which listed points are no farther than the true k-th neighbour, within :data:`SLACK_UNITS` roundings."""
+    last = truth.distances[:, -1:].astype(np.float64)
+    share = SLACK_UNITS * rounding(found.distances.dtype, truth.distances.dtype)
+    slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
+    near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
+    present: npt.NDArray[np.bool_] = near & (found.indices >= 0)
+    return present
+
+
+def shared_entries(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
+    """Return which listed points are in the true list of their row."""
+    m = len(found.indices)
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
     true = np.sort(truth.indices, axis=1)
     true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the end is beyond all ids
     listed = row_start + found.indices
-    shared = (true[np.searchsorted(true, listed)] == listed) & present
-
-    last = truth.distances[:, -1:].astype(np.float64)
-    share = SLACK_UNITS * _rounding(found.distances.dtype, truth.distances.dtype)
-    slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
-    near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
-    by_row = (near & present).mean(axis=1)
-    low, high = _interval(by_row, population)
-    return Recall(float(shared.mean()), float(by_row.mean()), low, high, m, k)
+    shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
+    return shared
 
 
-def _rounding(*dtypes: np.dtype[Any]) -> float:
+def rounding(*dtypes: np.dtype[Any]) -> float:
     """Return the machine epsilon of the least precise of some dtypes; 0 for integers."""
     return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind == "f"), default=0.0)
 

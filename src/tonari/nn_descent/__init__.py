@@ -1,8 +1,8 @@
-"""NN-Descent: approximate k-NN graphs, on the principle that neighbours of neighbours are likely to be neighbours.
+"""NN-Descent: approximate k-NN graphs, because a neighbour of a neighbour is likely to be a neighbour.
 
     plan.py          the record of a plan: list lengths, start, rounds
     planner.py       makes the plan
-    updates.py       the updates that a plan can name, and the numbers of "gnnd"
+    updates.py       the updates of lists that a plan can name, and the numbers of "gnnd"
     memory.py        the memory that a plan needs
     entries.py       the entry of a list: an id, and a bit that marks it as new
     method.py        the method as registered
@@ -14,8 +14,7 @@
     cpu/, cuda/      the steps on either device
     papers/          the rounds of "gnnd"
 
-The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but a round has two phases and needs no
-locks: all rows read the lists of the previous round, and each writes only its own. The same seed therefore gives the
-same bits with any number of threads. On CUDA the update "gnnd" runs the paper's own rounds instead, behind locks.
-docs/graphs.md has the benchmarks.
+The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but its rounds need no locks: every row
+reads the lists of the previous round and writes only its own list. The same seed therefore gives the same bits with any
+number of threads. On CUDA the update "gnnd" runs the paper's own rounds, with locks. docs/graphs.md has the benchmarks.
 """

@@ -13,14 +13,15 @@ class Round(NamedTuple):
     Attributes
     ----------
     entries
-        What the next round is given. Of "pull" int32 of shape (n, list_size), see ``entries.py``; rows ascend by
-        (returned value, id), missing entries are at the end. Of "gnnd" `Lists` of ``papers/cuda/gnnd.py``.
+        The input of the next round. For "pull", int32 of shape (n, list_size), see ``entries.py``; rows ascend by
+        (returned
+    value, id), and missing entries are at the end. For "gnnd", `Lists` of ``papers/cuda/gnnd.py``.
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int
-        Number of these neighbours that are new in their rows.
+        Number of entries of `found` that are new in their rows.
     phi : float
-        Sum of their distances (wang2021, equation 3).
+        Sum of all distances in `found` (wang2021, equation 3).
     """
 
     entries: Any
@@ -30,7 +31,7 @@ class Round(NamedTuple):
 
 
 class Backend(Protocol):
-    """The steps of NN-Descent on one device, for given points and plan. Arrays are on that device unless noted."""
+    """The steps of NN-Descent on one device, for fixed points and a plan. Arrays are on that device unless noted."""
 
     def start(self, kind: str) -> Any:
         """Make the initial entries, all new; `kind` is "clusters" or "random"."""
@@ -38,11 +39,11 @@ class Backend(Protocol):
     def seeds(self, boundary: int, size: int) -> Any:
         """Make new entries, int32 (n, size), that link each point only to points on the other side of the boundary.
 
-        Ids below the boundary are one side.
+        Ids below the boundary are on one side, all others on the other side.
         """
 
     def entries_of(self, indices: Any, *, new: bool) -> Any:
-        """Convert neighbour ids, int32 (n, any), -1 where missing, to entries."""
+        """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
 
     def beside(self, first: Any, second: Any) -> Any:
         """Join two blocks of entries of the same rows, padded or truncated to the list size."""
@@ -50,13 +51,14 @@ class Backend(Protocol):
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         """Run one round: compare every point with the neighbours of its neighbours.
 
-        `entries` are those of a start, or of the round before, which may change them.
+        `entries` are the result of a start or of the previous round; the round may change them.
 
-        With a boundary, only with those on the other side; with `light`, by the plan's smaller numbers.
+        With a boundary, points are compared only with points on the other side. `light` selects the plan's smaller
+        numbers.
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """Find the true neighbours of the points numbered by a NumPy int64 array, without the points themselves."""
+        """Find the true neighbours of some points (a NumPy int64 array of numbers), without the points themselves."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
         """Return some rows of an answer, in host memory."""

@@ -1,4 +1,4 @@
-"""Run rounds until the recall, measured on a sample of rows, is reached or more rounds would not improve it."""
+"""Run rounds until the recall, measured on a sample of rows, is reached or would not improve any more."""
 
 from __future__ import annotations
 
@@ -53,19 +53,23 @@ def build(
         Counts rows, in the start and in every round. The total assumes all rounds that the plan allows; rounds that
         were not needed count as done at the end.
     begin : callable(), optional
-        Makes the initial lists, int32 of shape (n, list_size), when they are needed: they take memory. Default: those
-        of the plan's start.
+        Makes the initial lists, int32 of shape (n, list_size), at the last moment, because they take memory. Default:
+        the
+    lists of the plan's start.
     boundary : int, optional
-        Compare only points on different sides of this row number, to merge two graphs. The recall is then that of the
-        worse side.
+        Compare only points on different sides of this row number, to merge two graphs. The recall is then the recall of
+        the
+    worse side.
     patience : float, optional
-        Factor on the work that the plan expects, after which the run gives up, for a caller with another method to fall
-        back on. Work is counted in comparisons, not in seconds, so that the same call gives up on any machine, however
-        busy, or on none. It also gives up as soon as the recall appears to converge below the target. The result is
-        then left incomplete, without a warning.
+        Largest work, as a multiple of the plan's expected work, before the run gives up, for a caller with a fallback.
+    Work is counted in comparisons and not in seconds, so the same call gives up on all machines or on none. The run
+    also gives up when the recall appears to converge below the target. The result is then incomplete, without a
+    warning.
     measure : callable(found), optional
-        Returns the recall of an answer, whose `low` is to reach the plan's, for a caller that knows some neighbours and
-        reports what is missed. Default: the recall of a sample, whose true neighbours are searched.
+        Returns the recall of an answer; the run ends when its `low` reaches the plan's recall. For a caller that knows
+        some
+    true neighbours and reports a low recall itself. Default: the recall of a sample, whose true neighbours are
+    searched.
 
     Returns
     -------
@@ -124,13 +128,14 @@ def build(
 
 
 class Measure:
-    """Measure the recall of an answer, always on the same rows, whose true neighbours are computed once.
+    """Measures the recall of answers on fixed rows, whose true neighbours are computed once.
 
     Parameters
     ----------
     boundary : int, optional
-        Measure the rows on either side of this number separately, and report the worse side: if one side is small, all
-        of its rows could be wrong without a visible effect on the recall of the whole.
+        Measure the rows on each side of this number separately, and report the worse side. If one side is small, all of
+        its
+    rows could be wrong with no visible effect on the recall of all rows.
     """
 
     def __init__(self, steps: Backend, plan: DescentPlan, boundary: int | None = None) -> None:
@@ -152,9 +157,9 @@ class Measure:
 
 
 def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """Draw the rows on which a run is measured: for each side, its number of rows and those drawn, ascending.
+    """Draw the rows on which a run is measured: for each side, its number of rows and the drawn rows, ascending.
 
-    The draw is independent of all others with the same seed, also of the rows that clusters are trained on.
+    The draw is independent of all other draws with the same seed, such as the rows on which clusters are trained.
     """
     rng = generator(plan.seed, Purpose.MEASURED)
     ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
@@ -180,7 +185,7 @@ def report_of(
 
 
 def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
-    """Whether the next round is light: the first ones of a plan, and one more where little is missing after them."""
+    """Whether the next round is light: the first rounds of a plan, and one more if the recall is nearly reached."""
     done = len(recalls)
     near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
@@ -192,7 +197,7 @@ def _stands_still(done: list[RoundReport], least: float) -> bool:
 
 
 def _why_end(plan: DescentPlan, estimate: Recall, done: list[RoundReport], least: float) -> str:
-    """Return why no round follows; "" if another may improve the graph."""
+    """Return the reason why no round follows; "" if another round may improve the graph."""
     if estimate.low >= plan.recall:
         return f"{len(done)}: a recall of {plan.recall:g} is reached"
     if _stands_still(done, least):
@@ -201,7 +206,7 @@ def _why_end(plan: DescentPlan, estimate: Recall, done: list[RoundReport], least
 
 
 def _why_give_up(plan: DescentPlan, recalls: list[float], work: float, most: float) -> str:
-    """Return why the run is left to the fallback; "" if it goes on."""
+    """Return the reason why the run gives up; "" if it continues."""
     if work >= most:
         return f"{len(recalls)}: given up after {work:,.0f} comparisons of each point, of at most {most:,.0f}"
     limit = _limit(recalls)
@@ -222,7 +227,7 @@ def _limit(recalls: list[float]) -> float:
 
 
 def _fill(found: Neighbors, steps: Backend, k: int) -> int:
-    """Search the rows with fewer than k neighbours by brute force; return how many there were."""
+    """Search the rows with fewer than k neighbours by brute force; return their number."""
     short = found.indices[:, -1] < 0
     if not short.any():
         return 0

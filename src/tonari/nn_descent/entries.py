@@ -30,7 +30,7 @@ def random_entries(
     size : int
         Number of columns.
     seed : int
-        A row depends only on the seed and its own number.
+        The seed; a row depends only on the seed and on its own number.
     rows : slice
         Rows to draw entries for, out of n.
     among : (begin, end), optional

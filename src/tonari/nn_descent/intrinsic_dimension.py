@@ -41,7 +41,7 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
 
 
 def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return, for each row, how many of its distances before the last are above 0, and their sum of log(T_k / T_j).
+    """Return, for each row, the number of distances above 0 before the last, and the sum of log(T_k / T_j) over them.
 
     The estimate at one point is their quotient; distances are as for :func:`intrinsic_dimension`.
     """
@@ -52,7 +52,7 @@ def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
-    """Return the expected slowdown of NN-Descent on these data, at least 1, from distances that a search returned."""
+    """Return the expected slowdown of NN-Descent on these data, at least 1, from the distances of a search."""
     record = get_metric(metric)
     if record.products:  # its values are not distances
         return 1.0

@@ -31,9 +31,9 @@ def packed_bytes(plan: DescentPlan) -> int:
 
 
 def working_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of everything temporary: the lists of two rounds and the reverse lists, or the start's clusters.
+    """Return the bytes of temporary data: lists of two rounds and reverse lists, or the clusters of the start.
 
-    The candidates of the rows in work are included.
+    They include the candidates of the rows in progress.
     """
     if not plan.devices:
         return _on_cpu(plan)
@@ -53,7 +53,7 @@ def cluster_bytes(clusters: int) -> int:
 
 
 def candidate_slots(plan: DescentPlan) -> int:
-    """Return the candidates of a point in a round, duplicates included, rounded up to a power of two."""
+    """Return the number of candidates of a point in a round, including duplicates, rounded up to a power of two."""
     return 1 << (plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub - 1).bit_length()
 
 
@@ -75,12 +75,12 @@ def _on_cpu(plan: DescentPlan) -> int:
 
 
 def list_bytes(plan: DescentPlan) -> int:
-    """Return the bytes of the lists that are held while a sample's true neighbours are searched, on CUDA."""
+    """Return the bytes of the lists in memory during the search for the true neighbours of a sample, on CUDA."""
     return plan.n * plan.list_size * 8  # two of entries, or entries and distances
 
 
 def _least_truth(plan: DescentPlan) -> int:
-    """Return the bytes with which the sample's true neighbours can be searched, on CUDA."""
+    """Return the smallest bytes for the search of the true neighbours of a sample, on CUDA."""
     if is_own(plan.metric):
         return 0  # searched in blocks of any size
     n = plan.n
@@ -103,8 +103,8 @@ def _least_truth(plan: DescentPlan) -> int:
 def _pull_rounds(plan: DescentPlan) -> int:
     """Return the bytes of a round of "pull" on CUDA.
 
-    Lists, reverse lists, per-row order, counts and sums; and for a block of rows either the candidates, duplicates
-    included, or the distinct candidates with their values while the best are selected.
+    These are lists, reverse lists, per-row order, counts and sums, and for a block of rows either all candidates with
+    duplicates, or the distinct candidates with their values during the selection.
     """
     n, rows = plan.n, min(plan.n, plan.block)
     met = plan.list_size + plan.width
@@ -115,9 +115,9 @@ def _pull_rounds(plan: DescentPlan) -> int:
 def _gnnd_rounds(plan: DescentPlan) -> int:
     """Return the bytes of a round of "gnnd".
 
-    Lists, the entries that they had before, and locks; own samples of both kinds, those that sample a point, of one
-    kind, and both together; and then, for a block of rows, either the proposals to 2 * samples points of three kinds,
-    12 bytes each, or the entries with their values while the best are selected.
+    These are lists, their previous entries, and locks; own samples of both kinds, reverse samples of one kind, and both
+    joined; and for a block of rows either the proposals, 12 bytes each, of three kinds to 2 * samples points, or the
+    entries with their values during the selection.
     """
     n, rows, p, size = plan.n, min(plan.n, plan.block), plan.samples, plan.list_size
     lists = list_bytes(plan) + n * (4 * size + 4 * -(-size // SEGMENT) + 12)
@@ -126,12 +126,12 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return the points whose near clusters are scanned at once on CUDA: as many pairs whatever a point's clusters."""
+    """Return the number of points to scan at once on CUDA; the number of (point, cluster) pairs is fixed."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 
 def _start_on_cuda(plan: DescentPlan) -> int:
-    """Return the bytes of a start on CUDA: the clusters of each point and their centres; then a block's scores."""
+    """Return the bytes of a start on CUDA: near clusters of each point and centres, then the scores of a block."""
     n, rows = plan.n, min(plan.n, scanned_rows(plan))
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
@@ -142,28 +142,28 @@ def _start_on_cuda(plan: DescentPlan) -> int:
 
 
 def _sorting(plan: DescentPlan) -> int:
-    """Return the bytes of what is sorted at once on CUDA."""
+    """Return the bytes of a sort on CUDA."""
     return _SORT_BYTES * plan.n * max(1, columns_sorted(plan.n, plan.n_hubs))
 
 
 def columns_sorted(n: int, hubs: int) -> int:
-    """Return the columns of the lists, of so many, whose entries are sorted at once on CUDA."""
+    """Return the number of list columns whose entries are sorted at once on CUDA."""
     room = min(max(tuning.LEAST_SORTED_ON_CUDA, 2 * n), tuning.MOST_SORTED_ON_CUDA)
     return max(1, min(hubs, room // n))
 
 
 def _forming(plan: DescentPlan) -> int:
-    """Return the bytes of the ranges of columns, from which the form of the points is computed."""
+    """Return the bytes of the ranges of columns that determine the form of the points."""
     return 3 * 8 * ranges_of(plan.n) * plan.d
 
 
 def ranges_of(n: int) -> int:
-    """Return the parts of the rows on CUDA of which the range of each column is found."""
+    """Return the number of parts of the rows on CUDA for which ranges of columns are computed."""
     return min(tuning.RANGES, -(-n // tuning.RANGE_ROWS))
 
 
 def _met(plan: DescentPlan) -> int:
-    """Return the maximum number of ids that a row meets in a round, duplicates included."""
+    """Return the largest number of ids that a row meets in a round, including duplicates."""
     return plan.list_size + plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
 
 

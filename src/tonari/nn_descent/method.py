@@ -1,8 +1,9 @@
-"""The NN-Descent methods as registered: the same for both devices but for the backend."""
+"""NN-Descent as a registered method; the two devices differ only in the backend."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,10 @@ class NnDescent(Method):
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
         """Make the backend of the device for the points."""
 
+    def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
+        """Return the context of a build, in which missing kernels are compiled together."""
+        return nullcontext()
+
     def build_graph(
         self,
         points: Any,
@@ -45,13 +50,13 @@ class NnDescent(Method):
         progress: ProgressLike = None,
         patience: float | None = None,
     ) -> GraphLists:
-        backend = self.backend(points, plan)
-
         def begin() -> Any:
             begun = backend.entries_of(start, new=True)
             return backend.beside(begun, begun[:, :0])
 
-        found, report = build(backend, plan, progress, None if start is None else begin, patience=patience)
+        with self.compiling(points, plan, progress):
+            backend = self.backend(points, plan)
+            found, report = build(backend, plan, progress, None if start is None else begin, patience=patience)
         return GraphLists(beside_rows(found, points), report, plan.seed)
 
 
@@ -71,24 +76,13 @@ class NnDescentOnCuda(NnDescent):
 
     device = "cuda"
 
-    def build_graph(
-        self,
-        points: Any,
-        plan: DescentPlan,
-        *,
-        prepared: Any = None,
-        start: Any = None,
-        progress: ProgressLike = None,
-        patience: float | None = None,
-    ) -> GraphLists:
+    def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
         from tonari.cuda.ahead import expecting
         from tonari.nn_descent.cuda.rehearse import rehearse_descent
 
-        given: dict[str, Any] = {"prepared": prepared, "start": start, "progress": progress, "patience": patience}
         if plan.update == GNND:
-            return super().build_graph(points, plan, **given)
-        with expecting(lambda: rehearse_descent(plan, inputs.name_of_dtype(points)), progress):
-            return super().build_graph(points, plan, **given)
+            return nullcontext()
+        return expecting(lambda: rehearse_descent(plan, inputs.name_of_dtype(points)), progress)
 
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
         from tonari.cuda.devices import to_device

@@ -57,9 +57,10 @@ class DescentPlan(Plan):
     list_size : int
         Neighbours kept per point during the run; at least k.
     update : str
-        What a round does with the lists. "pull": every point reads the lists of its neighbours and writes its own.
-        "gnnd", on CUDA: every point introduces its sampled neighbours to one another, and what they find is inserted
-        into their lists behind spinlocks (wang2021, section 4).
+        The update of lists in a round. "pull": every point reads the lists of its neighbours and writes its own.
+        "gnnd", on
+    CUDA: the sampled neighbours of every point are compared with each other, and the results are inserted into their
+    lists behind spinlocks (wang2021, section 4).
     start : str
         Initial lists. "clusters": the nearest members of near clusters; "random": random points; "graph": the
         neighbours in a given graph.
@@ -67,15 +68,18 @@ class DescentPlan(Plan):
         Number of clusters; clusters whose members a point is compared with; k-means sample points per cluster; and
         k-means iterations.
     n_hubs, reverse, neighbors_per_hub, width : int
-        In a round of "pull" a point takes its first `n_hubs` neighbours, and at most `reverse` points that have it
-        among theirs, and collects the first `neighbors_per_hub` neighbours of each. It is compared with at most `width`
-        of those that are not in its list yet. 0 with "gnnd".
+        In a round of "pull", the hubs of a point are its first `n_hubs` neighbours and at most `reverse` points that
+        have it
+    among their own. The point collects the first `neighbors_per_hub` neighbours of each hub, and is compared with at
+    most `width` of them that are not in its list yet. 0 with "gnnd".
     samples : int
-        In a round of "gnnd" the first so many NEW and OLD neighbours of a point are sampled, and as many that sample
-        the point; the paper's p. 0 with "pull".
+        The number p of the paper: a round of "gnnd" samples the first p NEW and the first p OLD neighbours of a point,
+        and
+    up to as many points that sample it. 0 with "pull".
     light_rounds, rounds : int
-        Number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which is enough for most
-        lists (one more follows where little of the recall is missing); and the maximum number of rounds.
+        The number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which suffice for most
+        lists
+    (one more follows if the recall is nearly reached); and the largest number of rounds.
     sample : int
         Rows whose recall is measured after each round.
     block : int
@@ -83,8 +87,8 @@ class DescentPlan(Plan):
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input: the points packed for matrix products; points copied from host memory; the lists and
-        everything temporary; the graph.
+        Memory beyond the input: points packed for matrix products; points copied from host memory; lists and temporary
+    data; the graph.
     seconds : float
         Rough estimate.
     """
@@ -116,7 +120,7 @@ class DescentPlan(Plan):
 
     @property
     def wider(self) -> str:
-        """What to enlarge for more recall, for messages."""
+        """The names of the numbers to enlarge for a higher recall, for messages."""
         if self.update == GNND:
             return f"list_size (now {self.list_size}), samples (now {self.samples})"
         return f"n_probe (now {self.n_probe}), n_hubs (now {self.n_hubs})"

@@ -87,15 +87,8 @@ def plan_descent(
     refuse_unused(update, start, overrides)
     copied = n * d * inputs.dtype_of(problem.dtype).itemsize if on_cuda and problem.host_points else 0
     made = DescentPlan(
-        n=n,
-        m=n,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="nn-descent",
-        device=problem.device,
-        devices=problem.devices,
         isa=isa,
         recall=target,
         seed=drawn,
@@ -136,7 +129,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _list_size(n: int, k: int, given: int | None) -> int:
-    """Return the entries of a list of "pull"."""
+    """Return the list size of "pull"."""
     size = min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16) if given is None else int(given)
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
@@ -146,7 +139,7 @@ def _list_size(n: int, k: int, given: int | None) -> int:
 def _numbers(
     n: int, k: int, recall: float, update: str, start: str, given: dict[str, Any], *, on_cuda: bool
 ) -> dict[str, int]:
-    """Return all integer fields of a plan: the given ones, checked, and defaults for the rest."""
+    """Return all integer fields of a plan: checked overrides, and defaults for the others."""
     gnnd, asked = update == GNND, given.get("list_size")
     size = gnnd_list_size(k, asked) if gnnd else _list_size(n, k, asked)
     usual_clusters = max(1, n // (tuning.CLUSTER_ON_CUDA if on_cuda else tuning.CLUSTER))

@@ -95,7 +95,7 @@ class ReferenceBackend:
         return Neighbors(found.distances[rows], found.indices[rows])
 
     def reverse(self, entries: Entries) -> Entries:
-        """For each point, find the first rows, by (column, row), that have it as a hub: int32 (n, reverse)."""
+        """Find, for each point, the first rows by (column, row) that have it as a hub: int32 (n, reverse)."""
         n, most = self.plan.n, self.plan.reverse
         hubs = entries[:, : self.plan.n_hubs].T.ravel()
         pairs = np.flatnonzero(hubs >= 0)
@@ -108,7 +108,7 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """For some rows, return those candidates that are not yet in the row's list.
+        """Return the candidates of some rows that are not in the row's list yet.
 
         The result is int32 of shape (rows, width), padded with -1.
         """
@@ -143,7 +143,7 @@ class ReferenceBackend:
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
     def _best_of_clusters(self) -> Entries:
-        """Return each point's nearest neighbours among the members of the clusters whose centres are nearest to it."""
+        """Return each point's nearest neighbours among the members of the clusters with the nearest centres."""
         n, size = self.plan.n, self.plan.list_size
         x = self.points.astype(np.float64)
         metric = get_metric(self.plan.metric)

@@ -18,8 +18,8 @@ class RoundReport(NamedTuple):
     Attributes
     ----------
     phi : float
-        Sum of all distances in the graph after the round (wang2021, equation 3). Once all lists are full, no round
-        makes it worse.
+        Sum of all distances in the graph after the round (wang2021, equation 3). Once all lists are full, it never
+        grows.
     changed : int
         Neighbours that the graph did not have before the round.
     """
@@ -68,7 +68,7 @@ class DescentReport:
         )
 
     def taken(self, started: float) -> DescentReport:
-        """Return the report with the time elapsed since `started`, a value of time.perf_counter."""
+        """Return the report with the seconds since `started`, a value of time.perf_counter."""
         return dataclasses.replace(self, seconds=time.perf_counter() - started)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Judgments of NN-Descent: numbers that change what a run takes, and not what it promises.
+"""Tuned numbers of NN-Descent: they affect the time of a run and its lists, but not the recall that it promises.
 
-Unlike in other rooms, lists may differ: each run measures its recall, and ends where the target is reached.
+In the other packages tuned numbers affect no answer. Here each run measures its recall, and ends when it reaches the
+target.
 """
 
 from tonari.core.units import MIB

@@ -1,7 +1,7 @@
-"""The updates that a plan can name: what a round does with the lists, and the numbers that only one of them uses.
+"""The updates of lists that a plan can name, and the numbers that only one of them uses.
 
-pull    every row reads the lists of its neighbours, and writes its own (the default; the only one on the CPU)
-gnnd    every row introduces its neighbours to one another, and inserts into their lists (wang2021, section 4; CUDA)
+pull    every row reads the lists of its neighbours and writes its own (the default, and the only one on the CPU)
+gnnd    every row compares its neighbours with each other and inserts into their lists (wang2021, section 4; CUDA)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_update(update: Any, problem: Problem) -> str:
     Unsupported
         "gnnd" does not support the metric.
     ValueError
-        There is no such update, or it is named on the CPU.
+        The update does not exist, or not on the CPU.
     """
     check_name(update)
     if update is None:
@@ -65,7 +65,7 @@ def check_update(update: Any, problem: Problem) -> str:
 
 
 def refuse_unused(update: str, start: str, given: Mapping[str, Any]) -> None:
-    """Raise ValueError if a number is given that the update has no use for."""
+    """Raise ValueError for a number that the update does not use."""
     for name in _UNUSED[update]:
         if name in given:
             other = PULL if update == GNND else GNND
@@ -82,7 +82,7 @@ def refuse_unused(update: str, start: str, given: Mapping[str, Any]) -> None:
 
 
 def gnnd_list_size(k: int, given: int | None) -> int:
-    """Return the entries of a list for "gnnd": a power of two, since kernels hold whole lists in registers.
+    """Return the list size of "gnnd": a power of two, since kernels keep whole lists in registers.
 
     Raises
     ------

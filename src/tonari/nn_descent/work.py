@@ -1,7 +1,7 @@
-"""The work of a run by its plan: comparisons of a point with another, or with a centre, per point.
+"""The work of a run, from its plan: the number of comparisons per point, with other points or with centres.
 
-It is what the plan allows, the same for every run of a plan on any machine. The true neighbours of the measured rows,
-which every run searches once, are left out.
+It depends only on the plan, not on the machine or the run. The search for the true neighbours of the measured rows,
+which every run does once, is not included.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def round_work(plan: DescentPlan) -> float:
 
 
 def expected_work(plan: DescentPlan) -> float:
-    """Return the comparisons per point of a usual run, whose seconds the plan estimates."""
+    """Return the comparisons per point of a typical run, whose seconds the plan estimates."""
     if plan.update == GNND:
         return start_work(plan) + _GNND_ROUNDS * round_work(plan)
     return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)

@@ -60,6 +60,6 @@ BITONIC_MERGE_SHARE = 1 / 25  # of the time of a tile that merging a run of anot
 # Not measured.
 ORDER_BLOCK = 1024  # entries of a program that encodes or decodes pairs
 ORDER_WARPS = 4
-LIST_LENGTHS = (16, 64, 256, 1024)  # of lists that a network sorts: each step takes a kernel of its own
+LIST_LENGTHS = (16, 32, 64, 256, 1024)  # of lists that a network sorts: each step takes a kernel of its own
 LIST_ENTRIES = 512  # per program, at least
 LONG_LIST_BYTES = 1 << 28  # scratch for a block of long lists

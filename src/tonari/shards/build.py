@@ -20,7 +20,9 @@ from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
-from tonari.shards.plan import ShardPlan, Sizes, plan_build
+from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
@@ -32,7 +34,7 @@ plan_logger = logging.getLogger("tonari.plan")  # the command line shows it with
 
 
 class Executor(Protocol):
-    """What runs tasks.
+    """The interface of an executor, which runs tasks.
 
     Attributes
     ----------
@@ -64,7 +66,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The arguments that the result depends on."""
+        """The arguments on which the result depends."""
         return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
 
 

@@ -1,7 +1,7 @@
 """Overlapping shards of near rows: each shard's graph is built separately, then the lists of each row are merged.
 
     truth-P         the true neighbours of two samples of rows, in a part of all rows
-    centres         k-means, shards of near centres, and how far shards overlap: chosen by one sample (dealing.py)
+    centres         k-means, shards of near centres, and their overlap, chosen by one sample (dealing.py)
     members-B       the rows of a block that belong to each shard
     shard-S         the graph of a shard's rows
     rows-B          the lists of a block's rows, merged over all shards that contain them

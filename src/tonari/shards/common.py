@@ -29,7 +29,7 @@ from tonari.streams.pipeline import Pipeline
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
-    """Yield ranges of rows; if the plan reads ahead, each is read while the last one is used. The caller frees each."""
+    """Yield ranges of rows, which the caller frees; if the plan reads ahead, the next is read while one is in use."""
     read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
     if not worker.job.plan.reads_ahead:
         yield from read
@@ -72,10 +72,10 @@ def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.i
 
 
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
-    """Return finished lists of consecutive rows, in host memory, without values beyond the range of their type.
+    """Return finished lists of consecutive rows in host memory; refuse values beyond the range of their type.
 
-    Lists of a part of the points may have such values: nearer points of other parts take their places. Rows are read
-    again where a value may be one.
+    Lists from a part of the points may have such values, which nearer points of other parts replace. Rows with a
+    suspicious value are read again.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows that measure the recall, also that of each merge of two shards."""
+    """Draw the rows on which the recall is measured, also the recall of each merge of two shards."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))

@@ -3,12 +3,12 @@
     centres         k-means of a sample of the rows
     shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
     parts           if one centre has too many rows for a shard, they are divided by row number
-    reaches         how far a row is from the border to another centre's rows, the plane halfway between the two
-                    centres: 0 if it is on that border, 1 / 2 if it is its own centre
-    memberships     a row is in the shard of its nearest centre, and in those of other near centres within the margin
+    reaches         distances of a row from the borders to other centres' rows, the planes halfway between two
+                centres: 0 if the row is on that border, 1 / 2 if it is its own centre
+    memberships     a row is in the shards of its nearest centre and of other near centres within the margin
 
-Two neighbours can find each other if they share a shard. For a sample of rows the true neighbours are known in advance,
-so the margin is the smallest at which enough of these neighbours share a shard. Fewer shards need fewer copies of rows,
+Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in
+advance; the margin is the smallest one at which enough of them share a shard. Fewer shards need fewer copies of rows,
 so the number of shards is the smallest that holds all rows.
 """
 
@@ -129,7 +129,7 @@ class Near(NamedTuple):
         The distance to the border of each centre, in units of the distance between the two centres; 0 for the nearest
         one.
     centres : integers of shape (rows, near)
-        The nearest first.
+        The near centres of each row, nearest first.
     rows : integers of shape (rows,)
         The numbers of the rows.
     """
@@ -150,8 +150,8 @@ def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
 def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
     """Return the distance of rows from the border between their nearest centre and other near centres.
 
-    With distances a and b >= a of a row from two centres that are g apart, the row is (b² - a²) / 2g from the plane
-    halfway between them; divided by g that is the same for data of any density.
+    A row at distances a and b >= a from two centres at distance g is (b² - a²) / 2g from the plane halfway between
+    them. Division by g makes this number independent of the density of the data.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
 
 
 def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return the shards of the near centres of rows, and which of them the rows are in, each marked once."""
+    """Return the shards of the near centres of rows, and a mask of the shards that contain the row."""
     of = _shards_of(near, shards)
     kept = near.reaches <= shards.margin
     for later in range(1, kept.shape[1]):
@@ -311,7 +311,7 @@ def _cut(
 def _with_margin(
     of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], seen: Seen, wanted: float, limit: float
 ) -> Shards:
-    """Return shards with the least margin that covers the wanted share of neighbours, or the limit."""
+    """Return shards with the smallest margin that covers the wanted share of neighbours, or with the limit."""
     made = _numbered(of, turns, limit)
     (sample, sample_margins), (others, others_margins) = (
         (_shards_of(near, made), near.reaches) for near in (seen.sample, seen.others)
@@ -328,7 +328,7 @@ def _with_margin(
 
 
 def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
-    """Return shards with room for those that take turns."""
+    """Return shards, numbered with room for centres that are divided among several."""
     sizes = np.zeros(of.max() + 1, np.int64)
     np.maximum.at(sizes, of, turns)
     begins = np.cumsum(sizes) - sizes
@@ -336,7 +336,7 @@ def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: f
 
 
 def _covered(shards: Shards, seen: Seen) -> float:
-    """Return the share of the sample's neighbours that share a shard with it."""
+    """Return the share of the neighbours of sampled rows that share a shard with their row."""
     inside = []
     for near in (seen.sample, seen.others):
         of, rows = memberships(near, shards)
@@ -349,6 +349,6 @@ def _covered(shards: Shards, seen: Seen) -> float:
 
 
 def _shares(shards: Shards, near: Near) -> npt.NDArray[np.float64]:
-    """Return the share of all rows that each shard has."""
+    """Return the size of each shard, as a share of all rows."""
     of, kept = _kept(near, shards)
     return np.bincount(of[kept], minlength=shards.total) / len(near.rows)

@@ -13,7 +13,7 @@ from tonari.shards.source import Source
 
 
 class Arriving(Protocol):
-    """Rows of the next task, stored outside of the memory of the current one."""
+    """Rows of the next task, stored outside of the current task's memory."""
 
     def arrive(self) -> Any:
         """Return the rows on the worker's device. It can be called repeatedly, since a task may be repeated."""

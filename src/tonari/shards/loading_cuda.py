@@ -33,7 +33,7 @@ class Staged:
     ----------
     rows : tensor in page-locked memory
     parts : list of slices
-        The ranges of the source that the rows come from, whose values are checked; empty for rows by number.
+        The ranges of the source whose rows these are, for checks of values; empty for rows by number.
     """
 
     def __init__(self, rows: Any, loader: CudaLoader, parts: list[slice]) -> None:
@@ -140,7 +140,7 @@ class CudaLoader:
                 self._place(rows[torch.from_numpy(here).to(rows.device) if on_device else here], out[low:high])
 
     def _copied(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any) -> None:
-        """Copy rows, or those with these numbers, into page-locked memory by several threads."""
+        """Copy rows, all or by number, into page-locked memory by several threads."""
         target = out.view(torch.uint8).numpy().view(rows.dtype)
 
         def copy(part: slice) -> None:
@@ -178,7 +178,7 @@ class CudaLoader:
             inputs.check_values(rows, self._source.name, first=first, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
-        """Wait for the copies; the memory is not used anew before other work with it is done."""
+        """Wait for the copies, and keep the memory from reuse until other work with it is done."""
         if self._stream is not None:
             self._stream.synchronize()
             out.record_stream(torch.cuda.default_stream(self._device))
@@ -190,7 +190,7 @@ def _rows_of(parts: list[slice]) -> int:
 
 
 def _placed(parts: list[slice]) -> Iterator[tuple[slice, slice]]:
-    """Yield ranges, and where their rows are, one after the other."""
+    """Yield ranges, each with the position of its rows."""
     at = 0
     for part in parts:
         yield part, slice(at, at := at + part.stop - part.start)

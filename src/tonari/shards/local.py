@@ -1,6 +1,6 @@
 """Run tasks in this process: one after another on the CPU, and in parallel on several CUDA devices.
 
-A thread writes the last task while one is computed; on a CUDA device another reads the next.
+While one task is computed, a thread writes the previous task and, on a CUDA device, another thread reads the next.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _work(
 
 
 def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[tuple[Task, Any]]:
-    """Yield tasks, each with its pieces, one after the other."""
+    """Yield tasks, each with its pieces."""
     while True:
         pipeline.check()
         try:
@@ -141,7 +141,7 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 
 def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[tuple[Task, Any]]) -> None:
-    """Write tasks, whose pieces arrive one after another."""
+    """Write tasks as their pieces arrive."""
     for task, first in computed:
         pieces = _pieces([first], computed)
         del first  # or it would stay in memory until the next task

@@ -1,4 +1,4 @@
-"""A graph of each shard; then every two shards are merged once (GGM, wang2021, section 5).
+"""The merge route: build a graph of each shard, then merge every two shards once (GGM, wang2021, section 5).
 
 truth-P          the true neighbours of a sample of rows, in a part of all rows
 ...              graphs of slabs that meet in pairs (pair_rounds.py)
@@ -56,7 +56,7 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
 
 @dataclass(frozen=True)
 class _Crossing:
-    """Measures the share of the neighbours across two slabs that a merge has found.
+    """Measures the share of true neighbours across two slabs that a merge has found.
 
     The true neighbours of the sample among all rows are known. A true neighbour in the other slab is also a true
     neighbour within the two slabs, so no separate search is needed. A pair of slabs has only few such neighbours, and
@@ -66,7 +66,7 @@ class _Crossing:
     Attributes
     ----------
     rows : int64 array or tensor, where the lists are
-        Sampled rows, by their places among the rows of both slabs.
+        Sampled rows, by their positions among the rows of both slabs.
     others, values : arrays
         A true neighbour of each row in the other slab, and its distance.
     """
@@ -92,9 +92,9 @@ class _Crossing:
         return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k, worker.job.target)
 
     def __call__(self, found: Neighbors) -> Recall:
-        """Return the share of these neighbours that are in their rows' lists, or are tied with the last there.
+        """Return the share of these neighbours that are in the lists of their rows, or tie with the last entry.
 
-        Its bounds are both one standard error above.
+        Both bounds of the returned recall are one standard error above this share.
         """
         share = high = 1.0
         if len(self.rows):

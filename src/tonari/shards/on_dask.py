@@ -32,9 +32,9 @@ class Sent(NamedTuple):
     Attributes
     ----------
     job : bytes
-        Pickled.
+        The pickled job.
     manifest : str
-        Digest of the manifest in the directory.
+        The digest of the manifest in the directory.
     device : str
         "cpu", or the CUDA device of each worker.
     """

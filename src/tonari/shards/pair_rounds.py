@@ -1,18 +1,18 @@
 """Rounds in which every two slabs of consecutive rows are compared once.
 
     graph-S          the graph of a slab
-    inner-G          a group of slabs: every two of them meet, and each row keeps the nearest of all that it met
+    inner-G          a group of slabs: every two of them meet, and each row keeps the nearest points so far
     pair-R-A-B       round R: every slab of one group meets every slab of another
     rows-S           the lists of a slab, as rows of the result
 
 The rounds are those of a tournament in which every two players, the groups, meet once: in a round each group is in one
-pair at most, so its pairs run on several workers. What two slabs find depends on their rows, their graphs, and the
-lists that they had before the round. These do not change during a round, and a round leaves lists of its own; so the
-result does not depend on what ran where, or on a round that was repeated.
+pair at most, so its pairs run on several workers. The result of two slabs depends on their rows, their graphs, and
+their lists before the round. These do not change during a round, and each round writes new lists. So the result depends
+neither on the worker that ran a task nor on repeated rounds.
 
-Lists are kept in memory while the slabs of two groups meet, and are written as soon as a slab has met all. With g slabs
-in a group g² meetings write 2 g lists: the larger the groups, the less is written, and the more is lost by a kill. A
-group of one slab has no meetings of its own.
+Lists stay in memory while the slabs of two groups meet, and the lists of a slab are written when it has met all others.
+With g slabs per group, g² meetings write 2 g lists: larger groups write less, but a killed process loses more. A group
+of one slab has no inner meetings.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Meeting(NamedTuple):
     slabs : pair of slices
         Their rows in the source.
     waiting : Arriving
-        The rows of both, one after the other.
+        The rows of both slabs, concatenated.
     graphs : list of Neighbors
-        Of each slab, with numbers within it.
+        The graph of each slab, with numbers within the slab.
     kept : callable()
         Returns the lists of the rows of each slab before the round, with row numbers of the source.
     known
@@ -70,10 +70,11 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
     graph_of : callable(worker, slab, rows)
         Returns the lists of a slab's rows; they may be shorter than k.
     met : callable(worker, meeting)
-        Returns lists of the rows of two slabs, one after the other, with those that they find in the other slab, by
-        their places among these rows, and possibly others.
+        Returns the lists of the rows of both slabs, concatenated: their neighbours in the other slab, by their
+        positions
+    among these rows, and possibly other points.
     known : callable(worker, first, second)
-        Computes data about two slabs in advance, while others are compared.
+        Computes data about two slabs in advance, while other slabs are compared.
     """
 
     def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
@@ -122,7 +123,7 @@ def rounds_of(players: int) -> list[list[tuple[int, int]]]:
 
 
 def groups_of(plan: ShardPlan) -> list[range]:
-    """Return the slabs of each group; all have the same number, to one slab."""
+    """Return the slabs of each group; the sizes of groups differ by at most one slab."""
     count = -(-plan.shards // plan.group)
     return [range(plan.shards * at // count, plan.shards * (at + 1) // count) for at in range(count)]
 
@@ -134,7 +135,7 @@ def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
 
 
 def _slab(job: Job, shard: int) -> slice:
-    """Return the rows of a shard. All have the same number, to one row: a remainder could have fewer than k + 1."""
+    """Return the rows of a shard. Sizes differ by at most one row, since a remainder could have fewer than k + 1."""
     n, shards = job.source.n, job.plan.shards
     return slice(n * shard // shards, n * (shard + 1) // shards)
 
@@ -187,7 +188,7 @@ def _write_pair(worker: Worker, args: tuple[int, int, int], found: Iterator[Neig
 def _write_met(
     worker: Worker, pairs: _Pairs, version: int, kept_of: Callable[[int], Neighbors], found: Iterator[Neighbors]
 ) -> Done:
-    """Merge what pairs of slabs find into copies of their lists, and write those of a slab that has met all."""
+    """Merge the results of pairs of slabs into copies of their lists, and write the lists of each finished slab."""
     left = Counter(itertools.chain.from_iterable(pairs))
     lists: dict[int, Neighbors] = {}
     parts: dict[str, list[int]] = {}

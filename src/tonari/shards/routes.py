@@ -22,7 +22,7 @@ def step_of(job: Job, task: Task) -> Step:
 
 @in_default_floats
 def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> str:
-    """Run a task by itself, and return its name; what another run of it has done is kept."""
+    """Run a single task and return its name; the work of another run of the same task is kept."""
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()

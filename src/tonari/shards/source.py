@@ -1,4 +1,4 @@
-"""Points that may be larger than any memory: files that are mapped, or an object that makes ranges of rows."""
+"""Points that may be larger than any memory: mapped files, or an object that makes ranges of rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Source(ABC):
 
     @property
     def block_rows(self) -> int:
-        """Rows that are read at once where nothing else decides."""
+        """The default number of rows per read."""
         return max(1, min(self.n, self.most_rows, tuning.BLOCK_BYTES // self.row_bytes))
 
     @abstractmethod
@@ -49,14 +49,14 @@ class Source(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Return what identifies the points."""
+        """Return the facts that identify the points."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
         """Raise if the points are known to have changed or to be gone."""
 
     def digest(self) -> str:
-        """Return a digest of some rows, for :meth:`facts`: of a few ranges, since an object may make rows by blocks."""
+        """Return a digest of a few ranges of rows for :meth:`facts`; an object may make rows by blocks."""
         found = hashlib.sha256()
         size = min(self.n, _DIGESTED_ROWS)
         for begin in sorted({at * (self.n - size) // (_DIGESTED_RANGES - 1) for at in range(_DIGESTED_RANGES)}):
@@ -67,7 +67,7 @@ class Source(ABC):
 
 
 class FileSource(Source):
-    """The rows of one file after those of another.
+    """The rows of several files, concatenated.
 
     Parameters
     ----------
@@ -117,19 +117,19 @@ class FileSource(Source):
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def parts(self, begin: int, end: int) -> Iterator[tuple[slice, Any]]:
-        """Yield the rows [begin, end) file by file, mapped, and where they are in that range."""
+        """Yield the rows [begin, end) file by file, mapped, each with its position in the range."""
         for first, rows in self._within(begin, end):
             low, high = max(begin, first), min(end, first + len(rows))
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for numbers that ascend, file by file: where its numbers are, the file, and the numbers within it."""
+        """Yield for ascending numbers, file by file: positions of its numbers, the file, and the numbers within it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first
 
     def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
-        """Yield the files that hold some of the rows, and the number of their first one."""
+        """Yield the files that contain some of the rows, each with the number of its first row."""
         for last, part in zip(self._ends, self._parts, strict=True):
             first = int(last) - len(part)
             if first < end and begin < last:
@@ -169,7 +169,7 @@ class FileSource(Source):
 
 
 class ObjectSource(Source):
-    """An object of the caller that makes rows.
+    """An object of the caller that returns rows on request.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class ArraySource(ObjectSource):
 
 
 class _Rows:
-    """An array as an object that makes rows."""
+    """An array behind the interface of an object that makes rows."""
 
     def __init__(self, rows: npt.NDArray[Any]) -> None:
         self._rows, self.shape = rows, rows.shape

@@ -26,9 +26,9 @@ class State:
     running : bool
         Whether a process builds in it now.
     tasks_done, tasks_known : int
-        Of a graph that is not complete; 0 for others.
+        Numbers of tasks of an unfinished graph; 0 for a complete one.
     all_known : bool
-        Whether more tasks can follow from what those do.
+        Whether all tasks are known; the results of tasks may add others.
     covered : float, optional
         For an unfinished graph by clusters: the share of the sampled neighbours with a common shard, an upper bound of
         its recall.
@@ -37,7 +37,7 @@ class State:
     record : Record, optional
         How it was built, or of an unfinished one: how the tasks ran that are done. None if that was not recorded.
     bytes : int
-        All files of the directory.
+        The bytes of all files in the directory.
     """
 
     manifest: Manifest
@@ -52,17 +52,17 @@ class State:
 
     @property
     def plan(self) -> ShardPlan:
-        """How the graph is built."""
+        """The plan of the build."""
         return ShardPlan.of_manifest(self.manifest.plan)
 
 
 def read_state(folder: Path) -> State:
-    """Read how far the graph in a directory is.
+    """Read the progress of the build in a directory.
 
     Raises
     ------
     FileNotFoundError
-        There is none.
+        The directory has no graph.
     tonari.io.FileFormatError
         The manifest is damaged or of a later version.
     """
@@ -78,7 +78,7 @@ def read_state(folder: Path) -> State:
 
 
 def bytes_of(folder: Path) -> int:
-    """Return the bytes of all files of a directory; those that vanish meanwhile count nothing."""
+    """Return the bytes of all files of a directory; files that vanish meanwhile are ignored."""
     found = 0
     for path in folder.rglob("*"):
         try:

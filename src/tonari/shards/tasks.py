@@ -1,9 +1,9 @@
 """Tasks, the units of work that are finished or lost as a whole. Their three steps overlap with other tasks.
 
-    read      from the source and from parts of earlier tasks; in pieces, most tasks in one
+    read      from the source and from parts of earlier tasks; in pieces, for most tasks a single one
     compute   a piece, on a device
-    write     parts and rows of the result, from all pieces, each as soon as it is computed; and at last the record that
-              the task is done
+    write     parts and rows of the result from all pieces, each as soon as it is computed, and then the record that the
+          task is done
 
 A task is described by a few numbers, so points are never sent through an executor. It may be repeated at any time, and
 writes the same files.
@@ -47,12 +47,12 @@ class Task(NamedTuple):
     Attributes
     ----------
     name : str
-        Unique in a build; the name of its record.
+        A unique name in the build, also of the task's record.
     kind : str
         A key of the route's steps.
     args : tuple of int
     work : int
-        Rows times what each takes, in the units of the progress bar.
+        Rows times the work per row, in units of the progress bar.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Step(NamedTuple):
         Yields the pieces of a task.
     compute : callable(worker, args, piece)
     write : callable(worker, args, computed)
-        Given an iterator of what was computed of each piece, in order; takes exactly as many as there are.
+        Consumes all computed pieces, in order, from an iterator.
     """
 
     read: Callable[[Worker, Any], Iterator[Any]]
@@ -92,7 +92,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the parts that nobody needs after them."""
+    """Tasks that may run at the same time, and the parts that are not needed after them."""
 
     tasks: list[Task]
     drops: tuple[str, ...] = ()
@@ -104,9 +104,10 @@ class Route(NamedTuple):
     Attributes
     ----------
     steps : dict
-        By kind of task.
+        The steps of each kind of task.
     stages : callable(files, plan)
-        Yields the stages; each is asked for after the one before is done, and may depend on what its tasks found out.
+        Yields the stages. A stage is requested after the one before is done, and may depend on the results of its
+        tasks.
     """
 
     steps: dict[str, Step]
@@ -128,16 +129,16 @@ def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """What every worker knows of a build.
+    """The facts of a build that every worker has.
 
     Attributes
     ----------
     recall : float, optional
         None for an exact graph.
     threads, memory : int, optional
-        As for :func:`tonari.knn_graph`; of each worker.
+        As for :func:`tonari.knn_graph`, for each worker.
     queries : Source, optional
-        Whose neighbours among the points are searched; None for those of each point among the others, a graph.
+        The queries whose neighbours are searched; None for a graph of the points.
     """
 
     folder: Path
@@ -158,7 +159,7 @@ class Job:
 
     @property
     def target(self) -> float:
-        """The recall, of a graph that may miss neighbours."""
+        """The target recall of a graph that may miss neighbours."""
         assert self.recall is not None
         return self.recall
 
@@ -185,14 +186,14 @@ class Worker:
     progress : None or callable(done, total)
         Called from time to time; may raise to stop the task.
     workers : int
-        How many share the processors of this machine.
+        The number of workers that share the processors of this machine.
 
     Attributes
     ----------
     threads : int
-        For what is done in host memory.
+        The threads for work in host memory.
     memory : int or None
-        What a search or a graph may take at a time.
+        The memory of one search or graph.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
@@ -209,20 +210,20 @@ class Worker:
 
     @cached_property
     def load(self) -> Loader:
-        """Reads rows of the source to where this worker computes."""
+        """Reads rows of the source to the worker's device."""
         return self._loader(self.job.source)
 
     @cached_property
     def load_queries(self) -> Loader:
-        """Reads those whose neighbours are searched: queries, or the points of a graph."""
+        """Reads the rows whose neighbours are searched: queries, or the points of a graph."""
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Read the rows of a task, by numbers that ascend; it lets them arrive when it is computed."""
+        """Start reading the rows of a task by ascending numbers; they arrive when the task is computed."""
         return self.load.at_later(ids) if self.job.plan.staged_bytes else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
-        """Read the rows of a task, by ranges."""
+        """Start reading the rows of a task by ranges."""
         return self.load.ranges_later(parts) if self.job.plan.staged_bytes else Arrived(self.load.ranges(parts))
 
     def _loader(self, rows: Source) -> Loader:
@@ -256,14 +257,14 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find the nearest rows on the other side of a boundary exactly, on the CPU; see :func:`search_across`."""
+        """Find the exact nearest rows on the other side of a boundary on the CPU; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the lists of a shard, where the rows are, to a recall as far as NN-Descent reaches it."""
+        """Build the lists of a shard on the device of its rows, up to the recall that NN-Descent reaches."""
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
@@ -293,5 +294,5 @@ def _begun(plan: Plan, rows: int, reason: str = "") -> None:
 
 
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return how NN-Descent's rounds differ from those of one graph: few of a shard's rows need a second round."""
+    """Return overrides of NN-Descent's rounds for shards, few of whose rows need a second round."""
     return {"light_rounds": 2} if device == "cpu" else {}

@@ -1,4 +1,4 @@
-"""Judgments of graphs in a directory: sizes of shards, of what is moved at a time, and tries."""
+"""Tuned numbers of graphs in a directory: sizes of shards and transfers, and numbers of attempts."""
 
 # Case: shards 10m-clusters on cuda. Chosen on: not recorded.
 COPIES = 2.2  # shards that a row is in, expected of the route by clusters; what it is, is found while it runs

@@ -1,13 +1,13 @@
-"""The directory of a graph that is being built: who writes it, what is done, parts, and the rows of the result.
+"""The directory of a build: its lock, records of finished tasks, parts, and the rows of the result.
 
-    manifest.json                       what is built, and how (graph/directory.py)
-    lock                                held by the one build at a time
-    done/TASK.json                      a task that is done: its parts with checksums, and what it found out
-    parts/NAME.npy                      what tasks leave for others; removed when the graph is complete
+    manifest.json                       the request and the plan (graph/directory.py)
+    lock                                held by the build that runs
+    done/TASK.json                      a finished task: its parts with checksums, and its facts
+    parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
     indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
 
-A part appears under its name after its bytes are on the disk, and a task counts as done after its parts have their
-names. So whatever ends a build, no more is lost than the tasks under way.
+A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. So a
+build that is interrupted loses only the tasks in progress.
 """
 
 from __future__ import annotations
@@ -68,20 +68,20 @@ _FACTS: dict[str, dict[str, schema.Test]] = {
 
 
 def _any(_value: Any) -> bool:
-    """A field that is checked by itself."""
+    """A check that accepts any value, for fields with checks of their own."""
     return True
 
 
 @dataclass(frozen=True)
 class Done:
-    """A task that is done.
+    """The record of a finished task.
 
     Attributes
     ----------
     parts : mapping
-        Name of each part: its bytes and their CRC-32.
+        For the name of each part, its number of bytes and their CRC-32.
     rows : list
-        Range of rows of the result that it wrote, and their checksums; empty if none.
+        The range of rows of the result that the task wrote, and their checksums; empty if it wrote none.
     facts : dict
         What it found out.
     record : Record, optional

@@ -1,6 +1,6 @@
 """Lower bounds of the distances from points to other components, by projections onto lines between centres.
 
-For a unit vector u, |i - j| >= u·j - u·i. With u from the centre of i's clump A to that of another one, B,
+For a unit vector u, |i - j| >= u·j - u·i. With u from the centre of i's clump A to the centre of another clump B,
 
     min over j in B of |i - j|  >=  min over j in B of u·j  -  u·i,
 

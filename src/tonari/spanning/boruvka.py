@@ -1,4 +1,4 @@
-"""Boruvka's rounds over lists of neighbours: every component takes its lightest edge, until one component is left.
+"""Boruvka's rounds over lists of neighbours: every component takes its lightest edge, until a single component remains.
 
 The weight of an edge is w_ij = max(core_i, core_j, d_ij), and edges have a total order (pool.py). The first edge E_C of
 a component C in this order belongs to the unique minimum spanning tree, so a component takes it once it is known.
@@ -157,7 +157,7 @@ class Forest:
         self.bound_pairs[rows] = np.where(more, pairs_of(rows, found.indices[:, -1], self.n), NO_PAIR)
 
     def _merge(self, components: Ids, pairs: Ids) -> None:
-        """Join each component with the one at the other end of its edge."""
+        """Join each component with the component at the other end of its edge."""
         left, right = self.labels[pairs // self.n], self.labels[pairs % self.n]
         parents = np.arange(self.count)
         parents[components] = np.where(left == components, right, left)

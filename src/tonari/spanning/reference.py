@@ -1,6 +1,6 @@
 """Prim's algorithm (1957) on all pairs, in plain NumPy: the reference for all other implementations.
 
-Values are those of :mod:`tonari.metrics.definitions`, in the returned dtype; n² of them are in memory.
+Values follow :mod:`tonari.metrics.definitions`, in the returned dtype; all n² values are in memory.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ class Journal:
     Attributes
     ----------
     search : dict
-        The properties that identify the search. Method, device and chunk size are not included, since the answer does
-        not depend on them.
+        The properties that identify the search, without method, device and chunk size, on which the answer does not
+        depend.
     rows : int
         Number of leading queries whose neighbours are on the disk.
     sample : str

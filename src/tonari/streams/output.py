@@ -237,7 +237,7 @@ class Output:
             )
 
     def _discard(self) -> None:
-        """Remove everything, in an order that never leaves what a later run would resume or refuse."""
+        """Remove all files, in an order such that a later run never resumes or refuses the remaining ones."""
         if self._file.in_place:
             self._file.clear()
             self._journal.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ class Ended(Exception):
 
 
 class Pipeline:
-    """A chain of steps, each on a thread of its own. A context manager, which ends the threads on exit.
+    """A chain of steps, each on its own thread. A context manager, which ends the threads on exit.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Pipeline:
         self._steps: list[PrefetchIterator[Any]] = []
 
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
-        """Iterate over items that a separate thread produces, each while the one before it is used.
+        """Iterate over items that a separate thread produces; the next item is produced while one is in use.
 
         `foreign`: code of the caller produces the items, which may hang and cannot be interrupted. When the pipeline
         stops, its thread gets only half a second to end.
@@ -133,7 +133,7 @@ class PrefetchIterator(Generic[T]):
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a context for other threads in which torch's current device and stream are those of the caller."""
+    """Return a context for other threads with the caller's current device and stream of torch."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

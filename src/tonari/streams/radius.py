@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from tonari import inputs
-from tonari.core.neighbors import value_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, none_within
-from tonari.metrics import get_metric
 from tonari.streams import tuning
 from tonari.streams.chunks import Chunk, Pace, Source
 from tonari.streams.pipeline import Pipeline
-from tonari.streams.searching import Counted, progress_of
-
-
-class Base(Protocol):
-    """The part of :class:`tonari.Index` that a stream of queries uses."""
-
-    d: int
-    metric: str
-
-    @property
-    def n(self) -> int:
-        """The number of points."""
-
-    @property
-    def dtype(self) -> str:
-        """dtype of the rows that are compared."""
-
-    @property
-    def points(self) -> Any:
-        """The points, checked."""
-
+from tonari.streams.searching import Base, answer_of, progress_of
 
 Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # of the queries of a chunk
 
@@ -68,7 +46,7 @@ def _answers(
     for chunk in chunks:
         pipeline.check()
         started = time.perf_counter()
-        found = _answer(index, chunk, find, pipeline, bar)
+        found = answer_of(index, chunk, find, functools.partial(none_within, index.n), pipeline, bar)
         if source.chunk_rows is None:
             pace.rows = _next_rows(len(chunk.rows), len(found.indices), time.perf_counter() - started)
         del chunk
@@ -84,19 +62,3 @@ def _next_rows(rows: int, found: int, seconds: float) -> int:
     """
     fitting = min(tuning.RADIUS_NEIGHBORS * rows // max(1, found), int(10 * rows / max(seconds, 1e-3)))
     return max(1, min(fitting, tuning.RADIUS_MOST_ROWS))
-
-
-def _answer(index: Base, chunk: Chunk, find: Find, pipeline: Pipeline, bar: Progress) -> RadiusNeighbors:
-    if len(chunk.rows) == 0:
-        found = none_within(index.n, value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
-    else:
-        counted = Counted(len(chunk.rows), pipeline, bar)
-        try:
-            found = find(chunk.rows, counted)
-        except ValueError:
-            # The search numbers rows within the chunk; the caller knows the numbers within the stream.
-            nonnegative = get_metric(index.metric).nonnegative
-            inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
-            raise
-        counted.count(len(chunk.rows))
-    return RadiusNeighbors(*(inputs.hand_back(part, chunk.side) for part in found))

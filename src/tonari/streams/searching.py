@@ -1,22 +1,25 @@
-"""A stream of queries against an Index: chunks in, answers out, each computed while the one before is used."""
+"""Search a stream of queries in an Index: the next chunk is searched while the answers of one are in use."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, no_neighbors, value_dtype
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import current, part
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
 from tonari.streams.pipeline import Pipeline
 
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
-class Searcher(Protocol):
-    """The part of :class:`tonari.Index` that a stream of queries uses."""
+
+class Base(Protocol):
+    """The part of :class:`tonari.Index` that every stream of queries uses."""
 
     d: int
     metric: str
@@ -33,6 +36,10 @@ class Searcher(Protocol):
     @property
     def points(self) -> Any:
         """The points, checked."""
+
+
+class Searcher(Base, Protocol):
+    """The part of :class:`tonari.Index` that a stream of searches uses."""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -124,23 +131,45 @@ def answers(
 
 
 def _answer(index: Searcher, chunk: Chunk, k: int, pipeline: Pipeline, bar: Progress) -> Neighbors:
+    def find(rows: Any, progress: ProgressLike) -> Neighbors:
+        return index.search(rows, k, progress=progress)
+
+    def none(value: str) -> Neighbors:
+        return no_neighbors(k, index.n, value)
+
+    return answer_of(index, chunk, find, none, pipeline, bar)
+
+
+def answer_of(
+    index: Base,
+    chunk: Chunk,
+    find: Callable[[Any, ProgressLike], Found],
+    none: Callable[[str], Found],
+    pipeline: Pipeline,
+    bar: Progress,
+) -> Found:
+    """Return the answer to a chunk, of the library of its rows.
+
+    Parameters
+    ----------
+    find : callable(rows, progress)
+        Searches rows.
+    none : callable(dtype)
+        Returns the answer to no rows, with distances of a dtype.
+    """
     if len(chunk.rows) == 0:
-        found = _nothing(index, chunk, k)
+        found = none(value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
     else:
         counted = Counted(len(chunk.rows), pipeline, bar)
         try:
-            found = index.search(chunk.rows, k, progress=counted)
+            found = find(chunk.rows, counted)
         except ValueError:
             # The search numbers rows within the chunk; the caller knows the numbers within the stream.
             nonnegative = get_metric(index.metric).nonnegative
             inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
             raise
         counted.count(len(chunk.rows))
-    return Neighbors(*(inputs.hand_back(part, chunk.side) for part in found))
-
-
-def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
-    return no_neighbors(k, index.n, value_dtype(inputs.name_of_dtype(chunk.rows), index.dtype))
+    return type(found)(*(inputs.hand_back(part, chunk.side) for part in found))
 
 
 class Counted:

@@ -181,7 +181,8 @@ def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: py
 
 
 def test_a_search_is_proved_timed_judged_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonari.exact.plan.direct_seconds", lambda *_: 1e9)  # only a screen's levels are reported
+    # Only a screen's levels are reported.
+    monkeypatch.setattr("tonari.exact.planning.planner.direct_seconds", lambda *_: 1e9)
     monkeypatch.setattr("tonari.methods.tuning.LEAST_POINTS", 1000)
     ticks = iter([0.5, 0.001, 0.003, 0.002] + [9.0] * 4 + [7.0] * 4)
     run = a_run(path=tmp_path / "out.csv", repeats=3, device=on_h100(lambda: next(ticks)))

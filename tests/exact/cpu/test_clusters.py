@@ -13,7 +13,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact.plan import kernel_name
+from tonari.exact.precisions import kernel_name
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]

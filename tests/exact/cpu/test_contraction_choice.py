@@ -16,7 +16,8 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.exact.cpu import contraction
-from tonari.exact.plan import LOOKED, plan_on_cpu
+from tonari.exact.planning.columns import LOOKED
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 

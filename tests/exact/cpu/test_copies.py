@@ -16,7 +16,8 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.exact.cpu import copies, method
-from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute

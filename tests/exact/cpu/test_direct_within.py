@@ -14,6 +14,7 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.radius_checks import assert_same_within, hard_limits, later_than
 from tonari.core import _native
+from tonari.core.radius_neighbors import Within
 from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.exact.cpu.prepared import PreparedPoints
@@ -43,8 +44,8 @@ def test_hostile_data(metric: str, maker: str, m: int) -> None:
     queries = np.concatenate([points[:2], made(maker, 7, 5, metric, 1)])[:m]
     limits, plan = hard_limits(queries, points, metric), plan_for(queries, points, metric)
     truth = brute_within(queries, points, limits, metric)
-    assert_same_within(find_directly(queries, points, plan, limits), truth)
-    assert count_directly(queries, points, plan, limits).tolist() == np.diff(truth.indptr).tolist()
+    assert_same_within(find_directly(Within(queries, limits), points, plan), truth)
+    assert count_directly(Within(queries, limits), points, plan).tolist() == np.diff(truth.indptr).tolist()
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -54,15 +55,16 @@ def test_graphs_and_pairs(metric: str, maker: str, n: int) -> None:
     points, own = made(maker, n, 3, metric), np.arange(n)
     limits, plan = hard_limits(points, points, metric), plan_for(points, points, metric)
     truth = brute_within(points, points, limits, metric, self_ids=own)
-    assert_same_within(find_directly(points, points, plan, limits, self_ids=own), truth)
-    assert_same_within(find_directly(points, points, plan, limits, self_ids=own, later=True), later_than(truth))
+    assert_same_within(find_directly(Within(points, limits, own), points, plan), truth)
+    assert_same_within(find_directly(Within(points, limits, own, later=True), points, plan), later_than(truth))
 
 
 def test_pairs_of_some_rows() -> None:
     points, own = checks.duplicates(30, 2), np.arange(4, 11)
     limits = np.full(7, 1.0, np.float32)
     truth = later_than(brute_within(points, points, np.full(30, 1.0, np.float32), "euclidean", self_ids=np.arange(30)))
-    found = find_directly(points[4:11], points, plan_for(points, points, "euclidean"), limits, self_ids=own, later=True)
+    request = Within(points[4:11], limits, own, later=True)
+    found = find_directly(request, points, plan_for(points, points, "euclidean"))
     begin, end = truth.indptr[4], truth.indptr[11]
     assert (found.indptr + begin).tolist() == truth.indptr[4:12].tolist()
     assert found.indices.tolist() == truth.indices[begin:end].tolist()

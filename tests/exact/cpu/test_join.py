@@ -13,7 +13,8 @@ from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.exact.cpu import across, join
 from tonari.exact.cpu.across import plan_across, search_across
-from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable
 from functools import cache
@@ -139,27 +138,6 @@ def test_memory_budget_changes_nothing_but_the_memory(k: int) -> None:
         assert_same_neighbors(tonari.search(rows[:M], rows, k, plan=tight), truth("mixed", k))
     assert len(held) > 2
     assert max(held) == N
-
-
-PARTLY: dict[str, dict[str, Any]] = {
-    "few rows at a time": {"query_block": 7, "threads": 3, "point_chunk": 480},
-    "sample": {"sample_stride": 3, "sample_rank": 60, "query_block": 16, "threads": 2, "point_chunk": 480},
-    "sample too low": {"sample_stride": 3, "sample_rank": 1, "query_block": 16, "point_chunk": 480},
-    "points split": {"point_splits": 3, "threads": 3, "point_chunk": 480, "query_block": 128},
-    "split and tiny capacity": {"point_splits": 3, "threads": 3, "point_chunk": 480, "query_block": 32, "capacity": 1},
-    "tiny capacity": {"capacity": 1, "threads": 2, "point_chunk": 480},
-}
-
-
-@pytest.mark.parametrize("schedule", PARTLY)
-@pytest.mark.parametrize("resident", [0, 480, 3840, N])
-@pytest.mark.parametrize("stream", [(1, 96), (2, 288), (4, 480)])
-def test_some_points_packed_and_some_on_the_way(schedule: str, resident: int, stream: tuple[int, int]) -> None:
-    rows = points("mixed")
-    plan = tonari.plan(N, M, D, 10, **{"threads": 1} | PARTLY[schedule])
-    blocks, chunk = stream
-    plan = dataclasses.replace(plan, resident_points=resident, stream_blocks=blocks, stream_chunk=chunk)
-    assert_same_neighbors(tonari.search(rows[:M], rows, 10, plan=plan), truth("mixed", 10))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])

@@ -17,8 +17,7 @@ from tonari.core import _native, trail
 from tonari.core.trail import Record, recording
 from tonari.exact import plan as planning
 from tonari.exact import tuning
-from tonari.exact.cpu import contraction
-from tonari.exact.cpu import search as searching
+from tonari.exact.cpu import contraction, passes
 
 Array = npt.NDArray[Any]
 USUAL = "avx2" if "avx2" in _native.supported_isas() else "neon"  # has int8
@@ -155,7 +154,7 @@ def test_all_columns_for_rows_that_a_contraction_leaves(monkeypatch: pytest.Monk
 def test_a_look_that_does_not_pay_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     points = checks.gaussian(900, 40)
     for pays in (True, False):
-        monkeypatch.setattr(searching, "look_pays", lambda *_, pays=pays: pays)
+        monkeypatch.setattr(passes, "look_pays", lambda *_, pays=pays: pays)
         record = ran(points, points[:90], look_dim=4, threads=1)
         assert [text[:26] for text in why(record, "look")] == ([] if pays else ["left out from here on: 4 c"])
 

@@ -16,14 +16,16 @@ import pytest
 import tonari
 from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tonari.core.errors import BudgetExceeded
 from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.memory import LEAST_BATCH, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.planning import is_contracted_for
+from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE, group_count
+from tonari.exact.cuda.rows.part import plan_for_part
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.problem import make_problem
 
@@ -203,10 +205,83 @@ def test_small_searches_of_tensors_that_nobody_limits_may_be_captured() -> None:
         {"host_points": True},
         {"memory": "1GB"},
         {"width": 7},
-        {"devices": ("cuda:0", "cuda:1")},
         {"m": 10**6, "n": 10**6, "free_bytes": 2 * GB},
     ):
         assert not made(**there | other).cuda_graph, other
+
+
+def test_searches_on_several_devices_may_be_captured_but_never_as_two_launches() -> None:
+    there = {"host_points": False, "host_queries": False, "devices": ("cuda:0", "cuda:1")}
+    plan = made(**there, m=1, d=128)
+    assert plan.cuda_graph
+    assert not plan.few
+    assert not plan_for_part(plan, 500, 1, "cuda:0").cuda_graph
+    assert made(**there | {"devices": ("cuda:0",)}, m=1, d=128).few
+
+
+_OF_PLAN = {"free_bytes", "prepared_by", "route"}  # and not of the problem
+
+
+def on_all(count: int, **given: Any) -> CudaPlan:
+    devices = tuple(f"cuda:{number}" for number in range(count))
+    choices = {"free_bytes": 80 * GB} | {name: given.pop(name) for name in _OF_PLAN & set(given)}
+    sizes = {"dtype": "float32", "metric": "euclidean", "k": 10, "d": 96} | given
+    problem = dataclasses.replace(make_problem(devices=devices, **sizes), may_take_fewer=True)
+    return plan_on_cuda(problem, **choices)
+
+
+def test_of_all_devices_as_many_are_taken_as_are_expected_to_be_faster() -> None:
+    there = {"host_points": False, "host_queries": False}
+    large = {"n": 4 * 10**6, "m": 10**4, "free_bytes": 70 * GB}
+    assert on_all(4, **large, **there).devices == ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
+    few = on_all(4, n=10**5, m=100, **there)
+    assert few.devices == ("cuda:0",)
+    assert few.why_devices.startswith("1 of 4: ")
+    assert few.why_devices.count(" s on ") == 4
+    from_host = on_all(2, **large)
+    assert from_host.devices == ("cuda:0",)  # which takes longer to copy to two than to search on one
+    assert on_all(2, **large | {"m": 10**6}).devices == ("cuda:0", "cuda:1")
+    one = made(**large, k=10, d=96, devices=("cuda:0",))
+    assert dataclasses.replace(from_host, why_devices="") == one
+
+
+def test_the_device_of_the_points_searches_more_of_them_while_others_wait() -> None:
+    sizes = {"n": 4 * 10**6, "m": 10**4, "d": 96, "k": 10, "devices": ("cuda:0", "cuda:1")}
+    there = {"host_points": False, "host_queries": False}
+    plan = made(**sizes, **there)
+    assert 0.52 * plan.n < plan.points_at_home < 0.6 * plan.n
+    assert (plan.n - plan.points_at_home) % POINT_TILE == 0
+    four = made(**sizes | {"devices": tuple(f"cuda:{i}" for i in range(4))}, **there)
+    assert 0.28 * plan.n < four.points_at_home < 0.4 * plan.n
+    assert made(**sizes).points_at_home == 0  # copied from host memory to both
+    assert made(**sizes | {"devices": GPU}, **there).points_at_home == 0
+    assert made(**sizes | {"m": 4 * 10**6}, **there).points_at_home < 0.51 * plan.n
+    least = four.total_bytes
+    tight = made(**sizes | {"devices": four.devices}, **there, memory=least)
+    assert tight.total_bytes <= least
+
+
+def test_devices_that_are_named_are_all_taken() -> None:
+    plan = made(devices=("cuda:0", "cuda:1"), n=10**5, m=100)
+    assert (len(plan.devices), plan.why_devices) == (2, "2, as given")
+    assert made().why_devices == ""
+
+
+def test_points_stay_on_the_devices_that_they_were_prepared_on() -> None:
+    large = {"n": 4 * 10**6, "m": 10**6, "free_bytes": 70 * GB}
+    first = on_all(2, **large)
+    assert len(first.devices) == 2
+    later = on_all(2, **large | {"m": 1}, prepared_by=first)
+    assert later.devices == first.devices
+
+
+def test_more_devices_are_taken_if_the_points_do_not_fit_on_fewer() -> None:
+    with pytest.raises(BudgetExceeded):
+        made(n=10**6, d=960, m=10, devices=("cuda:0",), route="resident", free_bytes=GB * 4)
+    sizes = {"n": 10**6, "d": 960, "m": 10, "route": "resident", "free_bytes": GB * 4}
+    assert len(on_all(4, **sizes).devices) > 1
+    with pytest.raises(BudgetExceeded):
+        on_all(4, **sizes | {"free_bytes": GB})
 
 
 def test_the_width_leaves_room_to_prove() -> None:

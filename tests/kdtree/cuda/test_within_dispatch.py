@@ -10,11 +10,18 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.checks import Array
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
-from tests.helpers.radius_on_cuda import check_within, limits_at
+from tests.helpers.radius_checks import assert_same_within
+from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tests.helpers.tree_search import DEVICE, plan_for
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, later_points
+from tonari.kdtree import tuning
+from tonari.metrics.radius_reference import brute_within
 
 if HAS_TORCH:
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from tests.helpers.launches import launched
     from tonari.kdtree.cuda.method import TreeOnCuda
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
@@ -58,3 +65,65 @@ def test_a_query_that_is_not_finite_is_refused() -> None:
     method, plan = TreeOnCuda(), plan_for(queries, points, 1)
     with pytest.raises(ValueError, match=r"queries.*row 1"):
         method.find_within(queries, method.prepare(points, plan), plan, np.ones(3, np.float32), progress=False)
+
+
+def operations(monkeypatch: pytest.MonkeyPatch, points: Array, self_join: bool, counted: bool) -> tuple[int, list[str]]:
+    """How many operations of torch a search among a tree's own points takes, and the kernels that it launches."""
+    # What the interpreter itself takes for a launch is not counted.
+    aside = {"empty", "new_empty", "set_", "copy_"}
+
+    class Counting(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.count += not func.is_view and func.overloadpacket.__name__ not in aside
+            return func(*args, **(kwargs or {}))
+
+    monkeypatch.setattr(tuning, "PILOT_QUERIES", len(points) // 3)
+    method, rows = TreeOnCuda(), torch.from_numpy(points).to(DEVICE)
+    asked = rows if self_join else rows.clone()
+    plan = plan_for(asked, rows, 1, self_join=self_join)
+    prepared = method.prepare(rows, plan)
+    one = np.ndarray((len(points),), np.float32, np.array([0.4], np.float32), 0, (0,))  # one radius for all
+    verb = method.count_within if counted else method.find_within
+    verb(asked, prepared, plan, one, self_join=self_join, progress=False)
+    with launched() as kernels, Counting() as seen:
+        verb(asked, prepared, plan, one, self_join=self_join, progress=False)
+    return seen.count, [kernel[0].__name__ for kernel in kernels]
+
+
+def test_a_graph_leaves_out_what_the_tree_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows have been checked, and are in the order of their leaves."""
+    points = np.random.default_rng(0).random((150, 2)).astype(np.float32) * 20
+    count, kernels = operations(monkeypatch, points, True, True)
+    assert count <= 10
+    assert kernels == ["within_kernel"]
+    count, kernels = operations(monkeypatch, points, True, False)
+    assert count <= 24
+    assert kernels == ["within_kernel", "within_kernel", "order_lists_kernel"]
+    _, kernels = operations(monkeypatch, points, False, False)
+    assert kernels == ["home_kernel", "within_kernel", "within_kernel", "order_lists_kernel"]
+
+
+@pytest.mark.parametrize("choices", [{"query_block": 4}, {"point_slab": 5, "query_block": 20}, {"point_slab": 5}])
+def test_parts_of_a_graph_are_not_taken_for_the_tree_s_points(choices: dict[str, int]) -> None:
+    points = checks.duplicates(9, 2)
+    points[3] = 1e25 if "point_slab" in choices else 7
+    rows = torch.from_numpy(points).to(DEVICE)
+    check(points, points, limits=0.6, self_join=True, as_searched=(rows, rows), **choices)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 9), slice(4, 9), slice(3, 7), slice(8, 9)])
+@pytest.mark.parametrize("choices", [{}, {"query_block": 2}, {"point_slab": 5}, {"devices": (DEVICE, DEVICE)}])
+@pytest.mark.parametrize("far", [False, True])
+def test_pairs_are_those_with_later_points(rows: slice, choices: dict[str, Any], far: bool) -> None:
+    points = checks.duplicates(9, 2)
+    if far:
+        points[5] = 1e25
+    limits = np.full(9, 0.9, np.float32)
+    there, method = torch.from_numpy(points).to(DEVICE), TreeOnCuda()
+    plan = plan_for(there, there, 1, **choices)
+    found = method.find_pairs(rows, there, method.prepare(there, plan), plan, limits[rows], progress=False)
+    truth = later_points(brute_within(points[rows], points, limits[rows], "euclidean"), rows.start)
+    assert len(truth.indices) or rows.start > 4
+    assert_same_within(on_host(found), truth)

@@ -9,22 +9,22 @@ import numpy.typing as npt
 from tonari.bits.cpu.listed import search_listed
 from tonari.bits.cpu.search import PreparedBits, count_bits, find_bits, search_bits
 from tonari.bits.plan import BitsPlan, plan_bits, refusal
-from tonari.core.method import SearchMethod
+from tonari.core.method import OnCpu, SearchMethod
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 
 
-class BitsOnCpu(SearchMethod):
+class BitsOnCpu(OnCpu):
     """See :class:`tonari.core.method.SearchMethod`."""
 
     name = "bits"
-    device = "cpu"
 
     refuses = staticmethod(refusal)
-    search = staticmethod(search_bits)
-    find_within = staticmethod(find_bits)
-    count_within = staticmethod(count_bits)
-    search_listed = staticmethod(search_listed)
+    nearest = staticmethod(search_bits)
+    lists = staticmethod(find_bits)
+    counts = staticmethod(count_bits)
+    find_pairs = SearchMethod.find_pairs
+    search_listed = search_listed
 
     def plan(self, problem: Problem, *, prepared_by: BitsPlan | None = None, **given: Any) -> BitsPlan:
         return plan_bits(problem, prepared=prepared_by is not None, **given)

@@ -1,7 +1,8 @@
-"""Rows of bits on the CPU: packing, and the distribution of pairs among threads.
+"""Search rows of bits on the CPU: packing, and the distribution of pairs among threads.
 
-A task is a block of queries and a part of the points. Usually there is one part, and a block's result is written when
-its task ends; where there are few queries, the lists of a block's parts are merged when all have ended.
+A task is a block of queries and a part of the points. Usually the points are one part, and a block's result is written
+at the end of its task. If queries are few, the points have several parts, whose lists are merged when all tasks are
+done.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from tonari.bits.plan import LANES, WORD, BitsPlan
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.slices import cut
 from tonari.core.trail import current
 from tonari.core.workers import Workers
 
 
 class PreparedBits:
-    """Points, packed.
+    """Packed points.
 
     Attributes
     ----------
     n, d : int
-        Points, and bytes of each.
+        Numbers of points, and of bytes per point.
     words : uint32 array of shape (groups, words, 16)
         See native/bits/pack.hpp.
     counts : int32 array of shape (groups, 16)
-        Bits that are set in each point.
+        The number of set bits in each point.
     """
 
     def __init__(self, points: npt.NDArray[np.uint8], plan: BitsPlan) -> None:
@@ -56,12 +57,12 @@ class Scan:
     Parameters
     ----------
     queries : uint8 array of shape (m, d), checked
+    self_ids : int64 array of shape (m,), optional
+        For each query, the number of the point that it must not find.
     limits : float32 array of shape (m,), optional
         The limit of each query, for a radius search instead of the k nearest.
-    self_join : bool
-        Query i is point i, which it does not find.
     lists : bool
-        Whether points within the limits are listed or only counted.
+        Whether to list the points within the limits, or only to count them.
     """
 
     def __init__(
@@ -69,18 +70,18 @@ class Scan:
         queries: npt.NDArray[np.uint8],
         prepared: PreparedBits,
         plan: BitsPlan,
+        self_ids: npt.NDArray[np.int64] | None,
         *,
         limits: npt.NDArray[np.float32] | None = None,
-        self_join: bool = False,
         lists: bool = True,
     ) -> None:
         self.queries, self.prepared, self.plan = queries, prepared, plan
-        self.limits, self.self_join, self.lists = limits, self_join, lists
+        self.limits, self.self_ids, self.lists = limits, self_ids, lists
         self.workers = Workers(plan.threads)
         self.rows = cut(len(queries), plan.query_block)
 
     def run(self, take: Any, progress: ProgressLike) -> None:
-        """Hand every block to ``take(number, rows, block)``, on any thread, when it has met all points."""
+        """Call ``take(number, rows, block)`` on any thread when a block has been compared with all points."""
         plan, groups, started = self.plan, len(self.prepared.words), time.perf_counter()
         parts = cut(groups, -(-groups // plan.parts))
         found: dict[tuple[int, int], _native.BitBlock] = {}
@@ -113,7 +114,7 @@ class Scan:
     def _scanned(self, rows: slice, groups: slice, bar: Progress) -> _native.BitBlock:
         """Compare a block of queries with a part of the points."""
         plan, held, count = self.plan, self.prepared, rows.stop - rows.start
-        own = np.arange(rows.start, rows.stop, dtype=np.int64) if self.self_join else None
+        own = None if self.self_ids is None else self.self_ids[rows]
         limits = None if self.limits is None else np.ascontiguousarray(self.limits[rows])
         block = _native.BitBlock(
             *(plan.isa, plan.metric, self.queries[rows], held.words, held.counts, held.n, plan.k),
@@ -132,8 +133,7 @@ def search_bits(
     queries: npt.NDArray[np.uint8],
     prepared: PreparedBits,
     plan: BitsPlan,
-    *,
-    self_join: bool = False,
+    self_ids: npt.NDArray[np.int64] | None,
     progress: ProgressLike = None,
 ) -> Neighbors:
     """Find the k nearest points of every query."""
@@ -143,28 +143,22 @@ def search_bits(
     def write(_: int, rows: slice, block: _native.BitBlock) -> None:
         block.write(found.distances[rows].reshape(-1), found.indices[rows].reshape(-1))
 
-    Scan(queries, prepared, plan, self_join=self_join).run(write, progress)
+    Scan(queries, prepared, plan, self_ids).run(write, progress)
     return found
 
 
 def find_bits(
-    queries: npt.NDArray[np.uint8],
-    prepared: PreparedBits,
-    plan: BitsPlan,
-    limits: npt.NDArray[np.float32],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
+    request: Within, prepared: PreparedBits, plan: BitsPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
     """Find all points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
-    counts = np.empty(len(queries), np.int64)
+    counts = np.empty(len(request.queries), np.int64)
     blocks: dict[int, _native.BitBlock] = {}
 
     def hold(at: int, rows: slice, block: _native.BitBlock) -> None:
         block.count(counts[rows])
         blocks[at] = block
 
-    scan = Scan(queries, prepared, plan, limits=limits, self_join=self_join)
+    scan = Scan(request.queries, prepared, plan, request.self_ids, limits=request.limits)
     scan.run(hold, progress)
     indptr = np.concatenate([np.zeros(1, np.int64), counts]).cumsum()
     distances, indices = np.empty(indptr[-1], np.float32), np.empty(indptr[-1], index_dtype(prepared.n))
@@ -180,19 +174,14 @@ def find_bits(
 
 
 def count_bits(
-    queries: npt.NDArray[np.uint8],
-    prepared: PreparedBits,
-    plan: BitsPlan,
-    limits: npt.NDArray[np.float32],
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
+    request: Within, prepared: PreparedBits, plan: BitsPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
     """Count what :func:`find_bits` finds for each query."""
-    counts = np.empty(len(queries), np.int64)
+    counts = np.empty(len(request.queries), np.int64)
 
     def count(_: int, rows: slice, block: _native.BitBlock) -> None:
         block.count(counts[rows])
 
-    Scan(queries, prepared, plan, limits=limits, self_join=self_join, lists=False).run(count, progress)
+    scan = Scan(request.queries, prepared, plan, request.self_ids, limits=request.limits, lists=False)
+    scan.run(count, progress)
     return counts

@@ -5,8 +5,8 @@ prepared.py          points on the devices, or in host memory
 unpack.py            one byte for each bit
 values.py            the values of all pairs, from a product of bits
 pairs.py             block by block and slab by slab
-search.py            the nearest
-within.py            everything within a limit
-listed.py            the nearest of the points that are listed for each query
+search.py            the k nearest points
+within.py            all points within a limit
+listed.py            the k nearest of the points listed for each query
 method.py            the registered method
 """

@@ -1,10 +1,9 @@
-"""The nearest of the points that are listed for each query, among rows of bits on a device: many lists a launch."""
+"""Search each query among the points listed for it, for rows of bits on a device: many lists per launch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from tonari.bits import tuning
@@ -27,9 +26,9 @@ def search_listed(
     threads: int | None = None,  # of the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+    """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
 
-    Queries with lists of about the same length share a launch, in which shorter lists are padded.
+    Queries with lists of similar length share a launch; shorter lists are padded.
 
     Parameters
     ----------
@@ -44,32 +43,18 @@ def search_listed(
     device, m = points.device, len(queries)
     distances = torch.full((m, k), float("inf"), dtype=torch.float32, device=device)
     indices = torch.full((m, k), -1, dtype=torch.int32, device=device)
-    begins, ends, lengths = listed.begins, listed.ends, listed.lengths
-    order = np.argsort(lengths, kind="stable")
-    lengths = lengths[order]
-    at = int(np.searchsorted(lengths, 0, side="right"))  # behind empty lists
-    numbers = torch.from_numpy(listed.numbers).to(device)
     own = None if listed.self_ids is None else torch.from_numpy(listed.self_ids).to(device)
     with on(device):
-        while at < m:
-            stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * tuning.WIDENING)), side="right"))
-            while (stop - at) * int(lengths[stop - 1]) > tuning.LISTED_ENTRIES and stop > at + 1:
-                stop = at + (stop - at + 1) // 2
-            rows = torch.from_numpy(order[at:stop]).to(device)
-            first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
-            places = first + torch.arange(int(lengths[stop - 1]), device=device)
-            there = places < last
-            ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)
+        for rows, ids in listed.batches(device, widening=tuning.WIDENING, most=tuning.LISTED_ENTRIES):
             near = k_smallest(_values(queries, points, metric, rows, ids, own), min(k, ids.shape[1]))
             kept = ids.gather(1, near.indices.long())
             distances[rows, : kept.shape[1]] = near.values
             indices[rows, : kept.shape[1]] = kept.masked_fill(near.values.isinf(), -1)
-            at = stop
     return Neighbors(distances, indices)
 
 
 def _values(queries: Any, points: Any, metric: str, rows: Any, ids: Any, own: Any) -> Any:
-    """Return the value of each pair, inf where there is no point or it is the query's own."""
+    """Return the value of each pair, inf for missing points and the query's own."""
     from tonari.bits.cuda.kernels.listed import listed_values_kernel
 
     count, longest = ids.shape

@@ -1,4 +1,4 @@
-"""The bytes that a search among rows of bits takes on a device."""
+"""The device memory of a search among rows of bits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unpacked_width(d: int) -> int:
 
 
 def whole_tiles(points: int) -> int:
-    """Return the number of points in the whole tiles of so many, or so many if they are fewer than two tiles.
+    """Return n rounded down to whole tiles, or n itself below two tiles.
 
     >>> whole_tiles(1000), whole_tiles(300)
     (768, 300)
@@ -36,14 +36,14 @@ def whole_tiles(points: int) -> int:
 
 @dataclass(frozen=True)
 class BitSizes:
-    """What is on a device at once.
+    """The numbers of rows on a device at once.
 
     Attributes
     ----------
     block, slab : int
-        Queries and points whose values are held.
+        Queries and points whose values are in memory.
     streamed : bool
-        Whether points come slab by slab from host memory in every search, instead of staying on the device.
+        Whether every search copies points from host memory slab by slab. Otherwise they stay on the device.
     """
 
     block: int
@@ -53,7 +53,7 @@ class BitSizes:
 
 @dataclass(frozen=True)
 class BitNeeds:
-    """Everything else that memory depends on.
+    """The other facts on which memory depends.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class BitNeeds:
     points_come, queries_come : bool
         Whether they have to be copied to the device.
     results : int
-        Rows of the results of the whole search if they are gathered on a device; 0 if they go to host memory.
+        Rows of the results of the whole search if they are collected on a device; 0 if they are copied to host memory.
     """
 
     n: int
@@ -74,7 +74,7 @@ class BitNeeds:
     results: int
 
     def wish(self) -> BitSizes:
-        """Return the sizes where memory is plenty."""
+        """Return the preferred sizes, without a memory limit."""
         width = unpacked_width(self.d)
         most = max(1, min(tuning.BLOCK_ON_CUDA, tuning.UNPACKED_BYTES // width))
         even = -(-self.m // -(-self.m // most))
@@ -87,12 +87,12 @@ class BitNeeds:
         return self.n * self.d if self.points_come and not sizes.streamed else 0
 
     def copied_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of rows that come during a search: a block of queries, and two slabs of points."""
+        """Return the bytes of rows copied during a search: a block of queries, and two slabs of points."""
         slabs = 2 * sizes.slab if sizes.streamed else 0
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 
     def working_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of unpacked rows, of values, of a selection, and of lists that are merged."""
+        """Return the bytes of unpacked rows, values, a selection, and merged lists."""
         block, slab = sizes.block, sizes.slab
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)
@@ -101,11 +101,11 @@ class BitNeeds:
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of results: those of a block, and all that are gathered."""
+        """Return the bytes of results: of a block, and of all collected results."""
         return self._lists(sizes.block + self.results)
 
     def total_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes on a device beyond what is there already."""
+        """Return the bytes on a device beyond the input."""
         kept = self.packed_bytes(sizes) + self.copied_bytes(sizes)
         return kept + self.working_bytes(sizes) + self.output_bytes(sizes)
 

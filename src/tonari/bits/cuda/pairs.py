@@ -1,11 +1,11 @@
-"""The values of all pairs, a block of queries and a slab of points at a time.
+"""The values of all pairs, by blocks of queries and slabs of points.
 
 for block of queries:
     unpack      the queries                      8 d bytes of each
     for slab of points:
-        unpack      the points                   again for each block, which costs little compared with its products
+        unpack      the points                   again for each block, at little cost compared with its products
         values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
-        (the caller selects the nearest, or those within a limit)
+        (the caller selects the nearest points, or the points within a limit)
 
 All m n values go through memory: for 10^10 pairs 40 GB are written and 40 GB read. The products of 1,024 bits take
 2 10^13 operations.
@@ -23,19 +23,46 @@ from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
 from tonari.bits.cuda.unpack import room_for, unpack
 from tonari.bits.cuda.values import write_values
-from tonari.core.progress import Counter
+from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.slices import cut
-from tonari.cuda.devices import to_device
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import on, to_device
 from tonari.cuda.pace import Pace
 
 
+def over_devices(
+    queries: Any,
+    prepared: PreparedBits,
+    plan: BitsCudaPlan,
+    work: Callable[[Pairs, slice], Any],
+    *,
+    self_join: bool,
+    progress: ProgressLike,
+) -> list[Any]:
+    """Call ``work(pairs, rows)`` for every block of queries, on its device; return the results in order of the rows."""
+    bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
+    workers = a_thread_each(plan.devices)
+    total = len(queries) * plan.n
+    with (
+        on(plan.devices[0]),
+        Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar,
+    ):
+
+        def answer(at: int) -> list[Any]:
+            pairs = Pairs(queries, prepared, plan, at, self_join=self_join, check=workers.check, bar=bar)
+            return [work(pairs, rows) for rows in pairs.blocks(bounds[at])]
+
+        parts = side_by_side(workers, plan.devices, len(bounds), answer)
+    return [block for part in parts for block in part]
+
+
 class Pairs:
-    """The pairs of the queries that one device answers.
+    """The pairs of one device's queries with all points.
 
     Parameters
     ----------
     queries : uint8 array or tensor of shape (m, d)
-        All of the search.
+        All queries of the search.
     prepared : PreparedBits
     plan : BitsCudaPlan
     at : int
@@ -74,7 +101,7 @@ class Pairs:
         return [slice(ahead + one.start, ahead + one.stop) for one in cut(part.stop - ahead, self._plan.query_block)]
 
     def values(self, rows: slice) -> Iterator[tuple[slice, Any]]:
-        """Yield every slab with the values of a block of queries and its points, valid until the next is requested."""
+        """Yield every slab with the values of its points for a block of queries, valid until the next is requested."""
         plan, count = self._plan, rows.stop - rows.start
         asked = unpack(to_device(self._queries[rows], self.device), self._asked)
         with contextlib.closing(self._prepared.arriving(plan, self._at)) as arriving:

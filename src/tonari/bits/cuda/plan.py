@@ -30,20 +30,21 @@ class BitsCudaPlan(Plan):
     device : str
         "cuda".
     devices : tuple of str
-        "cuda:0" and so on. Several share the queries, and each holds all points.
+        "cuda:0" and so on. Several devices share the queries, and each has all points.
     isa, threads
         "" and 0.
     query_block, point_slab : int
-        Queries and points whose values are computed at once, and from which the nearest are selected.
+        Queries and points whose values are computed at once, before the nearest are selected.
     streamed : bool
-        Whether points stay in host memory, from which they come slab by slab for every block of queries.
+        Whether points stay in host memory, and are copied slab by slab for every block of queries.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory per device beyond the input: the points, if they are copied there; rows that come during a search;
-        unpacked rows and values; results.
+        Memory per device beyond the input: the points, if they are copied to it; rows copied during a search; unpacked
+        rows
+    and values; results.
     prepare_seconds : float
-        Expected duration of copying points that stay on the device; 0 if they are there already.
+        Expected duration of copying points that stay on the device; 0 for points on the device.
     seconds : float
-        Expected duration of all, copies from host memory included.
+        Expected duration of the search, including copies from host memory.
     """
 
     query_block: int
@@ -71,7 +72,7 @@ def plan_bits_on_cuda(
     Unsupported
         The metric does not compare bits, or the rows are no bits.
     BudgetExceeded
-        The memory does not suffice for a query and a point at a time, and the results.
+        Memory is too short for one query, one point and the results.
 
     Examples
     --------
@@ -106,15 +107,8 @@ def plan_bits_on_cuda(
     sizes = _fitting(needs, budget, streams, overrides, copying)
     seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + _beside(needs, sizes, copying)
     return BitsCudaPlan(
-        n=problem.n,
-        m=problem.m,
-        d=problem.d,
-        k=problem.k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="bits",
-        device="cuda",
-        devices=problem.devices,
         isa="",
         threads=0,
         query_block=sizes.block,
@@ -130,7 +124,7 @@ def plan_bits_on_cuda(
 
 
 def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
-    """Return the seconds of launches, and of copying the points as often as they come."""
+    """Return the seconds of all launches and of all copies of points."""
     blocks = -(-needs.m // sizes.block)
     return blocks * -(-needs.n // sizes.slab) * tuning.STEP_SECONDS + (blocks if sizes.streamed else 1) * copying
 
@@ -138,7 +132,7 @@ def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
 def _fitting(
     needs: BitNeeds, budget: int, streams: tuple[bool, ...], overrides: dict[str, Any], copying: float
 ) -> BitSizes:
-    """Return the largest sizes that fit the budget, with the points where that is expected to be faster."""
+    """Return the largest sizes that fit the budget, with points on the device or streamed, whichever is faster."""
     fitting: list[BitSizes] = []
     least: BitSizes | None = None
     for streamed in streams:
@@ -159,7 +153,7 @@ def _fitting(
 
 
 def _choices(needs: BitNeeds, streamed: bool, overrides: dict[str, Any]) -> Iterator[BitSizes]:
-    """Yield sizes, each smaller than the one before."""
+    """Yield sizes in descending order."""
     wish = needs.wish()
     block = min(int(overrides.get("query_block", wish.block)), needs.m)
     slab = min(int(overrides.get("point_slab", wish.slab)), needs.n)

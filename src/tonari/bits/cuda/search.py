@@ -1,4 +1,4 @@
-"""The k nearest of rows of bits on CUDA. Several devices share the queries."""
+"""Search for the k nearest rows of bits on CUDA. Several devices share the queries."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tonari.bits.cuda.pairs import Pairs
+from tonari.bits.cuda.pairs import Pairs, over_devices
 from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
 from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.slices import cut
+from tonari.core.progress import ProgressLike
 from tonari.core.trail import current
-from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.merge import empty_lists, merge_into, no_lists
@@ -30,21 +27,12 @@ def search_bits(
     progress: ProgressLike = None,
 ) -> Neighbors:
     """Find the k nearest points of every query, where the queries are."""
-    found = _new_results(queries, plan)
-    bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
-    workers = a_thread_each(plan.devices)
-    total, started, record = len(queries) * plan.n, time.perf_counter(), current.get()
-    with (
-        on(plan.devices[0]),
-        Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar,
-    ):
+    found, started, record = _new_results(queries, plan), time.perf_counter(), current.get()
 
-        def answer(at: int) -> None:
-            pairs = Pairs(queries, prepared, plan, at, self_join=self_join, check=workers.check, bar=bar)
-            for rows in pairs.blocks(bounds[at]):
-                _write(found, rows, _nearest(pairs, rows, plan))
+    def answer(pairs: Pairs, rows: slice) -> None:
+        _write(found, rows, _nearest(pairs, rows, plan))
 
-        side_by_side(workers, plan.devices, len(bounds), answer)
+    over_devices(queries, prepared, plan, answer, self_join=self_join, progress=progress)
     if record is not None:
         if record.timed:
             synchronize(plan.devices)
@@ -56,7 +44,7 @@ def search_bits(
 def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
     """Return the k nearest points of a block of queries, on the device.
 
-    In a self-join the query itself, at inf, may be in the list of a slab, but not in that of all points: k are others.
+    In a self-join the query itself, at inf, may be in the list of a slab, but the merged list has k other points.
     """
     best: Neighbors | None = None
     for slab, values in pairs.values(rows):
@@ -72,13 +60,13 @@ def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
 
 
 def _new_results(queries: Any, plan: BitsCudaPlan) -> Neighbors:
-    """Allocate the results where the queries are."""
+    """Allocate the results on the device of the queries."""
     if isinstance(queries, np.ndarray):
         return Neighbors.empty(len(queries), plan.k, plan.n)
     return empty_lists(len(queries), plan.k, plan.n, double=False, device=queries.device)
 
 
 def _write(found: Neighbors, rows: slice, part: Neighbors) -> None:
-    """Write the lists of a block of queries; waits for the device if they go to host memory."""
+    """Write the lists of a block of queries; waits for the device if the results are in host memory."""
     for mine, new in zip(found, part, strict=True):
         mine[rows] = new.cpu().numpy() if isinstance(mine, np.ndarray) else new

@@ -17,7 +17,7 @@ class Unpacked(NamedTuple):
     ----------
     rows : int8 tensor of shape (rows, width)
     counts : int32 tensor of shape (rows,)
-        Bits that are set.
+        The number of set bits in each row.
     """
 
     rows: Any
@@ -25,7 +25,7 @@ class Unpacked(NamedTuple):
 
 
 def room_for(rows: int, d: int, device: Any) -> Unpacked:
-    """Return memory for so many rows of d bytes."""
+    """Return memory for this many rows of d bytes."""
     import torch
 
     return Unpacked(

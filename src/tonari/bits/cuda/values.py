@@ -22,7 +22,7 @@ def write_values(
     values : float32 tensor of shape (m, n), whose columns are adjacent
         Output.
     first_own : int, optional
-        Query i is point ``i + first_own``, which may be none of these; its value is inf.
+        Query i is point ``i + first_own``, whose value becomes inf if it is among these points.
     """
     from triton.tools.tensor_descriptor import TensorDescriptor
 

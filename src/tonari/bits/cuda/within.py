@@ -1,29 +1,23 @@
-"""All points within a limit of rows of bits on CUDA, listed or counted."""
+"""List or count all points within a limit, for rows of bits on CUDA."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from tonari.bits.cuda.pairs import Pairs
+from tonari.bits.cuda.pairs import Pairs, over_devices
 from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
 from tonari.core.neighbors import index_dtype
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
-from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import on
 from tonari.inputs import Side, hand_back
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another, order_lists
 
 _FARTHEST = float(1 << 24)  # no value is larger; that of a query and the point that it is itself is inf
-
-Work = Callable[[Pairs, slice, Any], Any]
 
 
 def find_bits(
@@ -36,14 +30,14 @@ def find_bits(
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
     """Find all points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
-    host = isinstance(queries, np.ndarray)
+    host, columns = isinstance(queries, np.ndarray), _columns(limits)
     where = "cpu" if host else queries.device
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
 
-    def find(pairs: Pairs, rows: slice, bounds: Any) -> RadiusNeighbors:
-        return moved(_lists(pairs, rows, bounds, dtype), where)
+    def find(pairs: Pairs, rows: slice) -> RadiusNeighbors:
+        return moved(_lists(pairs, rows, columns[rows].to(pairs.device), dtype), where)
 
-    parts = _on_devices(queries, prepared, plan, limits, find, self_join, progress)
+    parts = over_devices(queries, prepared, plan, find, self_join=self_join, progress=progress)
     side = Side("numpy", None) if host else Side("torch", str(queries.device))
     return RadiusNeighbors(*(hand_back(part, side) for part in one_after_another(parts)))
 
@@ -58,47 +52,26 @@ def count_bits(
     progress: ProgressLike = None,
 ) -> Any:
     """Count what :func:`find_bits` finds for each query."""
-    host = isinstance(queries, np.ndarray)
+    host, columns = isinstance(queries, np.ndarray), _columns(limits)
 
-    def count(pairs: Pairs, rows: slice, bounds: Any) -> Any:
+    def count(pairs: Pairs, rows: slice) -> Any:
+        bounds = columns[rows].to(pairs.device)
         counts = torch.zeros(len(bounds), dtype=torch.int64, device=pairs.device)
         for _, values in pairs.values(rows):
             counts += (values <= bounds).sum(1)
         return counts.to("cpu" if host else queries.device)
 
-    counts = torch.cat(_on_devices(queries, prepared, plan, limits, count, self_join, progress))
+    counts = torch.cat(over_devices(queries, prepared, plan, count, self_join=self_join, progress=progress))
     return counts.numpy() if host else counts
 
 
-def _on_devices(
-    queries: Any,
-    prepared: PreparedBits,
-    plan: BitsCudaPlan,
-    limits: npt.NDArray[np.float32],
-    work: Work,
-    self_join: bool,
-    progress: ProgressLike,
-) -> list[Any]:
-    """Return the answers of all blocks of queries, in order; `work` gets the limits of each as a column."""
-    bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
-    workers = a_thread_each(plan.devices)
-    columns = torch.from_numpy(np.minimum(limits, np.float32(_FARTHEST)))[:, None]
-    total = len(queries) * plan.n
-    with (
-        on(plan.devices[0]),
-        Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar,
-    ):
-
-        def answer(at: int) -> list[Any]:
-            pairs = Pairs(queries, prepared, plan, at, self_join=self_join, check=workers.check, bar=bar)
-            return [work(pairs, rows, columns[rows].to(pairs.device)) for rows in pairs.blocks(bounds[at])]
-
-        parts = side_by_side(workers, plan.devices, len(bounds), answer)
-    return [block for part in parts for block in part]
+def _columns(limits: npt.NDArray[np.float32]) -> Any:
+    """Return the limits of the queries as a column, in host memory."""
+    return torch.from_numpy(np.minimum(limits, np.float32(_FARTHEST)))[:, None]
 
 
 def _lists(pairs: Pairs, rows: slice, bounds: Any, dtype: Any) -> RadiusNeighbors:
-    """Return what a block of queries finds, on the device."""
+    """Return the points that a block of queries finds, on the device."""
     parts = []
     for slab, values in pairs.values(rows):
         inside = values <= bounds

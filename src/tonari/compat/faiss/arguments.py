@@ -56,7 +56,7 @@ def filled(m: int, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.ND
 
 
 def padded(found: Neighbors, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return lists of k neighbours, the last of which may be missing."""
+    """Return lists of k neighbours, padded with missing ones."""
     m, there = found.indices.shape
     if there == k:
         return found.distances, found.indices.astype(np.int64)

@@ -23,18 +23,18 @@ def community_detection(
 ) -> list[list[int]]:
     """Find groups of embeddings that are near one of them.
 
-    Each embedding with enough others near it proposes a community: itself and all whose cosine similarity to it is at
-    least the threshold. The largest is taken first; later ones lose the embeddings that are taken, and are left out if
-    they are then too small, or if their centre is taken.
+    Each embedding with enough near embeddings proposes a community: itself and all embeddings whose cosine similarity
+    to it reaches the threshold. Communities are accepted in descending order of size. A later community loses the
+    embeddings of accepted ones, and is dropped if it is then too small, or if its centre is taken.
 
     Parameters
     ----------
     embeddings : tensor or array of shape (n, d), or list of such of shape (d,)
     threshold : float
-        The least cosine similarity.
+        The smallest cosine similarity.
     min_community_size : int
     batch_size : int
-        Checked; nothing depends on it.
+        Checked, but without effect.
     show_progress_bar : bool
 
     Returns

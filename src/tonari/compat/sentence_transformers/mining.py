@@ -27,11 +27,11 @@ def paraphrase_mining_embeddings(
     ----------
     embeddings : tensor or array of shape (n, d), or list of such of shape (d,)
     query_chunk_size, corpus_chunk_size : int
-        Checked; nothing depends on them.
+        Checked, but without effect.
     max_pairs : int
-        At most so many pairs are returned, those with the highest scores.
+        The largest number of pairs to return; the pairs with the highest scores.
     top_k : int
-        Others that are looked at for each embedding.
+        The number of near embeddings to consider for each embedding.
     score_function : function or str
         See :mod:`tonari.compat.sentence_transformers`.
 

@@ -15,10 +15,13 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.exact import tuning
+from tonari.exact.cpu.passes import Search
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.cpu.search import Search, search_prepared
+from tonari.exact.cpu.search import search_prepared
 from tonari.exact.memory import JOIN_BLOCK
-from tonari.exact.plan import ExactPlan, can_join, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.blocks import can_join
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
@@ -30,9 +33,9 @@ def plan_across(problem: Problem) -> ExactPlan:
     Raises
     ------
     Unsupported
-        Products cannot serve both sides, or that is slower.
+        Products cannot be used for both sides, or that is slower.
     BudgetExceeded
-        There is no room for all rows at a time.
+        Memory is too short for all rows at once.
     """
     if not can_join(problem.metric, problem.d, chosen_isa()):
         raise Unsupported(f"metric={problem.metric!r}, d={problem.d}: products are not shared between two rows")
@@ -57,18 +60,19 @@ def search_across(
     ----------
     points : array of shape (n, d), checked
     boundary : int
-        Rows below it are one side.
+        The rows before it are one side.
     plan : ExactPlan
         Made by :func:`plan_across`.
     known : float64 array of shape (n,), optional
-        The returned value of the k-th neighbour that each row has already; not finite where there is none. Without it,
-        each side has k rows at least.
+        The returned value of each row's k-th known neighbour; not finite if fewer are known. Without `known`, each side
+    needs at least k rows.
 
     Returns
     -------
     Neighbors of shape (n, k)
-        The same bits as two searches. With `known`, only neighbours that are no farther are guaranteed; lists with
-        fewer than k end with -1.
+        The same bits as two searches. With `known`, lists contain only neighbours that are at least as near, and
+        missing
+    ones are -1.
     """
     n = len(points)
     found = _lists(n, plan)

@@ -36,7 +36,7 @@ class Near(NamedTuple):
     asked: Sketch
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Near:
-        """Return the same of some queries."""
+        """Return the positions of some of the queries."""
         return Near(self.places[rows], self.asked[rows])
 
 
@@ -52,16 +52,16 @@ class Clusters:
         Compares rows in those few columns.
     workers : Workers
     kept : int64 array, optional
-        Numbers of the points that are in the clusters, if not all are.
+        Numbers of the points to cluster. Default: all points.
 
     Attributes
     ----------
     order : int64 array of shape (count,)
-        The points, by clusters.
+        The points in the order of clusters.
     middles : int64 array
         The middle position of each cluster in that order.
     sketch : float32 array of shape (columns, count)
-        The points in few columns, by their place in that order.
+        The points in few columns, in that order.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Clusters:
         self.sketch = self._by_place(rows, order)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:
-        """Return where queries are in the order."""
+        """Return the positions of queries in the order."""
         rows = self._rows(queries)
         return Near(self.middles[self._nearest(rows, self._centres)], rows)
 
     def of_points(self) -> Near:
-        """Return where the points are, in their order."""
+        """Return the positions of the points in the order."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
     def _by_place(self, rows: Sketch, order: Numbers) -> Sketch:

@@ -1,9 +1,9 @@
 """Choose the columns that the screen and a look compare, by a pilot of the points if the plan leaves it open.
 
-    contracted   the screen compares contracted rows, and exact values decide on what it leaves
-    a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the other ones
-                 in all columns (native/exact/look.hpp)
-    both         a look at few columns, and a screen of more
+    contracted   the screen compares contracted rows, and exact values decide on its candidates
+    a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the remaining
+             groups in all columns (native/exact/look.hpp)
+    both         a look at few columns, then a screen of more columns
 
 The pilot compares some points with a sample of all points, and counts the candidates that each screen leaves within the
 distance of the k-th neighbour. The cost of the screens and of the candidates follows from these counts. Answers do not
@@ -24,7 +24,8 @@ from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VAL
 from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Clusters
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
-from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.columns import LOOKED, LOOKED_FIRST, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
@@ -41,11 +42,11 @@ class Arrangement(NamedTuple):
     form : Form
         The form that the screen compares.
     columns : int
-        Its columns.
+        The number of columns of the form.
     look : Form, optional
-        Of a look before the screen.
+        The form of a look before the screen.
     clusters : Clusters, optional
-        The order of the points, if it is not their own.
+        The order of the points. Default: their own order.
     """
 
     form: _native.Form
@@ -67,12 +68,12 @@ def arrange_points(
     ----------
     points : array of shape (n, d)
     form : Form
-        Of all columns.
+        The form of all columns.
     plan : ExactPlan
     asked : int
-        Queries to expect.
+        The expected number of queries.
     kept : int64 array, optional
-        Numbers of the points that are searched, if not all are.
+        Numbers of the points that are searched. Default: all points.
     """
     some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]  # of which the sample is taken
     n, d = some.shape
@@ -117,7 +118,7 @@ def arrange_points(
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
-    """Return whether a look takes less time than it saves, given pairs: all, looked at, and marked."""
+    """Return whether a look takes less time than it saves, given the numbers of all pairs, looked at and marked."""
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
     look = (seen + pairs * tuning.BALLS_SHARE) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
@@ -169,7 +170,7 @@ class Seen(NamedTuple):
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
-    """Return every step-th row as the screen sees it, without those beyond its range."""
+    """Return every step-th row in the form of the screen, without rows beyond its range."""
     rows = np.empty((-(-len(points) // step), columns))
     form.screened_rows(points, step, rows)
     return rows[np.isfinite(rows[:, 0])]
@@ -255,7 +256,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of all rows for those that are asked for, infinity for themselves."""
+    """Return the scores of all rows for the requested rows, infinity for a row and itself."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2
@@ -265,7 +266,7 @@ def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Float
 
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the numbers of some rows, and of the row nearest to each."""
+    """Return the numbers of some rows, and the nearest row of each."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, _scores(rows, some, squares).argmin(axis=1)
 

@@ -4,7 +4,7 @@ Points at equal distances are ordered by row number. An answer therefore contain
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer, but it
 saves time: if a row has thousands of copies, all of them would survive the screen.
 
-    some rows    are hashed, to estimate the share of copies; the rest follows only if it is large enough
+    some rows    are hashed to estimate the share of copies; the next step runs only if the share is large enough
     all rows     are sorted by hash, then by row number, and each is compared with the row before it
 
 A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
@@ -33,21 +33,21 @@ _ROW_BYTES = 32  # of memory for each row while they are sorted
 def first_copies(
     points: npt.NDArray[Any], plan: Plan, meeting: float, memory: int, copied: int = 0, spare: int = 0
 ) -> Numbers | None:
-    """Return the row numbers of the points that a search needs, ascending, if it can leave out many copies; else None.
+    """Return the row numbers of the points that a search needs, ascending; None if it can leave out few copies.
 
     Parameters
     ----------
     points : array of shape (n, d)
     plan : Plan
-        Of the search.
+        The plan of the search.
     meeting : float
         Seconds per query for each copy that it compares.
     memory : int
-        Bytes that the search would take for preparing all points, and for work.
+        Bytes that the search would need to prepare all points and to work.
     copied : int
-        Bytes that a search of some points takes besides for each of them: their numbers, or a copy.
+        Additional bytes per point of a search of some points: their numbers, or a copy.
     spare : int
-        Bytes that are free for these.
+        Bytes that are free for them.
     """
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:

@@ -1,6 +1,6 @@
-"""Everything within a radius by exact values alone, for few pairs: no form, no packed points, no screen.
+"""Radius search by exact values alone, for few pairs: without a form, packed points or a screen.
 
-Preparing points takes a tenth of a millisecond and more: as long as some ten thousand exact values.
+Preparing points takes at least a tenth of a millisecond, the time of some ten thousand exact values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tonari.core import _native
 from tonari.core.caches import cached
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import ProgressLike, counting
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
@@ -25,7 +25,7 @@ Rows = npt.NDArray[Any]
 
 
 class Unpacked:
-    """Points that are compared as they are; they stand for packed ones where all pairs of a search are few.
+    """Points without packed copies, for searches of so few pairs that all exact values are computed.
 
     Parameters
     ----------
@@ -42,25 +42,16 @@ class Unpacked:
         return True
 
     def release(self) -> None:
-        """Give up nothing."""
+        """Do nothing: there is nothing to free."""
 
 
-def find_directly(
-    queries: Rows,
-    points: Rows,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
-    later: bool = False,
-    progress: ProgressLike = None,
-) -> RadiusNeighbors:
+def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
     """Find all points within the limits; see :func:`tonari.exact.cpu.radius.find_prepared`."""
-    m, n = len(queries), len(points)
-    if later and m == n:
-        return _find_pairs(points, plan, limits, progress)
-    values, inside, descending = _compared(queries, points, plan, limits, self_ids, progress)
-    if later and self_ids is not None:
+    m, n, self_ids = len(request.queries), len(points), request.self_ids
+    if request.later and m == n:
+        return _find_pairs(points, plan, request.limits, progress)
+    values, inside, descending = _compared(request, points, plan, progress)
+    if request.later and self_ids is not None:
         inside &= _every_point(1, n) > self_ids[:, None]
     (places,) = inside.ravel().nonzero()
     indptr = places.searchsorted(_first_places(m, n))
@@ -76,16 +67,10 @@ def find_directly(
 
 
 def count_directly(
-    queries: Rows,
-    points: Rows,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
-    progress: ProgressLike = None,
+    request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
     """Count what :func:`find_directly` finds for each query."""
-    _, inside, _ = _compared(queries, points, plan, limits, self_ids, progress)
+    _, inside, _ = _compared(request, points, plan, progress)
     if len(inside) == 1:
         return np.array([np.count_nonzero(inside)], np.int64)
     counts: npt.NDArray[np.int64] = inside.sum(axis=1, dtype=np.int64)
@@ -112,14 +97,10 @@ def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progres
 
 
 def _compared(
-    queries: Rows,
-    points: Rows,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    self_ids: npt.NDArray[np.int64] | None,
-    progress: ProgressLike,
+    request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
     """Return the values of all pairs, a mask of those within the limits without self, and whether values descend."""
+    queries, limits, self_ids, _ = request
     m, n, descending, started = len(queries), len(points), get_metric(plan.metric).descending, time.perf_counter()
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty((m, n))
@@ -148,7 +129,7 @@ def _every_point(m: int, n: int) -> npt.NDArray[np.int64]:
 
 @cached(maxsize=8)
 def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the points that each of n is compared with, the next half of a circle, and both ends of these pairs."""
+    """Return for each of n points, arranged in a circle, the next half of the circle, and both ends of these pairs."""
     rows = np.arange(n)[:, None]
     others = (rows + np.arange(1, n // 2 + 1)) % n
     return others, np.minimum(rows, others).ravel(), np.maximum(rows, others).ravel()
@@ -156,5 +137,5 @@ def _each_pair(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], np
 
 @cached(maxsize=8)
 def _first_places(m: int, n: int) -> npt.NDArray[np.int64]:
-    """Return the places of the first pair of each of m queries and n points, and their number."""
+    """Return the position of the first pair of each of m queries with n points, and the number of pairs."""
     return np.arange(0, (m + 1) * n, n)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.method import SearchMethod
+from tonari.core.method import OnCpu, own_rows
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, Within
 from tonari.costs.rates import SCREEN_START, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.copies import first_copies
 from tonari.exact.cpu.direct import search_directly, search_unchecked
@@ -21,20 +21,20 @@ from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
 from tonari.exact.cpu.search import search_prepared
-from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.exact.plan import ExactPlan
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import refuse_metric
 
 _NUMBER = 8  # bytes
 
 
-class ExactOnCpu(SearchMethod):
+class ExactOnCpu(OnCpu):
     """See :class:`tonari.core.method.SearchMethod`."""
 
     name = "exact"
-    device = "cpu"
 
     refuses = staticmethod(refuse_metric)
-    search_listed = staticmethod(search_listed)
+    search_listed = search_listed
 
     def plan(self, problem: Problem, *, prepared_by: ExactPlan | None = None, **given: Any) -> ExactPlan:
         return plan_on_cpu(problem, prepared=prepared_by is not None, **given)
@@ -57,29 +57,26 @@ class ExactOnCpu(SearchMethod):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> Neighbors:
+        own = own_rows(queries, self_join)
         if plan.direct:
-            own = _own(queries, self_join)
             return search_directly(queries, points, plan, self_ids=own, progress=progress)
         memory, meeting = plan.packed_bytes + plan.working_bytes, SURVIVOR + SURVIVOR_VALUE * plan.d
         kept = first_copies(points, plan, meeting, memory, copied=_NUMBER)
         if kept is not None:
             plan = plan_for(plan, len(kept))
-        prepared = PreparedPoints(points, plan, progress, kept=kept)
-        return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
+        return self.nearest(queries, PreparedPoints(points, plan, progress, kept=kept), plan, own, progress)
 
-    def search(
+    def nearest(
         self,
         queries: npt.NDArray[Any],
         prepared: PreparedPoints,
         plan: ExactPlan,
-        *,
-        self_join: bool = False,
+        self_ids: npt.NDArray[np.int64] | None,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        own = _own(queries, self_join)
         if plan.direct:
-            return search_directly(queries, prepared.points, plan, self_ids=own, progress=progress)
-        return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
+            return search_directly(queries, prepared.points, plan, self_ids=self_ids, progress=progress)
+        return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]
 
     def search_unchecked(
         self,
@@ -97,58 +94,22 @@ class ExactOnCpu(SearchMethod):
         few = plan.direct_within < SCREEN_START + plan.prepare_seconds
         return Unpacked(points) if few else self.prepare(points, plan, progress)
 
-    def find_within(
-        self,
-        queries: npt.NDArray[Any],
-        prepared: PreparedPoints,
-        plan: ExactPlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
+    def lists(
+        self, request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
     ) -> RadiusNeighbors:
-        own = _own(queries, self_join)
         if prepared.is_compared(plan):
-            return find_directly(queries, prepared.points, plan, limits, self_ids=own, progress=progress)
-        return find_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
+            return find_directly(request, prepared.points, plan, progress)
+        return find_prepared(request, prepared, plan, progress)
 
-    def find_pairs(
-        self,
-        rows: slice,
-        points: npt.NDArray[Any],
-        prepared: PreparedPoints,
-        plan: ExactPlan,
-        limits: npt.NDArray[Any],
-        *,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        own = np.arange(rows.start, rows.stop, dtype=np.int64)
-        if prepared.is_compared(plan):
-            return find_directly(points[rows], points, plan, limits, self_ids=own, later=True, progress=progress)
-        return find_prepared(points[rows], prepared, plan, limits, self_ids=own, later=True, progress=progress)
-
-    def count_within(
-        self,
-        queries: npt.NDArray[Any],
-        prepared: PreparedPoints,
-        plan: ExactPlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
+    def counts(
+        self, request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
     ) -> npt.NDArray[np.int64]:
-        own = _own(queries, self_join)
         if prepared.is_compared(plan):
-            return count_directly(queries, prepared.points, plan, limits, self_ids=own, progress=progress)
-        return count_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
+            return count_directly(request, prepared.points, plan, progress)
+        return count_prepared(request, prepared, plan, progress)
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
-    """Return the plan of the same search of fewer points, which is not a self-join."""
+    """Return the plan of the same search among fewer points, without a self-join."""
     resident = min(plan.resident_points, n)
     return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)
-
-
-def _own(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
-    """Return the row number of each query among the points."""
-    return np.arange(len(queries), dtype=np.int64) if self_join else None

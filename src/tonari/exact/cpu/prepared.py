@@ -40,17 +40,17 @@ class PreparedPoints:
     Attributes
     ----------
     points : array of shape (n, d)
-        All of them.
+        All points.
     count : int
         Number of searched points.
     form : Form
         The form that the screen compares.
     form_dim : int
-        Its columns.
+        The number of columns of the form.
     look : Form, optional
-        Of a look at contracted rows before it.
+        The form of a look at contracted rows before the screen.
     clusters : Clusters, optional
-        The order in which points are packed, if it is not their own.
+        The order in which points are packed. Default: their own order.
     """
 
     def __init__(
@@ -164,12 +164,12 @@ class PreparedPoints:
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
     def resident(self, kernel: str) -> list[PackedPoints]:
-        """Return the first slices, as far as they are held packed for `kernel`."""
+        """Return the leading slices that are packed for `kernel`."""
         held = self._held
         return held[1] if kernel == held[0] else []
 
     def holds(self, kernel: str) -> bool:
-        """Whether all points are held packed for `kernel`."""
+        """Whether all points are packed for `kernel`."""
         return len(self.resident(kernel)) == len(self.slices)
 
     @property
@@ -204,8 +204,8 @@ def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float
 def _power_of_two_below_inverse(magnitude: float, degree: float) -> float:
     """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact.
 
-    Its power `degree`, by which values become scores, is a power of two as well, from 2^-1000 to 2^1000: where the
-    degree is no whole number, the scale is a power of four, and `magnitude` becomes 1/4 or more.
+    Values become scores by the power `degree` of the scale, which is also a power of two, from 2^-1000 to 2^1000. If
+    the degree is not a whole number, the scale is a power of four, and scaled magnitudes are at least 1/4.
     """
     if magnitude == 0.0 or not math.isfinite(magnitude):
         return 1.0

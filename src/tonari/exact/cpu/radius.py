@@ -20,13 +20,14 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current, decided
 from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.join import Bounds
+from tonari.exact.cpu.passes import Search, cut_blocks
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.cpu.search import Search, arrange, cut_blocks
+from tonari.exact.cpu.search import arrange
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
@@ -42,13 +43,10 @@ class Part(NamedTuple):
 
 
 @dataclass
-class Request:
-    """A request: for each query the limit, and its own row number among the points."""
+class Parts:
+    """The parts of the answer to a request, of lists or of counts alone."""
 
-    queries: npt.NDArray[Any]
-    limits: npt.NDArray[Any]
-    self_ids: npt.NDArray[np.int64] | None
-    later: bool = False
+    of: Within
     lists: bool = True
     parts: dict[int, Part] = field(default_factory=dict)  # by the first row
 
@@ -59,33 +57,18 @@ class Request:
 
 
 def find_prepared(
-    queries: npt.NDArray[Any],
-    prepared: PreparedPoints,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
-    later: bool = False,
-    progress: ProgressLike = None,
+    request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
-    """Find all prepared points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`.
-
-    Parameters
-    ----------
-    self_ids : int64 array of shape (m,), optional
-        For each query, the number of the point that it must not find.
-    later : bool
-        Whether a query finds only points after its own; `self_ids` must ascend.
-    """
-    order, _ = arrange(queries, prepared, self_ids) or (None, None)
-    request = _request(order, queries, limits, self_ids, later=later)
-    _run(request, prepared, plan, progress)
-    counts = [request.parts[begin].counts for begin in sorted(request.parts)]
+    """Find all prepared points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    order, _ = arrange(request.queries, prepared, request.self_ids) or (None, None)
+    answer = Parts(request if order is None else request.in_order(order))
+    _run(answer, prepared, plan, progress)
+    counts = [answer.parts[begin].counts for begin in sorted(answer.parts)]
     indptr = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
-    distances = np.empty(indptr[-1], limits.dtype)
+    distances = np.empty(indptr[-1], request.limits.dtype)
     indices = np.empty(indptr[-1], index_dtype(len(prepared.points)))
     at = 0
-    for part in request.in_order():
+    for part in answer.in_order():
         end = at + len(part.indices)
         distances[at:end], indices[at:end] = part.distances, part.indices
         at = end
@@ -94,37 +77,16 @@ def find_prepared(
 
 
 def count_prepared(
-    queries: npt.NDArray[Any],
-    prepared: PreparedPoints,
-    plan: ExactPlan,
-    limits: npt.NDArray[Any],
-    *,
-    self_ids: npt.NDArray[np.int64] | None = None,
-    progress: ProgressLike = None,
+    request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
     """Count what :func:`find_prepared` finds for each query."""
-    order, _ = arrange(queries, prepared, self_ids) or (None, None)
-    request = _request(order, queries, limits, self_ids, lists=False)
-    _run(request, prepared, plan, progress)
-    counts = np.concatenate([part.counts for part in request.in_order()])
+    order, _ = arrange(request.queries, prepared, request.self_ids) or (None, None)
+    answer = Parts(request if order is None else request.in_order(order), lists=False)
+    _run(answer, prepared, plan, progress)
+    counts = np.concatenate([part.counts for part in answer.in_order()])
     if order is not None:
         counts[order] = counts.copy()
     return counts
-
-
-def _request(
-    order: npt.NDArray[np.int64] | None,
-    queries: npt.NDArray[Any],
-    limits: npt.NDArray[Any],
-    self_ids: npt.NDArray[np.int64] | None,
-    *,
-    later: bool = False,
-    lists: bool = True,
-) -> Request:
-    """Return a request for queries in another order, or in their own."""
-    if order is not None:
-        queries, limits, self_ids = queries[order], limits[order], None if self_ids is None else self_ids[order]
-    return Request(queries, limits, self_ids, later=later, lists=lists)
 
 
 def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNeighbors:
@@ -137,11 +99,11 @@ def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNei
     return RadiusNeighbors(indptr, found.indices[taken], found.distances[taken])
 
 
-def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:
-    """Fill the parts of a request."""
+def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:
+    """Find all parts of an answer."""
     started = time.perf_counter()
     whole_plan, plan = plan, prepared.planned(plan)
-    m, n = len(request.queries), len(prepared.points)
+    m, n = len(answer.of.queries), len(prepared.points)
     report = Report(rows=m)
     seconds = plan.seconds - plan.prepare_seconds
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
@@ -150,7 +112,7 @@ def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: 
         search.hold(level, n if level else plan.resident_points)
         pilot = min(m, plan.query_block * plan.threads) if plan.adaptive or prepared.falls_back else 0
         if pilot:
-            vain = _rows(request, search, (0, pilot), level) / pilot
+            vain = _rows(answer, search, (0, pilot), level) / pilot
             whole = replace(whole_plan, may_contract=False)
             if prepared.falls_back and plan.prefers(whole, level, vain):
                 decided("columns", f"all {whole.d}: {plan.form_dim} left {vain:.0f} exact values a row too many")
@@ -164,19 +126,19 @@ def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: 
                 )
                 search.hold(level, n)
         if pilot < m:
-            _rows(request, search, (pilot, m), level)
+            _rows(answer, search, (pilot, m), level)
     report.seconds = time.perf_counter() - started
     logger.info("%s", report)
 
 
-def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
+def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
     """Find the parts of some rows, and return the number of exact values that a finer screen might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
     while todo:
         full: list[tuple[Bounds, int]] = []
-        refined, spared = _blocks(request, search, todo, precision, full)
+        refined, spared = _blocks(answer, search, todo, precision, full)
         search.report.refined += refined
         vain += spared
         todo = []
@@ -192,10 +154,10 @@ def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
 
 
 def _blocks(
-    request: Request, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
+    answer: Parts, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
 ) -> tuple[int, int]:
     """Find the parts of some blocks; append the blocks that overflowed, with the number of points compared so far."""
-    plan, prepared = search.plan, search.prepared
+    plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
     farthest = np.ascontiguousarray(request.limits, np.float64)
     found = [0]
@@ -204,7 +166,7 @@ def _blocks(
         return _Block(
             _native.RadiusBlock(
                 *(kernel, prepared.form, request.queries, prepared.points, plan.isa, farthest, request.self_ids),
-                *(request.later, request.lists, double, plan.capacity * plan.query_block // 2),
+                *(request.later, answer.lists, double, plan.capacity * plan.query_block // 2),
                 prepared.look,
                 prepared.order,
             )
@@ -219,9 +181,9 @@ def _blocks(
             return vain
         size = native.found
         part = Part(counts, np.empty(size, request.limits.dtype), np.empty(size, index_dtype(len(prepared.points))))
-        if request.lists:
+        if answer.lists:
             native.write(part.distances, part.indices)
-        request.parts[bounds[0]] = part
+        answer.parts[bounds[0]] = part
         found[0] += size
         return vain
 

@@ -1,9 +1,9 @@
-"""From checked arrays to an answer: run the plan's route on the plan's devices.
+"""Run the plan's route on the plan's devices.
 
 Each route is a module with two functions:
 
-    prepare_x(points, plan, progress) -> what can be kept between searches
-    search_x(queries, prepared, plan, *, self_join, progress) -> Neighbors, Report
+    prepare_x(points, plan, progress) -> prepared points, which can be kept between searches search_x(queries, prepared,
+    plan, *, self_join, progress) -> Neighbors, Report
 
 ``points`` and ``queries`` are NumPy arrays in host memory (C-contiguous) or tensors on CUDA (``stride(1) == 1``), of an
 accepted dtype. Their values have not been checked: the kernels that pack rows set flags, and a route raises errors by
@@ -32,18 +32,21 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import decided
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
-from tonari.cuda.devices import on
+from tonari.cuda.devices import on, to_device
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.attempts.as_bytes import shift_of_both
 from tonari.exact.cuda.attempts.contracted import ContractedPoints, contracted_points
-from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.first import OF_ATTEMPT, OF_PAIR, DevicePoints
 from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine.candidate_parts import blocks_of_all
+from tonari.exact.cuda.refine.within import parts_per_block, refine_within
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, prepare_resident_once, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
-from tonari.exact.cuda.routes.within import counting, finding, within
+from tonari.exact.cuda.routes.within import counting, finding, limits_on, within
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")
@@ -74,7 +77,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
     """Contract the prepared points of one device.
 
-    None if the plan or the points say that it is not worth it, or if others have taken the memory meanwhile.
+    None if a contraction is not worth its time for this plan and these points, or if memory has become too short.
     """
     import torch
 
@@ -96,7 +99,7 @@ def search(
     Returns
     -------
     Neighbors of shape (m, k)
-        Where the queries are: NumPy arrays, or tensors on their device.
+        NumPy arrays, or tensors on the device of the queries.
     """
     return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
 
@@ -107,8 +110,11 @@ def search_once(
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, points=points):
+        prepared: Any
         if plan.looks_first:
             prepared = prepare_resident_once(points if self_join else queries, points, plan)
+        elif len(plan.devices) > 1:
+            prepared = prepare_on_several(points, plan, progress, once=True)
         else:
             prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
@@ -118,6 +124,8 @@ def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
     """Search prepared points; the logged duration is from `started` until the devices are done."""
+    if plan.why_devices:
+        decided("devices", plan.why_devices)
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):
         found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
     if logger.isEnabledFor(logging.INFO):
@@ -155,8 +163,26 @@ def find_within(
 ) -> RadiusNeighbors:
     """Find all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     with on(plan.devices[0]):
-        found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
+        found = within(
+            queries, prepared, plan, limits, finding(plan), place=Place(self_join=self_join), progress=progress
+        )
     return RadiusNeighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
+
+
+def find_pairs(
+    rows: slice,
+    points: Any,
+    prepared: Any,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    *,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find the later points within the limits of some; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
+    place = Place(first_query=rows.start, self_join=True, later=True)
+    with on(plan.devices[0]):
+        found = within(points[rows], prepared, plan, limits, finding(plan), place=place, progress=progress)
+    return RadiusNeighbors(*(inputs.hand_back(part, side_of(points)) for part in found))
 
 
 def count_within(
@@ -170,12 +196,29 @@ def count_within(
 ) -> Any:
     """Count all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.count_within`."""
     with on(plan.devices[0]):
-        counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
+        counts = within(
+            queries, prepared, plan, limits, counting(), place=Place(self_join=self_join), progress=progress
+        )
     return inputs.hand_back(counts, side_of(queries))
 
 
+def compares_all(plan: CudaPlan) -> bool:
+    """Whether exact values of all points are sooner there than points that are packed and screened."""
+    return plan.m * plan.n * (plan.d + OF_PAIR) <= OF_ATTEMPT
+
+
+def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArray[Any]) -> Any:
+    """Count the points within each query's limit by the values of all of them, which are not checked."""
+    place = plan.devices[0]
+    with on(place):
+        rows, base = to_device(queries, place), to_device(points, place)
+        blocks = blocks_of_all(len(rows), len(base), parts_per_block(plan.metric), base.device)
+        hits = refine_within(rows, base, blocks, limits_on(limits, base.device), plan.metric, listed=False)
+    return inputs.hand_back(hits.counts, side_of(queries))
+
+
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and device of results: those of the queries."""
+    """Return the library and device of results, which are those of the queries."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
@@ -183,9 +226,9 @@ def side_of(queries: Any) -> inputs.Side:
 def _expecting(
     queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None, points: Any = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Return the context of a search, in which missing kernels are compiled together.
+    """Return a context for a search that compiles all missing kernels together.
 
-    If kernels are missing, unprepared points are checked for bytes, which need other kernels.
+    If kernels are missing, unprepared points are first tested for bytes, which need other kernels.
     """
     if not can_rehearse(plan):
         return contextlib.nullcontext()

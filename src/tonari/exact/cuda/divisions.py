@@ -1,4 +1,4 @@
-"""How a search may be divided: among devices, into slabs, and by routes, of which the plan takes the best that fits."""
+"""The possible divisions of a search: among devices, into slabs, by route. The plan takes the best that fits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari.core.units import MIB
+from tonari.costs.rates import CARD
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.overrides import ON_CUDA
@@ -20,7 +21,7 @@ _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once whil
 
 
 def share(count: int, devices: int) -> int:
-    """Return the rows per device, in whole tiles. The last device has the rest; some may have no rows at all.
+    """Return the rows per device, in whole tiles. The last device has the rest; some devices may have no rows.
 
     >>> [share(count, 4) for count in (1000, 100)]
     [256, 100]
@@ -28,10 +29,27 @@ def share(count: int, devices: int) -> int:
     return count if devices == 1 else min(count, -(-count // (devices * POINT_TILE)) * POINT_TILE)
 
 
+def points_at_home(whole: CudaNeeds, devices: int) -> int:
+    """Return the points of the device that has all of them, of a search for which the others wait for copies of theirs.
+
+    All are done at the same time if the others, which share the rate at which rows leave the first, have fewer. 0 if
+    there are too few points to divide like that.
+    """
+    if devices == 1 or whole.host_points:
+        return 0
+    equal = dataclasses.replace(whole, n=share(whole.n, devices))
+    search = whole.m * equal.row_seconds(equal.n) / equal.n  # of a point
+    waiting = whole.d * whole.itemsize / CARD.peer + search / (devices - 1)
+    tiles = round(whole.n * search / (search + waiting)) // ((devices - 1) * POINT_TILE)
+    each = max(1, tiles) * POINT_TILE
+    rest = whole.n - each * (devices - 1)
+    return rest if rest > each else 0
+
+
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield the ways to divide a search among devices: name, what the first device needs, and its overrides."""
+    """Yield the ways to divide a search among devices: name, needs of the first device, and overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -48,8 +66,8 @@ def divisions(
 def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
     """Return the best choice within the budget, and its batch of queries.
 
-    The first route that allows a batch of at least one tile is taken; if none does, the one with the longest batch. The
-    batch is 0 if nothing fits.
+    This is the first route whose batch has at least one tile, else the route with the longest batch. The batch is 0 if
+    nothing fits.
     """
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
     bests = []
@@ -73,7 +91,7 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 
 def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
-    """Yield the choices on a route, each with the group size that takes the least time."""
+    """Yield the choices on a route, each with its fastest group size."""
     if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
     ways = [needs.precisions]
@@ -98,7 +116,7 @@ def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
 
 
 def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[Slabs]:
-    """Yield the slabs of a route: as overridden, else all sizes that halving gives."""
+    """Yield the slabs of a route: the overridden size, else all sizes by halving."""
     n, m = needs.n, needs.m
     points, queries = min(n, overrides.get("point_slab", n)), min(m, overrides.get("query_slab", m))
     if route == "streamed":
@@ -124,7 +142,7 @@ def _halves(count: int) -> list[int]:
 
 
 def refuse_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
-    """Raise ValueError for overrides that cannot work, however much memory there is."""
+    """Raise ValueError for overrides that cannot work with any amount of memory."""
     check_overrides(overrides, ON_CUDA)
     route, shard = overrides.get("route"), overrides.get("shard")
     if "route" in overrides and route not in ROUTES:

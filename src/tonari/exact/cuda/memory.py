@@ -1,6 +1,6 @@
-"""The cost of a search on a GPU: bytes, which must fit the budget, and seconds, by which choices are compared.
+"""The cost of a search on a GPU: bytes, which must fit the budget, and seconds, which decide between choices.
 
-Each part counts its own bytes, beside its code; here they are summed.
+The modules of the search count their own bytes; this module adds them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
+from tonari.costs.model import copying_seconds
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES, refined_bytes
@@ -32,16 +33,17 @@ MIRRORED_LONGER = 2  # times as long are their batches: their screens become sho
 
 @dataclass(frozen=True)
 class Slabs:
-    """How many rows are on a device at once.
+    """The numbers of rows on a device at once.
 
     Attributes
     ----------
     route : str
     points : int
-        Original points: for "resident" all of the device, for "streamed" a slab, and for "host_refine" those that are
-        packed or contracted at once.
+        Original points: for "resident" all points of the device, for "streamed" a slab, and for "host_refine" the
+        points
+    that are packed or contracted at once.
     queries : int
-        Original queries, and their results.
+        Original queries and their results.
     """
 
     route: str
@@ -51,27 +53,27 @@ class Slabs:
 
 @dataclass(frozen=True)
 class CudaNeeds:
-    """Everything that the cost depends on.
+    """The facts on which the cost depends.
 
     Attributes
     ----------
     n, m, d, k : int
-        Of one device.
+        Sizes of the part on one device.
     itemsize, query_itemsize, value_itemsize : int
         Bytes per element of a point and of a query, and per returned distance.
     gemm, self_join : bool
     host_points, host_queries : bool
-    several : bool
-        Whether this is one of several devices; rows are then copied even if they are on a device already.
+    devices : int
+        Number of devices. On one of several, rows are copied even if they are on a device already.
     results : int
-        Rows in the results of the whole search if they are returned on the device, else 0.
+        Rows of the results of the whole search if they are returned on the device, else 0.
     merged : bool
-        Whether the lists of parts of the points are merged.
+        Whether lists from parts of the points are merged.
     precisions : tuple of str
     group, width : int
         As in the plan; `width` may exceed the number of groups.
     form_dim : int
-        Coordinates of contracted rows; 0 if all dimensions are screened.
+        Coordinates of contracted rows; 0 if the screen compares all dimensions.
     """
 
     n: int
@@ -89,9 +91,14 @@ class CudaNeeds:
     group: int
     width: int
     form_dim: int = 0
-    several: bool = False
+    devices: int = 1
     results: int = 0
     merged: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether this is one of several devices."""
+        return self.devices > 1
 
     @property
     def points_come(self) -> bool:
@@ -104,11 +111,11 @@ class CudaNeeds:
         return self.host_queries or self.several
 
     def held(self, slabs: Slabs) -> int:
-        """Return how many packed points are on the device at once and are screened together."""
+        """Return the number of packed points that are on the device at once and are screened together."""
         return slabs.points if slabs.route == "streamed" else self.n
 
     def groups(self, slabs: Slabs) -> int:
-        """Return the number of groups, that is, of minima per row."""
+        """Return the number of groups, which is the number of minima per row."""
         return group_count(self.held(slabs), self.group)
 
     def refined_groups(self, slabs: Slabs) -> int:
@@ -117,16 +124,16 @@ class CudaNeeds:
 
     @property
     def screened(self) -> int:
-        """Columns that are screened."""
+        """The number of columns that the screen compares."""
         return self.form_dim or self.d
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the bytes of a packed copy, and of the contracted rows that it is made of."""
+        """Return the bytes of a packed copy, and of the contracted rows from which it is made."""
         held = self.held(slabs)
         return packed_bytes(held, self.screened, precision) + held * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes of original rows that are copied from host memory and stay as long as their slab."""
+        """Return the bytes of original rows copied from host memory, which stay as long as their slab."""
         points = self.n if slabs.route == "resident" and self.points_come else 0
         among_points = self.self_join and slabs.route == "resident" and self.m <= self.n
         queries = 0 if among_points or slabs.route == "host_refine" or not self.queries_come else slabs.queries
@@ -163,19 +170,19 @@ class CudaNeeds:
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Return the bytes that the search adds on one device."""
+        """Return the bytes that the search allocates on one device."""
         kept = self.packed_bytes(slabs, self.precisions[0]) + self.copied_bytes(slabs)
         return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
     def subset_bytes(self) -> int:
-        """Return the bytes that it takes more to search among some of the points, at most all: these, and packed."""
+        """Return the additional bytes of a search among some of the points: their rows and packed copies."""
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
         """Return the slots per row for points that earlier batches of a graph note for it (screens/mirrored.py).
 
-        0 if the graph does not use that screen: if rows and points are not the same rows on one device, if products are
-        as fast as their minima, or if `room` bytes are too few.
+        0 if the graph does not use that screen: rows and points are not the same rows on one device, products are as
+        fast as their minima, or `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
@@ -188,7 +195,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes of the given number of slots for each row, and of the sample for a graph's thresholds."""
+        """Return the bytes of `slots` slots for each row, and of the sample for a graph's thresholds."""
         usual = sample_for(self.n, self.width, self.group, NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
@@ -198,7 +205,7 @@ class CudaNeeds:
     def batch(self, slabs: Slabs, budget: int) -> int:
         """Return the queries per batch that the budget and MINIMA_BYTES allow, in whole tiles; 0 if none fit.
 
-        All queries of a resident search that would have up to AT_ONCE batches are one, if the budget allows it.
+        A resident search of up to AT_ONCE batches gets a single batch, if the budget allows it.
         """
         room = budget - self.total_bytes(slabs, 0)
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
@@ -214,7 +221,7 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the seconds of one query against n points: screen (and write minima), select, refine."""
+        """Return the seconds of one query among n points: screen (and write minima), select, refine."""
         groups = group_count(n, self.group)
         if self.gemm:  # at the rate of float16: a product and a sum for two bytes
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
@@ -225,22 +232,23 @@ class CudaNeeds:
         return screen + 4.0 * groups / CARD.read_minima + refine
 
     def seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of all queries against all points of one device, copies from host memory included."""
+        """Return the seconds of all queries among all points of one device, including copies from host memory."""
         slab = self.held(slabs)
         whole, rest = divmod(self.n, slab)
         work = self.m * (whole * self.row_seconds(slab) + (self.row_seconds(rest) if rest else 0.0))
         return work + self.copying_seconds(slabs)
 
     def copying_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of copying from host memory, and of refining on the CPU."""
+        """Return the seconds of copying rows to all devices, and of refining on the CPU."""
         passes = -(-self.m // slabs.queries) if slabs.route == "streamed" else 1
-        points = passes * self.n * self.itemsize if self.points_come else 0
-        queries = self.m * self.query_itemsize if self.queries_come and not self.self_join else 0
+        points = passes * self.n * self.d * self.itemsize * self.devices
+        queries = 0 if self.self_join else self.m * self.d * self.query_itemsize * self.devices
+        from_host = points * self.host_points + queries * self.host_queries
         on_cpu = self.refine_on_cpu_seconds(slabs) if slabs.route == "host_refine" else 0.0
-        return on_cpu + self.d * (points + queries) / CARD.link
+        return on_cpu + copying_seconds(from_host, points + queries - from_host, self.devices)
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds that one core takes to refine the groups or points that a GPU has listed."""
+        """Return the seconds in which one core refines the groups or points that a GPU has listed."""
         members = self.refined_groups(slabs) * (KEPT if self.form_dim else self.group)
         return self.m * members * (CARD.cpu_member + CARD.cpu_value * self.d)
 

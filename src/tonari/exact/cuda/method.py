@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from tonari.core.listed import Listed
 from tonari.core.method import Preparation, SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda
@@ -25,20 +23,19 @@ class ExactOnCuda(SearchMethod):
     name = "exact"
     device = "cuda"
 
-    def refuses(self, problem: Problem) -> str | None:
-        return refuse_metric(problem)
+    refuses = staticmethod(refuse_metric)
+    warm = staticmethod(dispatch.warm)
+    prepare = staticmethod(dispatch.prepare)
+    find_within = staticmethod(dispatch.find_within)
+    find_pairs = staticmethod(dispatch.find_pairs)
+    count_within = staticmethod(dispatch.count_within)
+    search_listed = staticmethod(search_listed)
 
     def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)
 
-    def warm(self, plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
-        return dispatch.warm(plan, self_join=self_join, progress=progress)
-
     def kind(self, problem: Problem, searched: int = 0) -> str:
         return "contracted" if is_contracted_for(problem, searched) else ""
-
-    def prepare(self, points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
-        return dispatch.prepare(points, plan, progress)
 
     def prepare_kind(
         self, points: Any, problem: Problem, searched: int, before: Preparation | None, progress: ProgressLike = None
@@ -72,39 +69,7 @@ class ExactOnCuda(SearchMethod):
             return found
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
 
-    def find_within(
-        self,
-        queries: Any,
-        prepared: Any,
-        plan: CudaPlan,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        return dispatch.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-
-    def count_within(
-        self,
-        queries: Any,
-        prepared: Any,
-        plan: CudaPlan,
-        limits: Any,
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> Any:
-        return dispatch.count_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
-
-    def search_listed(
-        self,
-        queries: Any,
-        points: Any,
-        k: int,
-        metric: str,
-        listed: Listed,
-        *,
-        threads: int | None = None,
-        found: Neighbors | None = None,
-    ) -> Neighbors:
-        return search_listed(queries, points, k, metric, listed)
+    def count_once(self, queries: Any, points: Any, plan: CudaPlan, limits: Any) -> Any:
+        if not dispatch.compares_all(plan):
+            return super().count_once(queries, points, plan, limits)
+        return dispatch.count_by_values(queries, points, plan, limits)

@@ -27,48 +27,60 @@ class CudaPlan(Plan):
         the device slab by slab. "host_refine": only the packed copy of the points, or of their contracted rows, is
         on the device; the CPU refines the candidates from the original rows in host memory.
     shard : str
-        What several devices divide equally among them. "points": every query is compared with every part, and lists are
-        merged. "queries": all points are on each device. "none" for one device.
+        The rows that several devices divide equally. "points": every query is compared with every part of the points,
+        and lists are merged. "queries": all points are on
+    each device. "none": one device.
     precisions : tuple of str
-        Precisions of the screen, first to last. Rows that one cannot prove are retried at the next. The last, "values",
-        compares exact values only.
+        Precisions of the screen, first to last. Rows that stay unproved at one are retried at the next. The last,
+        "values",
+    compares exact values alone.
     form_dim : int or str
-        Coordinates of the rows that the screen compares: "full", or a number below d, to which rows are contracted
-        (rows/contraction.py). "pilot", the default of searches that take seconds: chosen when the points are prepared,
-        by pilot rows (rows/form_dim.py).
+        Coordinates of the rows that the screen compares: "full", or the number below d to which rows are contracted
+    (rows/contraction.py). "pilot", the default of searches that take seconds: a pilot chooses the number when the
+    points are prepared (rows/form_dim.py).
     group : int
-        Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
+        Points that share one lower bound, the minimum of their bounds: 8, 16 or 32.
     width : int
-        Groups of a row that are refined at first, fewer in int8.
+        Groups per row that the first attempt refines; fewer in int8.
     contracted_width : int
-        The groups among which contracted rows at first look for those near a row; 0 if none are contracted.
+        Groups per row in which a first look at contracted rows searches for near points; 0 without a contraction.
     query_batch : int
-        Queries whose minima are held at once.
+        Queries whose minima are in memory at once.
     query_slab : int
         Queries on a device at once: m, or fewer if queries are streamed too; points are then streamed once per slab.
     point_slab : int
         Points on one device at once.
     subsets : bool
-        Whether there is room on the one device for a copy of some of the points, among which rows are searched: without
-        copies of rows that an answer cannot hold (rows/copies.py), before a single long search, otherwise if many rows
-        are not proved; and those near to rows that are not proved by any bound (attempts/nearby.py).
+        Whether the device has room for a copy of some of the points, for searches among them. These are the points
+        without
+    copies that no answer can contain (rows/copies.py), before a single long search or if many rows are unproved; and
+    the points near rows that no bound proves (attempts/nearby.py).
     bytes_first : bool
-        Whether a single search looks first whether all elements are integers of one byte: then it begins with
-        "int8", which is exact for them (attempts/as_bytes.py), and leaves out "split".
+        Whether a single search first tests for integers of one byte. If all elements are, it begins with "int8", which
+        is
+    exact for them (attempts/as_bytes.py), and leaves out "split".
     bytes_later : bool
-        Whether rows that are not proved at first are searched in "int8" if all elements are such numbers.
+        Whether rows left unproved by the first attempt are searched in "int8", if all elements are integers of one
+        byte.
     mirrored_slots : int
-        Of a graph whose rows and points are compared once for both (screens/mirrored.py): the room of a row for what
-        earlier batches note for it. 0 if each batch is compared with all points.
+        For a graph that compares each pair once (screens/mirrored.py): the room per row for points noted by earlier
+        batches.
+    0 if each batch is compared with all points.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
-        of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search on
-        one device, of tensors there, in one batch, without overrides or a memory limit.
+        of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search of
+        tensors there, in one batch, without overrides or a memory limit; on several devices, among prepared points.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory of one device beyond what is there already, for: packed points, original rows copied from host memory,
-        temporary buffers, and results.
+        Memory of one device beyond the input, for packed points, original rows copied from host memory, temporary
+        buffers,
+    and results.
     seconds : float
         Rough estimate of the duration.
+    points_at_home : int
+        Of a single search on several devices that divide points on one of them: how many this one searches, and packs,
+        while the others wait for copies of theirs. 0 for as many as the others.
+    why_devices : str
+        How many devices are taken, and why; "" for a single device that the caller named.
     """
 
     route: str
@@ -86,6 +98,12 @@ class CudaPlan(Plan):
     bytes_later: bool
     mirrored_slots: int
     cuda_graph: bool
+    points_at_home: int = 0
+    why_devices: str = ""
+
+    @property
+    def devices_chosen(self) -> str:
+        return self.why_devices
 
     @property
     def replayable(self) -> bool:
@@ -105,16 +123,16 @@ class CudaPlan(Plan):
     def few(self) -> bool:
         """Whether the first attempt takes two launches (screens/few.py), which is faster for a few queries.
 
-        Derived, so that a plan for a part of the search is right, too. It takes a product at float16, the first
-        precision of metrics that are products but for floats of up to 16 columns, which are split in two numbers. Its
-        minima and packed queries are within the bytes that plans leave for small changes: 3 MB for each query at most.
+        A derived property, so that it is right in plans for parts of the search too. It requires products in float16,
+        which is the first precision of all products except those of floats with up to 16 columns. Its minima and packed
+        queries, at most 3 MB per query, fit into the bytes that plans leave for small changes.
         """
-        small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS
+        small = self.m <= tuning.FEW_QUERIES and self.k <= tuning.FEW_NEIGHBOURS and len(self.devices) == 1
         short = self.n <= tuning.FEW_POINTS and self.d <= tuning.FEW_COLUMNS
         return small and short and self.cuda_graph and self.form_dim == "full" and self.precisions[0] == "float16"
 
     def for_problem(self, problem: Problem) -> CudaPlan:
-        """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
+        """Return the plan; ValueError if it is for another problem, or if its route needs points in host memory."""
         super().for_problem(problem)
         if self.route == "host_refine" and not problem.host_points:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""How a plan (plan.py) is made: every choice of a search, from the problem and the machine."""
+"""Make a plan (plan.py): derive every choice of a search from the problem and the machine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
+from tonari.costs.rates import CARD
 from tonari.cuda import tuning
 from tonari.cuda.memory import available
-from tonari.exact.cuda.divisions import PRECISIONS, ROUTES, divisions, fit, on_route, refuse_overrides
-from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds
+from tonari.exact.cuda.divisions import (
+    PRECISIONS,
+    ROUTES,
+    divisions,
+    fit,
+    on_route,
+    points_at_home,
+    refuse_overrides,
+)
+from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
@@ -38,14 +47,14 @@ def plan_on_cuda(
 ) -> CudaPlan:
     """Plan brute force on CUDA; see :func:`tonari.plan`.
 
-    Everything stays on the device ("resident") if it fits. Otherwise points are copied from host memory slab by slab
-    ("streamed"), and so are queries if necessary; slabs are chosen for the least expected time. "host_refine" is chosen
-    if the packed copy fits but the original rows do not, and if there are so few queries that refining on the CPU takes
-    no longer than streaming all points once more, or if contracted rows are asked for; otherwise only on request. The
-    second precision is left out if its packed copy does not fit.
+    Everything stays on the device ("resident") if it fits. Otherwise points, and queries if necessary, are copied from
+    host memory slab by slab ("streamed"); slabs are chosen for the least expected time. "host_refine" is chosen if the
+    packed copy fits, the original rows do not, and either contracted rows are requested or the queries are so few that
+    refining on the CPU takes no longer than streaming all points once more. The second precision is left out if its
+    packed copy does not fit.
 
-    Several devices divide the points, or the queries if all points fit on each device and that is faster. Dividing the
-    queries needs no merging of lists and refines no row more than once, but copies more points.
+    Several devices divide the points, or the queries if all points fit on each device and that is faster. A division of
+    the queries merges no lists and refines each row once, but copies more points.
 
     Parameters
     ----------
@@ -53,7 +62,7 @@ def plan_on_cuda(
     free_bytes : int, optional
         Free memory on each device. Default: queried.
     prepared_by : CudaPlan, optional
-        The plan that the points were prepared by; the memory of its prepared points counts as free.
+        The plan by which the points were prepared; the memory of its prepared points counts as free.
     **overrides
         Fields listed in :data:`tonari.exact.overrides.ON_CUDA`.
 
@@ -78,6 +87,10 @@ def plan_on_cuda(
             "form_dim='pilot': pilot rows choose for route='resident' only, got route='host_refine'; name a number of "
             "coordinates, such as form_dim=64, or leave route out"
         )
+    if prepared_by is not None:
+        problem = dataclasses.replace(problem, devices=prepared_by.devices, may_take_fewer=False)
+    elif problem.may_take_fewer and len(problem.devices) > 1:
+        return _plan_on_some(problem, free_bytes, overrides)
     usual = not overrides
     if prepared_by is not None:
         overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
@@ -98,11 +111,28 @@ def plan_on_cuda(
     return _plan_within(problem, budget, overrides, usual=usual)
 
 
-def is_contracted_for(problem: Problem, searched: int) -> bool:
-    """Whether prepared points are contracted for a search, if pilot rows find that worth it.
+def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str, Any]) -> CudaPlan:
+    """Plan for as many of the devices as take the least expected time, or the fewest of equal times."""
+    plans, too_small = list[CudaPlan](), None
+    for count in range(1, len(problem.devices) + 1):
+        some = dataclasses.replace(problem, devices=problem.devices[:count], may_take_fewer=False)
+        try:
+            plans.append(plan_on_cuda(some, free_bytes=free_bytes, **overrides))
+        except BudgetExceeded as error:
+            too_small = error
+    if not plans:
+        assert too_small is not None
+        raise too_small
+    best = min(plans, key=lambda plan: plan.seconds)
+    times = ", ".join(f"{plan.seconds:.3g} s on {len(plan.devices)}" for plan in plans)
+    return dataclasses.replace(best, why_devices=f"{len(best.devices)} of {len(problem.devices)}: {times}")
 
-    They are once `searched` queries and those of the problem would have been worth the pilot rows had they come at
-    once, but not for short searches: these have too many launches then. Points in all dimensions are kept beside.
+
+def is_contracted_for(problem: Problem, searched: int) -> bool:
+    """Whether a pilot decides for this search if prepared points are contracted.
+
+    True once the `searched` queries and those of the problem, as a single search, would justify the pilot. False for
+    short searches, which would have too many launches. Points in all dimensions are kept in addition.
     """
     if len(problem.devices) > 1 or problem.memory is not None:
         return False
@@ -112,7 +142,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
 
 @cached(maxsize=1024)
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
-    """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
+    """Return the plan of a resident search that fits into the spare memory, or None."""
     try:
         plan = _plan_within(problem, tuning.SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
@@ -122,18 +152,18 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 @cached(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
-    """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
+    """Return the plan of a search without overrides; it is cached for searches of the same sizes."""
     return _plan_within(problem, free, {}, usual=True)
 
 
 @cached(maxsize=1024)
 def _plan_for_contracted(problem: Problem, free: int, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan:
-    """Return the plan of a search of contracted points that overrides nothing else, kept for the next like it."""
+    """Return the plan of a search of contracted points without other overrides; it is cached for equal searches."""
     return _plan_route(problem, free, dict(overrides), usual=True)
 
 
 def _rounded(free: int) -> int:
-    """Return free memory to six bits, rounded down: searches of the same sizes then have one plan.
+    """Round free memory down to six bits, so that searches of the same sizes have the same plan.
 
     >>> _rounded(127), _rounded(128), _rounded(131)
     (126, 128, 128)
@@ -153,7 +183,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 
 
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a contraction may be worth the pilot rows that choose it."""
+    """Whether a contraction may save more time than its pilot takes."""
     metric = get_metric(problem.metric)
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
@@ -164,7 +194,7 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a screen of integers of one byte would be faster in int8, and no other is asked for."""
+    """Whether int8 would be faster for integers of one byte, and the caller has not chosen other precisions."""
     asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
     return get_metric(problem.metric).squares and problem.d > _SPLIT_FIRST and not asked
 
@@ -186,9 +216,10 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
-    in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
+    in_place = not (problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
+    seconds += CARD.further * (len(devices) - 1)
     alone = slabs.route == "resident" and not needs.several
     may_be_bytes = _may_be_bytes(problem, overrides)
     longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
@@ -201,16 +232,13 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
             break
     working = needs.working_bytes(slabs, batch) + needs.subset_bytes() * subsets
     working += needs.mirrored_bytes(slots, batch)
+    at_home = 0
+    if shard == "points" and slabs.route == "resident":
+        at_home, more = _points_at_home(problem, needs, batch, budget)
+        working += more
     return CudaPlan(
-        n=problem.n,
-        m=problem.m,
-        d=problem.d,
-        k=problem.k,
-        dtype=problem.dtype,
-        metric=problem.metric,
+        **problem.plan_fields(),
         method="exact",
-        device="cuda",
-        devices=devices,
         isa="",
         threads=0,
         route=slabs.route,
@@ -227,13 +255,27 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         bytes_first=alone and seconds >= _BYTES_SECONDS and may_be_bytes,
         bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
         mirrored_slots=slots,
-        cuda_graph=captured and batch >= problem.m,
+        cuda_graph=captured and batch >= needs.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=working,
         output_bytes=needs.output_bytes(slabs),
         seconds=seconds,
+        points_at_home=at_home,
+        why_devices=f"{len(devices)}, as given" if len(devices) > 1 else "",
     )
+
+
+def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
+    """Return the points of the device that has all of them, and the bytes that these take more than an equal share.
+
+    (0, 0) if they do not fit there.
+    """
+    count = points_at_home(dataclasses.replace(needs, n=problem.n), needs.devices)
+    there = dataclasses.replace(needs, n=count, devices=1, results=problem.m, merged=True)
+    if not count or (bytes_there := there.total_bytes(Slabs("resident", count, needs.m), batch)) > budget:
+        return 0, 0
+    return count, max(0, bytes_there - needs.total_bytes(Slabs("resident", needs.n, needs.m), batch))
 
 
 def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
@@ -259,7 +301,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         group=GROUP_SIZES[-1],
         width=overrides.get("width", max(_CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
         form_dim=form_dim,
-        several=devices > 1,
+        devices=devices,
         results=0 if problem.host_queries else m,
     )
     return list(divisions(whole, devices, overrides))
@@ -282,7 +324,7 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the bytes of the search that needs the fewest; arguments as for :func:`plan_on_cuda`."""
+    """Return the bytes of the division that needs the least memory; arguments as for :func:`plan_on_cuda`."""
     return _least_of(_ways(problem, overrides), overrides)
 
 
@@ -296,7 +338,7 @@ def _least_of(shards: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: di
 
 
 def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
-    """Return the coordinates of contracted rows that are asked for, 0 for all dimensions."""
+    """Return the requested number of coordinates of contracted rows, 0 for all dimensions."""
     given = overrides.get("form_dim", "full")
     if given == "full":
         return 0

@@ -1,4 +1,4 @@
-"""Judgments of exact search on CUDA: they change how fast it is, and no answer."""
+"""Tuned numbers of exact search on CUDA: they affect its speed, but no answer."""
 
 from tonari.core.units import MIB
 
@@ -56,6 +56,12 @@ LIMIT_FEW = 128  # of so few rows each has several programs, which keep multipro
 LIMIT_PARTS = 16
 AT_ONCE = 3  # batches of contracted rows that are joined if memory allows: each takes the host 3 ms to launch
 
+# Not measured by a case, but by hand on an H100: 10,000 queries among a million points of 128 columns, whose noise
+# leaves about ten rows. Searching them again takes the device 0.2 ms, and 1 to 1.5 ms if the host first has to learn
+# which rows these are, and then launches twenty kernels. The numbers of rows are those of tiles of the screen.
+ROWS_AHEAD = (16, 64, 128)  # searched before it is known which are left, if the last search by the plan has left rows
+ROWS_AGAIN = 64  # of a replayed search, whose kernels are captured as a second graph
+
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Searches whose first attempt takes two launches (screens/few.py), about 15 µs beside reading the packed points. The
 # usual launches take 45 µs beside that, and two or three times the work on the host.
@@ -76,7 +82,7 @@ DENSE_ROWS = 32
 DENSE_LANES = 2
 LEAST_SLICE = 1 << 14  # if slices would be shorter than this many points, blocks of queries are made shorter
 LISTED_WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest
-REMEMBERED = 64  # keys without a graph that are remembered
+REMEMBERED = 64  # keys without a graph that are remembered, and plans whose searches have left rows
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster

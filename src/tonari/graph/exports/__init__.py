@@ -1,8 +1,7 @@
 """Exports of a graph to other libraries: one module for each, with the form that the library expects.
 
-to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn and scanpy
-to_clusterings.py  the methods for HDBSCAN to_pictures.py     the methods for a page in a browser, matplotlib, and
-notebooks to_graphs.py       the methods for SciPy, PyTorch Geometric, igraph, networkx and Arrow
+methods.py         the methods of KNNGraph, each a function of one of the modules below
+to_pictures.py     the methods for a page in a browser, matplotlib, and notebooks
 common.py          shared helpers: lists with or without self, and refusals
 
 csr.py             scipy.sparse.csr_matrix

@@ -5,19 +5,38 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tonari.graph.exports.common import HasLists
 from tonari.graph.lists import Lists
 from tonari.io.arrow import as_lists
 
 
-def to_arrow(lists: Lists) -> Any:
-    """Export lists; see :meth:`tonari.KNNGraph.to_arrow`."""
+def to_arrow(graph: HasLists) -> Any:
+    """Export the graph as an Arrow table, a row for each point; ``pyarrow.parquet.write_table`` writes it.
+
+    Returns
+    -------
+    pyarrow.Table of n rows
+        Two columns of fixed-size lists of k values, which share memory with the graph: "indices" (int32 or int64)
+        and "distances" (float32 or float64). Missing neighbours are -1 at an infinite distance. The metadata of the
+        schema contain "tonari", a JSON object with metric, method, include_self and seed.
+
+    Raises
+    ------
+    ImportError
+        pyarrow is not installed.
+
+    Notes
+    -----
+    To convert a table back, reshape ``column.combine_chunks().flatten()`` of both columns to (n, k) and pass them
+    to ``KNNGraph.from_arrays``. polars and DuckDB read fixed-size lists as arrays.
+    """
     try:
         import pyarrow
     except ImportError as error:
         raise ImportError("to_arrow needs pyarrow: pip install pyarrow") from error
-    distances, indices = lists.in_numpy()
+    distances, indices = graph.lists.in_numpy()
     table = pyarrow.table([as_lists(indices), as_lists(distances)], names=["indices", "distances"])
-    return table.replace_schema_metadata({"tonari": json.dumps(about(lists))})
+    return table.replace_schema_metadata({"tonari": json.dumps(about(graph.lists))})
 
 
 def about(lists: Lists) -> dict[str, Any]:

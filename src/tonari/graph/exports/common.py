@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists
+
+
+class HasLists(Protocol):
+    """A :class:`tonari.KNNGraph`, as far as exports use it."""
+
+    @property
+    def lists(self) -> Lists:
+        """The contents."""
 
 
 def with_self(lists: Lists, wanted: bool) -> Neighbors:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.graph.exports.common import with_self
+from tonari.graph.exports.common import HasLists, with_self
 from tonari.graph.lists import Lists
 
 if TYPE_CHECKING:
@@ -16,9 +16,80 @@ if TYPE_CHECKING:
 
 
 def to_csr(
-    lists: Lists, *, order: str, include_self: bool | None, symmetric: str | None, dtype: npt.DTypeLike | None
+    graph: HasLists,
+    *,
+    order: Literal["distance", "index"] = "distance",
+    include_self: bool | None = None,
+    symmetric: Literal["union", "mutual"] | None = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> scipy.sparse.csr_matrix:
-    """Export lists; see :meth:`tonari.KNNGraph.to_csr`."""
+    """Export the graph as a SciPy matrix whose entry (i, j) is the distance from i to its neighbour j.
+
+    Distances of 0 are stored, missing neighbours are not. The matrix shares no memory with the graph; a graph on
+    CUDA is copied to host memory.
+
+    Parameters
+    ----------
+    order : "distance" or "index"
+        The order within each row, also of symmetric matrices. "distance": the point itself, then nearest first,
+        ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (canonical CSR).
+    include_self : bool, optional
+        True: every row contains its own point, first if the order is by distance. If the graph lacks it, it is
+        added at distance 0, and rows have k + 1 entries. False: no row contains its own point. None: as in the
+        graph.
+    symmetric : "union" or "mutual", optional
+        "union": (i, j) and (j, i) are stored if i or j lists the other (the symmetric k-NN graph); rows have at
+        least k entries. "mutual": they are stored if each lists the other (the mutual k-NN graph); rows have at
+        most k entries, possibly none. If the two directions have different distances, as in a graph from another
+        program, the nearer one is stored for both. None: row i has the neighbours of i only.
+    dtype : float32 or float64, optional
+        Dtype of the distances in the matrix. Default: that of the graph.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n, n)
+
+    Raises
+    ------
+    ImportError
+        SciPy is not installed.
+    TypeError
+        include_self is not True, False or None, or dtype is not float32 or float64.
+    ValueError
+        The order or the kind of symmetry is unknown; or include_self is True for a graph of similarities without
+        self, in which the similarity of a point to itself is unknown.
+
+    Notes
+    -----
+    In SciPy 1.17 and later, ``.astype`` returns a matrix whose rows are sorted by column number, and ``.sqrt()``,
+    ``.power(2)``, ``abs`` and negation sort the rows of the matrix itself; ``.copy()`` and ``* 1.0`` keep the
+    order. Readers such as scanpy, which assume that the nearest entries come first, then give wrong results. Pass
+    `dtype` here instead of calling ``.astype``, and change values in place: ``np.sqrt(matrix.data,
+    out=matrix.data)``.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1)
+    >>> graph.to_csr(include_self=True).indices  # point 0: itself, 1; point 1: itself, 0; point 2: itself, 1
+    array([0, 1, 1, 0, 2, 1], dtype=int32)
+    >>> graph.to_csr(symmetric="union").toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]]
+    >>> graph.to_csr(symmetric="mutual", dtype="float64").toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    return matrix_of(graph.lists, order=order, include_self=include_self, symmetric=symmetric, dtype=dtype)
+
+
+def matrix_of(
+    lists: Lists,
+    *,
+    order: str = "distance",
+    include_self: bool | None = False,
+    symmetric: str | None = None,
+    dtype: npt.DTypeLike | None = None,
+) -> scipy.sparse.csr_matrix:
+    """Return lists as a SciPy matrix; see :func:`to_csr`."""
     try:
         from scipy.sparse import csr_matrix
     except ImportError as error:

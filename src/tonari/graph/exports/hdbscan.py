@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.graph.exports.common import refuse_similarities, with_self
-from tonari.graph.exports.csr import to_csr
+from tonari.graph.exports.common import HasLists, refuse_similarities, with_self
+from tonari.graph.exports.csr import matrix_of
 from tonari.graph.lists import Lists
 from tonari.graph.structure import connected_components
 
@@ -24,8 +24,22 @@ if TYPE_CHECKING:
 _LEAST = np.finfo(np.float64).smallest_subnormal  # its inverse is infinite, like that of 0
 
 
-def core_distances(lists: Lists, min_samples: int) -> npt.NDArray[Any]:
-    """Return the distance of each point's min_samples-th neighbour; see :meth:`tonari.KNNGraph.core_distances`."""
+def core_distances(graph: HasLists, min_samples: int) -> npt.NDArray[Any]:
+    """Return the distance of each point to its min_samples-th neighbour, not counting itself: of shape (n,).
+
+    Raises
+    ------
+    ValueError
+        A point has fewer neighbours, or the graph contains similarities.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
+    >>> graph.core_distances(1).tolist(), graph.core_distances(2).tolist()
+    ([1.0, 1.0, 2.0], [3.0, 2.0, 3.0])
+    """
+    lists = graph.lists
     refuse_similarities(lists, "HDBSCAN")
     distances, indices = with_self(lists, False)
     wanted = inputs.check_count(min_samples, "min_samples")
@@ -44,18 +58,62 @@ def core_distances(lists: Lists, min_samples: int) -> npt.NDArray[Any]:
     return core
 
 
-def mutual_reachability(lists: Lists, min_samples: int) -> scipy.sparse.csr_matrix:
-    """Return the edges by mutual reachability distance; see :meth:`tonari.KNNGraph.mutual_reachability`."""
-    core = core_distances(lists, min_samples)
-    matrix = _edges(lists, None)
-    rows = np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
+def mutual_reachability(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
+    """Return the graph's edges with their mutual reachability distances: a symmetric matrix of shape (n, n).
+
+    The mutual reachability distance of two points is the maximum of their distance and both core distances
+    (Campello, Moulavi and Sander 2013). It is stored for (i, j) and (j, i) if i or j lists the other, also if it is
+    0, as between duplicates. Single linkage by these distances is HDBSCAN* if the graph contains its minimum
+    spanning tree.
+
+    Raises
+    ------
+    ValueError
+        As for :meth:`core_distances`.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1)
+    >>> graph.mutual_reachability(1).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]]
+    """
+    core = core_distances(graph, min_samples)
+    matrix = _edges(graph.lists, None)
+    rows = np.repeat(np.arange(graph.lists.n), np.diff(matrix.indptr))
     np.maximum(matrix.data, np.maximum(core[rows], core[matrix.indices]), out=matrix.data)
     return matrix
 
 
-def to_hdbscan(lists: Lists, min_samples: int) -> scipy.sparse.csr_matrix:
-    """Export lists for hdbscan; see :meth:`tonari.KNNGraph.to_hdbscan`."""
-    core_distances(lists, min_samples)
+def to_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
+    """Export the graph for ``hdbscan.HDBSCAN(metric="precomputed", min_samples=min_samples)``.
+
+    Parameters
+    ----------
+    min_samples : int
+        The min_samples of HDBSCAN: pass the same number to both. HDBSCAN's default is min_cluster_size; if that is
+        larger than k, hdbscan fails.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n, n)
+        Symmetric, float64, without self. Core distances equal those of hdbscan on the points. Distances of 0, which
+        hdbscan would drop, are replaced by the smallest positive number.
+
+    Raises
+    ------
+    ValueError
+        min_samples is larger than k; the graph is not connected, which hdbscan refuses; or the graph contains
+        similarities.
+
+    Notes
+    -----
+    Clusters equal those of the points if the graph contains the minimum spanning tree by mutual reachability; a k
+    larger than min_samples contains more of its edges. If several trees are minimal, a point on the border of a
+    cluster may belong to either. hdbscan is slow, since it processes each edge in Python; fast_hdbscan is not.
+    """
+    lists = graph.lists
+    core_distances(graph, min_samples)
     parts = int(connected_components(lists).max()) + 1
     if parts > 1:
         raise ValueError(
@@ -67,12 +125,33 @@ def to_hdbscan(lists: Lists, min_samples: int) -> scipy.sparse.csr_matrix:
     return matrix
 
 
-def to_fast_hdbscan(lists: Lists, min_samples: int) -> scipy.sparse.csr_matrix:
-    """Export lists for fast_hdbscan; see :meth:`tonari.KNNGraph.to_fast_hdbscan`."""
-    core_distances(lists, min_samples)
-    return _edges(lists, "float64")
+def to_fast_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
+    """Export the graph for ``fast_hdbscan.HDBSCAN(metric="precomputed", min_samples=min_samples)``.
+
+    Parameters
+    ----------
+    min_samples : int
+        The min_samples of HDBSCAN: pass the same number to both. HDBSCAN's default is min_cluster_size; if that is
+        larger than k, all points become noise, without a warning.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n, n)
+        Symmetric, float64, without self; distances of 0 are stored.
+
+    Raises
+    ------
+    ValueError
+        min_samples is larger than k, or the graph contains similarities.
+
+    Notes
+    -----
+    As for :meth:`to_hdbscan`, except that components of the graph are joined, at an infinite distance.
+    """
+    core_distances(graph, min_samples)
+    return _edges(graph.lists, "float64")
 
 
 def _edges(lists: Lists, dtype: str | None) -> scipy.sparse.csr_matrix:
     """The symmetric graph: its edges in both directions."""
-    return to_csr(lists, order="index", include_self=False, symmetric="union", dtype=dtype)
+    return matrix_of(lists, order="index", symmetric="union", dtype=dtype)

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tonari.graph.exports.csr import to_csr
+from tonari.graph.exports.common import HasLists
+from tonari.graph.exports.csr import matrix_of
 from tonari.graph.lists import Lists
 
 
-def to_igraph(lists: Lists, symmetric: str | None) -> Any:
-    """Export lists; see :meth:`tonari.KNNGraph.to_igraph`."""
+def to_igraph(graph: HasLists, *, symmetric: Literal["union", "mutual"] | None = None) -> Any:
+    """Export the graph as an ``igraph.Graph``, without self-loops.
+
+    Parameters
+    ----------
+    symmetric : "union" or "mutual", optional
+        None: directed, from each point to its neighbours. "union", "mutual": undirected, with each pair once, as
+        for :meth:`to_csr`; leidenalg and ``community_leiden`` take such graphs.
+
+    Returns
+    -------
+    igraph.Graph
+        Vertices are the points in their order, including points without edges. Edges have the attribute "distance".
+        It is not called "weight", because leidenalg and others take weights for similarities.
+
+    Raises
+    ------
+    ImportError
+        igraph or SciPy is not installed.
+    ValueError
+        The kind of symmetry is unknown.
+    """
     try:
         import igraph
     except ImportError as error:
         raise ImportError("to_igraph needs igraph: pip install igraph") from error
-    pairs, distances = edges(lists, symmetric)
+    pairs, distances = edges(graph.lists, symmetric)
     directed = symmetric is None
-    return igraph.Graph(n=lists.n, edges=pairs, directed=directed, edge_attrs={"distance": distances.tolist()})
+    return igraph.Graph(n=graph.lists.n, edges=pairs, directed=directed, edge_attrs={"distance": distances.tolist()})
 
 
 def edges(lists: Lists, symmetric: str | None) -> tuple[Any, Any]:
     """Return pairs of points, of shape (edges, 2), and their distances: each pair once if the graph is symmetric."""
-    matrix = to_csr(lists, order="distance", include_self=False, symmetric=symmetric, dtype=None)
+    matrix = matrix_of(lists, symmetric=symmetric)
     rows = np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
     kept = slice(None) if symmetric is None else rows < matrix.indices
     return np.column_stack([rows[kept], matrix.indices[kept]]), matrix.data[kept]

@@ -13,8 +13,8 @@ import numpy as np
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, value_dtype
 from tonari.graph import tuning
-from tonari.graph.exports.common import refuse_missing, refuse_similarities, refuse_squares, with_self
-from tonari.graph.exports.csr import to_csr
+from tonari.graph.exports.common import HasLists, refuse_missing, refuse_similarities, refuse_squares, with_self
+from tonari.graph.exports.csr import matrix_of
 from tonari.graph.lists import Lists
 from tonari.graph.reshaping import trim
 from tonari.metrics.changed import change_of
@@ -26,12 +26,52 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-3  # of a row's farthest neighbour: other programs' float32 distances differ by less
 
 
-def to_scanpy(lists: Lists, adata: Any, n_neighbors: int | None, **options: Any) -> None:
-    """Write the graph into an AnnData; see :meth:`tonari.KNNGraph.to_scanpy`."""
+def to_scanpy(
+    graph: HasLists,
+    adata: Any,
+    *,
+    n_neighbors: int | None = None,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    key_added: str | None = None,
+) -> None:
+    """Write the graph into an AnnData through ``scanpy.pp.neighbors``, which computes the connectivities.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        The data whose observations are the points of the graph, in the same order.
+    n_neighbors : int, optional
+        As for scanpy, which counts the observation itself. Default: the number of columns of the graph, counting
+        self.
+    use_rep : str, optional
+        The representation from which the graph was built, such as "X_pca". scanpy records it for later steps.
+        Default: scanpy's choice, which is "X_pca" for more than 50 variables.
+    n_pcs : int, optional
+        The number of columns of "X_pca" from which the graph was built.
+    key_added : str, optional
+        As for scanpy: the key for the results, instead of ``obsp["distances"]``, ``obsp["connectivities"]`` and
+        ``uns["neighbors"]``.
+
+    Raises
+    ------
+    ValueError
+        The observations are not the points of the graph (their number and the distances of 64 rows are compared);
+        or the graph has fewer columns than n_neighbors, missing neighbours, squared distances or similarities.
+    ImportError
+        scanpy is not installed.
+
+    Notes
+    -----
+    Each row of ``obsp["distances"]`` has n_neighbors - 1 entries, nearest first, without self. As an alternative,
+    ``scanpy.pp.neighbors(transformer=tonari.estimators.KNeighborsTransformer(n_neighbors=15))`` searches with
+    tonari; its ``obsp["distances"]`` includes self.
+    """
     try:
         import scanpy
     except ImportError as error:
         raise ImportError("to_scanpy needs scanpy 1.10 or later: pip install scanpy") from error
+    lists = graph.lists
     refuse_similarities(lists, "scanpy")
     refuse_squares(lists, "scanpy")
     if adata.n_obs != lists.n:
@@ -46,7 +86,9 @@ def to_scanpy(lists: Lists, adata: Any, n_neighbors: int | None, **options: Any)
         )
     kept = trim(lists, wanted - 1 + lists.include_self)
     refuse_missing(with_self(kept, False), "scanpy")
-    scanpy.pp.neighbors(adata, transformer=_Ready(kept, wanted), metric=lists.metric, **options)
+    scanpy.pp.neighbors(
+        adata, transformer=_Ready(kept, wanted), metric=lists.metric, use_rep=use_rep, n_pcs=n_pcs, key_added=key_added
+    )
 
 
 class _Ready:
@@ -71,7 +113,7 @@ class _Ready:
 
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
         """Return the graph, nearest first, without self: scanpy adds it."""
-        return to_csr(self._lists, order="distance", include_self=False, symmetric=None, dtype=None)
+        return matrix_of(self._lists)
 
     def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
         """Return the graph."""

@@ -7,20 +7,68 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tonari.graph.exports.common import refuse_similarities, with_self
-from tonari.graph.exports.csr import to_csr
+from tonari.graph.exports.common import HasLists, refuse_similarities, with_self
+from tonari.graph.exports.csr import matrix_of
 from tonari.graph.lists import Lists
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 
-def to_sklearn(lists: Lists, eps: float | None) -> scipy.sparse.csr_matrix:
-    """Export lists; see :meth:`tonari.KNNGraph.to_sklearn`."""
+def to_sklearn(graph: HasLists, *, eps: float | None = None) -> scipy.sparse.csr_matrix:
+    """Export the graph for scikit-learn's estimators with ``metric="precomputed"``.
+
+    ============================================  ==========================================================
+    estimator                                     k of the graph, at least
+    ============================================  ==========================================================
+    LocalOutlierFactor(n_neighbors), Isomap,      n_neighbors
+    KNeighborsClassifier, KNeighborsRegressor
+    TSNE(perplexity, init="random")               int(3 * perplexity + 1), or n - 1 if that is less
+    SpectralEmbedding, SpectralClustering         n_neighbors - 1: self counts.
+                                                  ``affinity="precomputed_nearest_neighbors"``
+    DBSCAN(eps)                                   until no list ends within eps; pass `eps` to have that checked
+    ============================================  ==========================================================
+
+    Local outlier factors are thus
+    ``LocalOutlierFactor(20, metric="precomputed").fit_predict(tonari.knn_graph(points, 20).to_sklearn())``.
+
+    Parameters
+    ----------
+    eps : float, optional
+        The eps of DBSCAN. DBSCAN assumes that each list contains all points within eps; if `eps` is given, this is
+        checked.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n, n)
+        Each row has the point itself first, at a stored distance of 0, then its neighbours, nearest first. If the
+        point were absent, scikit-learn would take its nearest neighbour for the point, and lose it.
+
+    Raises
+    ------
+    ValueError
+        The graph contains similarities, or a list may lack points within eps.
+    ImportError
+        SciPy is not installed.
+
+    Notes
+    -----
+    The estimators refuse a graph with too few columns. TSNE squares its distances, so do not pass it a graph of
+    "sqeuclidean".
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [1.0], [3.0]], dtype=np.float32), k=1)
+    >>> matrix = graph.to_sklearn()
+    >>> matrix.indices.reshape(4, 2).tolist(), matrix.data.reshape(4, 2).tolist()
+    ([[0, 1], [1, 2], [2, 1], [3, 1]], [[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 2.0]])
+    """
+    lists = graph.lists
     refuse_similarities(lists, "scikit-learn")
     if eps is not None:
         _refuse_cut_balls(lists, eps)
-    return to_csr(lists, order="distance", include_self=True, symmetric=None, dtype=None)
+    return matrix_of(lists, include_self=True)
 
 
 def _refuse_cut_balls(lists: Lists, eps: Any) -> None:

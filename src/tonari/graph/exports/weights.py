@@ -1,7 +1,7 @@
 """Weights of a graph's edges that measure the similarity of two points, as symmetric SciPy matrices.
 
     gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
-    umap       a + b - a b, of a = exp(-max(0, d(i, j) - r_i) / t_i) and b, that of j     McInnes et al. 2018
+    umap       a + b - a b, where a = exp(-max(0, d(i, j) - r_i) / t_i), b the same of j  McInnes et al. 2018
     jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                   Levine et al. 2015
 
 r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i is chosen so that the weights of i's k
@@ -10,7 +10,7 @@ neighbours sum to log2(k + 1), since umap-learn counts the point itself. Two poi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.graph import tuning
-from tonari.graph.exports.common import refuse_similarities, refuse_squares, with_self
-from tonari.graph.exports.csr import to_csr
+from tonari.graph.exports.common import HasLists, refuse_similarities, refuse_squares, with_self
+from tonari.graph.exports.csr import matrix_of
 from tonari.graph.lists import Lists
 from tonari.graph.structure import shared
 
@@ -32,12 +32,57 @@ _LEAST_SCALE = 1e-3  # of a point's mean distance, itself counted: t_i is no les
 
 
 @in_default_floats
-def weights(lists: Lists, kind: str) -> scipy.sparse.csr_matrix:
-    """Return the weights of a graph's edges; see :meth:`tonari.KNNGraph.weights`."""
+def to_weights(graph: HasLists, kind: Literal["gaussian", "umap", "jaccard"]) -> scipy.sparse.csr_matrix:
+    """Return the similarity of the two points of each edge, as a symmetric SciPy matrix.
+
+    Spectral methods and community detection take such weights: at most 1, and 0 without an edge. Two points have an
+    edge if one lists the other, as with ``to_csr(symmetric="union")``. A column of self is left out.
+
+    Parameters
+    ----------
+    kind : "gaussian", "umap" or "jaccard"
+        "gaussian": exp(-d² / (s_i s_j)), where s_i is the distance of i's farthest neighbour [1]_; 1 for
+        duplicates. If all neighbours of a point are duplicates, its other edges have weight 0.
+
+        "umap": a + b - a b, where a = exp(-max(0, d - r_i) / t_i) and b is that of j, or 0 if j does not list i.
+        r_i is the smallest distance above 0 in the list of i, and t_i is chosen so that the weights of i's k
+        neighbours sum to log2(k + 1) [2]_. These are the weights of UMAP's ``fuzzy_simplicial_set`` for
+        ``n_neighbors=k + 1``, which computes in float32.
+
+        "jaccard": the number of neighbours that i and j have in common, divided by the number of points in either
+        list [3]_. It does not depend on distances. Points do not count as neighbours of themselves.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of float64 and shape (n, n)
+        Symmetric, with rows in order of column number and an empty diagonal. Weights of 0 are not stored.
+
+    Raises
+    ------
+    ImportError
+        SciPy is not installed.
+    ValueError
+        The kind is unknown; or the graph contains similarities, infinite distances or, for "umap", squared
+        distances. "jaccard" accepts every graph.
+
+    References
+    ----------
+    .. [1] Zelnik-Manor and Perona, "Self-tuning spectral clustering", NIPS 17 (2004), section 2.1, with k for 7.
+    .. [2] McInnes, Healy and Melville, "UMAP: Uniform manifold approximation and projection for dimension
+       reduction", arXiv:1802.03426 (2018), section 3.1, and umap-learn 0.5's bisection.
+    .. [3] Levine et al., "Data-driven phenotypic dissection of AML" (PhenoGraph), Cell 162 (2015).
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [2.0], [4.0]], dtype=np.float32), k=2)
+    >>> graph.to_weights("jaccard").toarray().round(2).tolist()
+    [[0.0, 0.33, 0.33, 0.0], [0.33, 0.0, 0.33, 0.33], [0.33, 0.33, 0.0, 0.33], [0.0, 0.33, 0.33, 0.0]]
+    """
     kinds = {"gaussian": _gaussian, "umap": _umap, "jaccard": _jaccard}
     if kind not in kinds:
         raise ValueError(f"kind={kind!r}: expected {', '.join(map(repr, kinds))}")
-    matrix = kinds[kind](lists.on_host())
+    matrix = kinds[kind](graph.lists.on_host())
     matrix.eliminate_zeros()
     return matrix
 
@@ -61,7 +106,7 @@ def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
     found = _finite(lists)
     mean = float(np.where(found.indices >= 0, found.distances, 0).sum(dtype=np.float64))
     mean /= (found.indices >= 0).sum() + lists.n
-    matrix = to_csr(lists, order="distance", include_self=False, symmetric=None, dtype="float64")
+    matrix = matrix_of(lists, dtype="float64")
     parts = []
     for rows in cut(lists.n, max(1, tuning.JACCARD_AT_ONCE // lists.k)):
         near, present = found.distances[rows].astype(np.float64), found.indices[rows] >= 0
@@ -115,7 +160,7 @@ def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:
 
 def _edges(lists: Lists) -> tuple[scipy.sparse.csr_matrix, npt.NDArray[np.int64]]:
     """Return the symmetric graph, with distances in float64, and the row of each of its entries."""
-    matrix = to_csr(lists, order="index", include_self=False, symmetric="union", dtype="float64")
+    matrix = matrix_of(lists, order="index", symmetric="union", dtype="float64")
     return matrix, np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
 
 

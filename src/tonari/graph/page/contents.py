@@ -53,7 +53,7 @@ class Contents:
         Whether no neighbour can be missing, column 0 is self, and larger values are nearer.
     seed : int, optional
     first, last : Column
-        Of the nearest and of the k-th neighbours.
+        The distances to the nearest and to the k-th neighbours.
     zero : int, optional
         Neighbours at distance 0; None for similarities.
     duplicates : int, optional
@@ -64,22 +64,22 @@ class Contents:
         The local intrinsic dimension over all points, and its distribution:
     dimensions : Histogram, optional
     occurrences : Histogram
-        Of the k-occurrence.
+        The distribution of the k-occurrence.
     hubness : Hubness
     components : list of int
-        Sizes, the largest first.
+        Sizes of the components, largest first.
     recall : Recall, optional
-        Measured now if the points are given, else the recall of the report.
+        Measured on the points if they are passed, else the recall of the report.
     measured : bool
-        Whether the recall was measured now.
+        Whether the recall was measured on the points.
     report : DescentReport, optional
     map : Map, optional
     map_values : float64 of shape (m,)
         Distance of the last neighbour of each point of the map; infinite where it is missing.
     plan : dict
-        The plan that a directory holds; else empty.
+        The plan in a directory; empty for other graphs.
     record : Record, optional
-        The run that built the graph.
+        The record of the run that built the graph.
     """
 
     n: int

@@ -1,7 +1,7 @@
 """Build the tree on the CPU: exact medians on every level, the same tree for any number of threads.
 
-The top levels are split one at a time, by parallel passes over ranges of all rows. Below them each node is one task,
-which splits its points, copies them to their leaves and computes their boxes within the cache
+The top levels are split one after another, by parallel passes over ranges of all rows. Each node below them is one
+task, which splits its points, copies them to their leaves and computes their boxes within the cache
 (native/kdtree/build.hpp).
 """
 
@@ -28,11 +28,11 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     Parameters
     ----------
     points : array of shape (n, d), C-contiguous, finite, of an accepted dtype
-        May be read-only or memory-mapped; read about once for each level whose nodes exceed 16,384 points.
+        May be read-only or memory-mapped. They are read about once for each level whose nodes exceed 16,384 points.
     height : int
         Levels of splits; 2**height must not exceed n.
     double : bool
-        Hold the points as float64; otherwise as float32, which is exact for all dtypes but float64.
+        Store the points as float64; otherwise as float32, which is exact for all dtypes except float64.
     workers : Workers
         Threads. The tree does not depend on their number.
     bar : Counter, optional
@@ -109,7 +109,7 @@ def _cut_top(
     height: int,
     workers: Workers,
 ) -> int:
-    """Split the top levels, give each of their nodes its rows in ascending order, and return the number of levels."""
+    """Split the top levels, order the rows of each node by number, and return the number of levels."""
     n = len(points)
     levels = 0
     while levels < min(height, TOP_LEVELS) and n >> levels > costs_tuning.TASK_POINTS:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.method import TreeMethod
+from tonari.core.method import OnCpu, TreeMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.exact.cpu.copies import first_copies
 from tonari.kdtree import tuning
@@ -21,13 +20,14 @@ from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 
 
-class TreeOnCpu(TreeMethod):
+class TreeOnCpu(OnCpu, TreeMethod):
     """The k-d tree on the CPU; see :class:`tonari.core.method.TreeMethod`."""
 
     name = "kdtree"
-    device = "cpu"
 
     refuses = staticmethod(refusal)
+    lists = staticmethod(find_in_tree)
+    counts = staticmethod(count_in_tree)
 
     def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
         return plan_tree(problem, prepared_by=prepared_by, **given)
@@ -56,56 +56,15 @@ class TreeOnCpu(TreeMethod):
         prepared = self.prepare_once(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
-    def search(
+    def nearest(
         self,
         queries: npt.NDArray[Any],
         prepared: PreparedTree,
         plan: TreePlan,
-        *,
-        self_join: bool = False,
+        self_ids: npt.NDArray[np.int64] | None,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        own = np.arange(len(queries), dtype=np.int64) if self_join else None
-        return prepared.search(queries, plan, self_ids=own, progress=progress)
-
-    def find_within(
-        self,
-        queries: npt.NDArray[Any],
-        prepared: PreparedTree,
-        plan: TreePlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        own = np.arange(len(queries), dtype=np.int64) if self_join else None
-        return find_in_tree(queries, prepared, plan, limits, self_ids=own, progress=progress)
-
-    def find_pairs(
-        self,
-        rows: slice,
-        points: npt.NDArray[Any],
-        prepared: PreparedTree,
-        plan: TreePlan,
-        limits: npt.NDArray[Any],
-        *,
-        progress: ProgressLike = None,
-    ) -> RadiusNeighbors:
-        own = np.arange(rows.start, rows.stop, dtype=np.int64)
-        return find_in_tree(points[rows], prepared, plan, limits, self_ids=own, later=True, progress=progress)
-
-    def count_within(
-        self,
-        queries: npt.NDArray[Any],
-        prepared: PreparedTree,
-        plan: TreePlan,
-        limits: npt.NDArray[Any],
-        *,
-        self_join: bool = False,
-        progress: ProgressLike = None,
-    ) -> npt.NDArray[np.int64]:
-        own = np.arange(len(queries), dtype=np.int64) if self_join else None
-        return count_in_tree(queries, prepared, plan, limits, self_ids=own, progress=progress)
+        return prepared.search(queries, plan, self_ids=self_ids, progress=progress)
 
     def visits(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> MeanVisits:
         return prepared.visits(queries, plan)

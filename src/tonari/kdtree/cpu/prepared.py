@@ -16,7 +16,7 @@ from tonari.core.trail import current
 from tonari.core.workers import Workers
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
-from tonari.kdtree.cpu.search import search_tree
+from tonari.kdtree.cpu.search import Visits, search_tree
 from tonari.kdtree.cpu.tree import plan_height
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
@@ -71,8 +71,12 @@ class PreparedTree:
             found, visits = search_tree(
                 queries, self.points, self.tree, plan, self_ids=self_ids, bar=bar, rounds=rounds
             )
-        m, seconds, record = len(queries), time.perf_counter() - started, current.get()
-        leaves, nodes = visits.leaves / m, visits.nodes / m
+        self.report(len(queries), visits, time.perf_counter() - started)
+        return found
+
+    def report(self, m: int, visits: Visits, seconds: float) -> None:
+        """Record and log a search of m queries."""
+        record, leaves, nodes = current.get(), visits.leaves / m, visits.nodes / m
         if record is not None:
             note = f"{leaves:.1f} leaves and {nodes:.1f} nodes visited per row"
             record.tried(f"k-d tree of height {self.tree.height}", m, m, seconds, note)
@@ -80,7 +84,6 @@ class PreparedTree:
             "%d rows in %.3g s by a k-d tree of height %d: %.1f leaves and %.1f nodes visited per row",
             *(m, seconds, self.tree.height, leaves, nodes),
         )
-        return found
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
         """Search these queries, and return the mean numbers of leaves, nodes and points that a query visits."""

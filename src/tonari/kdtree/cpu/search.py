@@ -1,9 +1,10 @@
 """Search the tree on the CPU: the order of the queries, and their distribution over threads.
 
-Queries are sorted by the leaf that contains them, and cut into blocks. In a block, the walk searches each query to its
-end: consecutive queries need nearly the same leaves, which are still in the cache. The buffered traversal is that of
-gieseke2014: queries wait in buffers until many need the same leaf, which is then read once for all of them. A block is
-one thread's from beginning to end and has queues and buffers of its own, so that threads never wait for each other.
+Queries are sorted by the leaf that contains them, and cut into blocks. Within a block, the walk finishes each query
+before the next: consecutive queries need nearly the same leaves, which are still in the cache. In the buffered
+traversal of gieseke2014, queries wait in buffers until many need the same leaf, which is then read once for all of
+them. One thread processes a block from beginning to end, with its own queues and buffers, so threads never wait for
+each other.
 """
 
 from __future__ import annotations
@@ -56,23 +57,23 @@ def search_tree(
     ----------
     queries : array of shape (m, d), checked
     points : array of shape (n, d), checked
-        The points that the tree was built from. Distances are float64 if points or queries are; the tree must then
-        hold float64.
+        The points from which the tree was built. Distances are float64 if points or queries are float64; the tree must
+    then contain float64.
     plan : TreePlan
-        Uses its k, metric, isa, threads, traversal, buffer, sort and query_block.
+        The plan; its k, metric, isa, threads, traversal, buffer, sort and query_block are used.
     self_ids : int64 array of shape (m,), optional
-        For each query the point that it is, which is not reported.
+        For each query, the number of its own point, which is left out.
     bar : Counter
         Counts queries.
     rounds : Rounds, optional
-        Output: what the buffered traversal did.
+        Output: the counters of the buffered traversal.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        Bit for bit those of :func:`tonari.metrics.reference.brute`.
+        The same bits as :func:`tonari.metrics.reference.brute`.
     Visits
-        Of all queries together; the same by either traversal.
+        Totals over all queries; both traversals give the same.
     """
     m = len(queries)
     if np.float64 in (queries.dtype, points.dtype) and tree.rows.dtype != np.float64:

@@ -2,7 +2,7 @@
 
 The top tree and the leaf structure are those of gieseke2014 (section 3.1): a complete, pointer-free binary tree of
 splits over leaves that are contiguous blocks of points. Bounding boxes are added. A search prunes by boxes alone, so it
-is exact whatever the splits are; the splits only determine which leaf is visited first.
+is exact for any splits; the splits only determine which leaf is visited first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Tree:
     n, d, height : int
         Points, columns, and levels of splits; there are 2**height leaves.
     capacity : int
-        Points that the block of a leaf can hold: the largest leaf, rounded up to a multiple of 16.
+        Capacity of a leaf's block in points: the size of the largest leaf, rounded up to a multiple of 16.
     begins : int64 array of shape (leaves + 1,)
         Leaf i holds the positions [begins[i], begins[i + 1]).
     ids : int32 or int64 array of shape (n,)
@@ -41,8 +41,9 @@ class Tree:
         [.., 0, lane] is the smallest and [.., 1, lane] the largest value of child 16 * node + lane; both are +inf for
         an absent or empty child.
     split_dimensions : int32 array of shape (2**height - 1,)
-        Binary tree in breadth-first order: the children of node i are 2i + 1 and 2i + 2. From i = 2**height - 1 on, i
-        stands for leaf i - (2**height - 1).
+        Binary tree in breadth-first order: the children of node i are 2i + 1 and 2i + 2. A child i >= 2**height - 1 is
+        the
+    leaf i - (2**height - 1).
     split_values : array of shape (2**height - 1,), of the dtype of rows
         A query goes right if its value in the split dimension is at least this one. Points that equal it may be on
         both sides.
@@ -66,7 +67,7 @@ class Tree:
 
     @functools.cached_property
     def native(self) -> _native.TreeView:
-        """The tree as the kernels take it: the same arrays, not copies; the small ones are validated once."""
+        """The tree in the form that kernels expect, with the same arrays; small arrays are validated once."""
         return _native.TreeView(
             self.height, self.rows, self.begins, self.ids, list(self.boxes), self.split_dimensions, self.split_values
         )

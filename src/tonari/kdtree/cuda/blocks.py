@@ -1,15 +1,15 @@
-"""Answer queries block by block on one device, while the next queries and the previous lists are copied.
+"""Answer queries block by block on one device; the next queries and the previous lists are copied at the same time.
 
     host memory  --prefetch.py-->  queries of block b + 1
                                    search of block b
     host memory  <--collect.py---  lists of block b - 1
 
-By bytes, for d = 10, k = 10 and float32: a query is 40 bytes in and 80 bytes out, 0.8 and 1.6 ns at 50 GB/s, both ways
-at once. The host's threads copy all 120 bytes from or to pinned buffers: 4 ns at 30 GB/s. A search that takes 10 ns a
-query hides all of it, except for the first block's way in and the last one's way out. Plain copies at 5 to 10 GB/s hide
-nothing and take 12 to 24 ns more.
+For d = 10, k = 10 and float32, a query has 40 bytes in and 80 bytes out: 0.8 and 1.6 ns at 50 GB/s, in both directions
+at once. The host's threads copy all 120 bytes from or to pinned buffers in 4 ns at 30 GB/s. A search of 10 ns per query
+hides these copies, except for the first block in and the last block out. Plain copies at 5 to 10 GB/s cannot overlap
+the search, and add 12 to 24 ns.
 
-With slabs of points the best lists so far come with their queries, another 80 bytes in, and go again after the merge.
+With slabs of points, the best known lists are copied in with their queries, another 80 bytes, and out after the merge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tonari.core.slices import cut
 from tonari.cuda.collect import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.cuda.prefetch import slabs_of
-from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, walk_in_steps
+from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, order_of_points, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.papers.cuda.buffered import search_by_rounds
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     bar : Counter
         Counts queries.
     rounds : Rounds, optional
-        Output: what the buffered traversal counts.
+        Output: the counters of the buffered traversal.
     """
 
     plan: TreePlan
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 def answer_blocks(
     queries: Any, part: slice, tree: DeviceTree, first_point: int, found: Neighbors, asked: Asked
 ) -> npt.NDArray[np.int64]:
-    """Answer some of the queries from the tree of one slab, and return the numbers of those left to brute force.
+    """Answer some queries from the tree of one slab, and return the numbers of the queries left to brute force.
 
     Parameters
     ----------
@@ -72,8 +72,9 @@ def answer_blocks(
     first_point : int
         The number of the tree's first point.
     found : Neighbors of shape (m, k)
-        Arrays for queries in host memory, else tensors. Output: if the tree has all points, what was found; else what
-        was found is merged into it. Rows of the queries that are returned are not meaningful.
+        Arrays for queries in host memory, else tensors. Output: the results if the tree has all points, else they are
+        merged
+    into `found`. Rows of the returned queries are not meaningful.
     """
     tree.written.read()
     device = tree.rows.device
@@ -90,7 +91,10 @@ def answer_blocks(
         arriving = slabs_of(given, blocks, device) if staged else _moved(given, blocks, device)
         stack.enter_context(contextlib.closing(arriving))
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
-            far = beyond(rows, asked.plan.metric)
+            if asked.self_join and not merging:  # rows of the tree
+                far = torch.zeros(len(rows), dtype=torch.bool, device=device)
+            else:
+                far = beyond(rows, asked.plan.metric)
             in_place = None if merging else results.in_place(here)
             lists = _search(rows, here, tree, first_point, in_place, far, asked)
             if merging:
@@ -110,7 +114,7 @@ def new_lists(plan: TreePlan, m: int, k: int, device: Any) -> Neighbors:
 
 
 def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield the rows of each block on a device; they are copied when they are asked for."""
+    """Yield the rows of each block on a device; rows in host memory are copied on demand."""
     for here in blocks:
         yield [to_device(rows[here], device) for rows in given]
 
@@ -118,13 +122,16 @@ def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list
 def _search(
     given: Any, here: slice, tree: DeviceTree, first_point: int, out: Neighbors | None, far: Any, asked: Asked
 ) -> Any:
-    """Launch the search of a block of queries on the device, and return its lists: `out`, or new ones.
+    """Launch the search of a block of queries on the device, and return its lists: `out`, or new lists.
 
-    `far` is set for queries that are given up.
+    `far` is set for queries that the walk gives up.
     """
     plan, device, m, k = asked.plan, tree.rows.device, len(given), min(asked.plan.k, tree.n)
     rows = given.to(tree.rows.dtype).contiguous()
-    order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
+    if plan.sort and asked.self_join and m == tree.n == plan.n:
+        order = order_of_points(tree)
+    else:
+        order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
     own = torch.arange(here.start - first_point, here.stop - first_point, device=device) if asked.self_join else None
     lists = new_lists(plan, m, k, device) if out is None else out
     search = TreeSearch(rows, tree, k, plan.metric, lists, own)
@@ -152,9 +159,9 @@ class _Results:
     found : Neighbors of shape (m, k)
         Output.
     device : torch device
-        Where the lists come from.
+        The device of the lists.
     staged : bool
-        Whether lists go to host memory while the next block is searched.
+        Whether lists are copied to host memory while the next block is searched.
     """
 
     def __init__(self, queries: Any, found: Neighbors, device: Any, *, staged: bool) -> None:
@@ -164,13 +171,13 @@ class _Results:
         self._under_way: tuple[slice, Any] | None = None
 
     def in_place(self, here: slice) -> Neighbors | None:
-        """Return the place of a block's lists, if a search on the device can write there."""
+        """Return the part of the result for a block, if a search on the device can write to it."""
         if self._collector is not None or self._views.distances.device != self._device:
             return None
         return Neighbors(*(view[here] for view in self._views))
 
     def begin(self, here: slice, lists: Neighbors, far: Any) -> None:
-        """Start to bring the lists of a block, and a bool tensor: which of its queries are left to brute force."""
+        """Start copying the lists of a block, and a bool tensor that marks the queries left to brute force."""
         if self._collector is None:
             for view, values in zip(self._views, lists, strict=True):
                 view[here] = values
@@ -183,7 +190,7 @@ class _Results:
         self._under_way = here, far
 
     def finish(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Wait for the lists of the block that is under way; yield the numbers of queries left to brute force."""
+        """Wait for the lists that are being copied; yield the numbers of queries left to brute force."""
         if self._under_way is None:
             return
         (here, far), self._under_way = self._under_way, None

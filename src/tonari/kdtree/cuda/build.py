@@ -1,8 +1,8 @@
 """Build the tree on a CUDA device.
 
     split      all segments of a level at once, by sorting (segment, value) keys, until each is a node of 32 leaves
-    halve      each node by itself, five times (kernels/halve.py)
-    place      the points in their leaves, and boxes around them (kernels/place.py)
+halve      each node separately, five times (kernels/halve.py)
+place      copy the points to their leaves, and compute the boxes (kernels/place.py)
 
 gieseke2014 builds its top tree on the host (section 3.3), because the tree is small compared with the queries. Here it
 extends down to leaves of 64 points, and the device sorts two million keys in half a millisecond.
@@ -24,7 +24,7 @@ from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import numbers_from, order_of
 from tonari.cuda.streams import Written
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import beyond
+from tonari.kdtree.cuda.search import has_beyond
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
@@ -34,12 +34,12 @@ MOST_STEP_BITS = 24  # the significand of float32
 
 
 def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:
-    """Build the tree of all these points on a device, or return None if a tree cannot compare their values.
+    """Build the tree of all points on a device, or return None if a tree cannot compare their values.
 
     Waits for the device. Messages number the points from `first`.
     """
     rows = to_device(points, device)
-    if bool(beyond(rows, plan.metric).any()):
+    if has_beyond(rows, plan.metric):
         inputs.check_values(points, "points", first=first, nonnegative=False)
         return None
     return build_on_device(rows, leaf=leaf_of(len(points), plan.leaf), double=plan.held == "float64")
@@ -54,7 +54,7 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     leaf : int
         Points per leaf, a multiple of 64.
     double : bool
-        Hold the points as float64; otherwise as float32, which is exact for all dtypes but float64.
+        Store the points as float64; otherwise as float32, which is exact for all dtypes except float64.
     """
     n, d = points.shape
     rows = points.to(torch.float64 if double else torch.float32).contiguous()
@@ -92,10 +92,10 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
 
 @cached(maxsize=4)
 def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
-    """Return the bounds of the segments, in leaves, before each round of splits, until none has more than `whole`.
+    """Return the bounds of the segments, in leaves, before each round of splits, until none exceeds `whole`.
 
-    A segment is cut as near to its middle as possible while its left part consists of whole nodes. Nodes are runs of 32
-    children; this way none of them spans a cut made at a higher level.
+    A segment is cut as near to its middle as possible, such that its left part consists of whole nodes. Nodes are runs
+    of 32 children, so no node spans a cut of a higher level.
 
     >>> [bounds.tolist() for bounds in split_bounds(5)]
     [[0, 5], [0, 3, 5], [0, 2, 3, 4, 5]]
@@ -168,7 +168,7 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
 
 
 def _placed(rows: Any, order: Any, leaf: int, leaves: int) -> tuple[Any, Any, Any, tuple[int, ...]]:
-    """Return ids, rows and boxes of the tree, as it holds them, and the node at which each level of boxes begins."""
+    """Return the ids, rows and boxes of the tree, and the first node of each level of boxes."""
     from tonari.kdtree.cuda.kernels.place import enclose_kernel, place_kernel
 
     (n, d), device = rows.shape, rows.device

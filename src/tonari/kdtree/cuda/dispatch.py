@@ -1,9 +1,9 @@
 """Execute a k-d tree plan on CUDA; the counterpart of :mod:`tonari.exact.cuda.dispatch` for brute force.
 
-Several devices share the queries, and each holds the whole tree. If a tree of all points does not fit, the slabs of the
-points have a tree each; they come one after another (kept.py), and their lists are merged. A tree cannot compare
-magnitudes above 2**60: queries with such values are answered by brute force, and so are all queries of a slab if one of
-its points has such a value.
+Several devices share the queries, and each has the whole tree. If a tree of all points does not fit, each slab of the
+points has its own tree. The slabs are searched one after another (kept.py), and their lists are merged. A tree cannot
+compare magnitudes above 2**60. Brute force answers queries with such values, and all queries among a slab with such a
+value.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def search(
     progress: ProgressLike = None,
     rounds: Rounds | None = None,
 ) -> Neighbors:
-    """Answer queries against prepared points; `rounds` gets what the buffered traversal counts.
+    """Answer queries among prepared points; `rounds` receives the counters of the buffered traversal.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def _answer(
 
 
 def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
-    """Return the mean number of leaves, nodes and points that a query visits; all points of a slab without a tree."""
+    """Return the mean numbers of leaves, nodes and points that a query visits; all points if a slab has no tree."""
     leaves = nodes = points = 0.0
     with on(plan.devices[0]), contextlib.closing(prepared.arriving(plan, 0)) as trees:
         for slab, tree in zip(cut(plan.n, plan.point_slab), trees, strict=True):
@@ -172,7 +172,7 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
 
 
 def _new_results(queries: Any, plan: TreePlan, *, merging: bool) -> Neighbors:
-    """Allocate the results where the queries are: arrays or tensors, with no neighbours yet if lists are merged."""
+    """Allocate results on the device of the queries; all neighbours are missing at first if lists are merged."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     if merging:
         device = "cpu" if host else queries.device
@@ -184,7 +184,7 @@ def _new_results(queries: Any, plan: TreePlan, *, merging: bool) -> Neighbors:
 
 
 def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:
-    """Answer without a tree; `own` is the number of the point that each query is, which is left out of its list."""
+    """Answer without a tree; `own` has the number of each query's own point, which is left out."""
     k = min(plan.k + (own is not None), plan.n)
     problem = make_problem(
         plan.n,

@@ -1,11 +1,11 @@
 """Trees of the slabs of points, kept in host memory between searches.
 
-    points  --build-->  tree  --collect.py-->  host memory      once, in prepare: the next tree is built meanwhile
-    host memory  --prefetch.py-->  tree                         in every search: while the last slab is searched
+    points  --build-->  tree  --collect.py-->  host memory      once, in prepare, while the next tree is built
+    host memory  --prefetch.py-->  tree                         in every search: while the previous slab is searched
 
-By bytes: a tree of a million points, d = 10, has 45 MB. At 40 GB/s it comes in 1.1 ms, the time in which a device
-searches for a hundred thousand queries. Without it the points come over the same way, 40 MB, and are then sorted once
-for each of the 14 levels of splits.
+The tree of a million points in 10 dimensions has 45 MB. Its copy takes 1.1 ms at 40 GB/s, the time in which a device
+answers a hundred thousand queries. Without a kept tree, the points are copied, 40 MB, and are then sorted once for each
+of the 14 levels of splits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class KeptTrees:
     d, leaf : int
         Dimensions, and target leaf size.
     dtype : torch.dtype
-        Of the trees' rows.
+        The dtype of the rows in the trees.
     """
 
     memory: npt.NDArray[np.uint8]
@@ -56,7 +56,7 @@ class KeptTrees:
     dtype: Any
 
     def arriving(self, device: Any) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of every slab on a device, each valid until the next one is requested."""
+        """Yield the tree of every slab on a device; a tree is valid until the next one is requested."""
         order = [place for place in self.places if place is not None]
         with contextlib.closing(slabs(self.memory, order, device)) as trees:
             for size, place in zip(self.sizes, self.places, strict=True):
@@ -82,7 +82,7 @@ class KeptTrees:
 
 
 def keep_trees(points: Any, plan: TreePlan) -> KeptTrees:
-    """Build the trees of all slabs of some points on the plan's first device, and bring them to host memory."""
+    """Build the trees of all slabs on the plan's first device, and copy them to host memory."""
     bounds, device = cut(plan.n, plan.point_slab), plan.devices[0]
     sizes = [here.stop - here.start for here in bounds]
     double = plan.held == "float64"

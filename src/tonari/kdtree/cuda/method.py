@@ -11,6 +11,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.exact.cuda.dispatch import side_of
 from tonari.exact.cuda.routes.within import counting, finding
+from tonari.exact.cuda.rows.part import Place
 from tonari.inputs import hand_back
 from tonari.kdtree.cuda import dispatch
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare
@@ -49,8 +50,25 @@ class TreeOnCuda(TreeMethod):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
-        found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
+        found = within(
+            queries, prepared, plan, limits, finding(plan), place=Place(self_join=self_join), progress=progress
+        )
         return RadiusNeighbors(*(hand_back(part, side_of(queries)) for part in found))
+
+    def find_pairs(
+        self,
+        rows: slice,
+        points: Any,
+        prepared: PreparedTrees,
+        plan: TreePlan,
+        limits: Any,
+        *,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        queries = points if rows.stop - rows.start == len(points) else points[rows]
+        place = Place(first_query=rows.start, self_join=True, later=True)
+        found = within(queries, prepared, plan, limits, finding(plan), place=place, progress=progress)
+        return RadiusNeighbors(*(hand_back(part, side_of(points)) for part in found))
 
     def count_within(
         self,
@@ -62,7 +80,9 @@ class TreeOnCuda(TreeMethod):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> Any:
-        counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
+        counts = within(
+            queries, prepared, plan, limits, counting(), place=Place(self_join=self_join), progress=progress
+        )
         return hand_back(counts, side_of(queries))
 
     def visits(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> MeanVisits:

@@ -22,9 +22,9 @@ class PreparedTrees:
     Attributes
     ----------
     points : array or tensor of shape (n, d)
-        The original rows, on the device on which they were given.
+        The original rows, on their original device.
     slab : int
-        Points per tree; n if one tree holds all.
+        The number of points per tree; n for a single tree.
     trees : list of DeviceTree or None
         The tree of all points on each of the plan's devices, or None if a point has values that a tree cannot compare.
         Empty with slabs.
@@ -38,7 +38,7 @@ class PreparedTrees:
     kept: KeptTrees | None = None
 
     def arriving(self, plan: TreePlan, at: int) -> Generator[DeviceTree | None, None, None]:
-        """Yield the tree of each of the plan's slabs on its device number `at`, valid until the next is requested."""
+        """Yield the tree of each slab of the plan on its device number `at`; valid until the next is requested."""
         if plan.point_slab == plan.n and self.trees:
             yield self.trees[at]
         elif plan.kept_bytes and plan.point_slab == self.slab and self.kept is not None:
@@ -49,7 +49,7 @@ class PreparedTrees:
 
 
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
-    """Build the tree on each of the plan's devices, or those of the slabs if the plan keeps them in host memory.
+    """Build the tree on each of the plan's devices, or the trees of slabs if the plan keeps them in host memory.
 
     Blocks until the values of the points have been checked.
     """
@@ -64,5 +64,5 @@ def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> Prepa
 
 
 def unprepared(points: Any, plan: TreePlan) -> PreparedTrees:
-    """Return points whose trees are all built during the search, and not kept."""
+    """Return points whose trees are built during each search and are not kept."""
     return PreparedTrees(points, plan.point_slab, [])

@@ -38,7 +38,8 @@ def _search(tree: DeviceTree, m: int, plan: TreePlan, self_join: bool) -> None:
     """Search a block of queries."""
     k = min(plan.k, tree.n)
     queries = torch.empty((m, plan.d), dtype=tree.rows.dtype, device="meta")
-    order = order_of(queries, tree, plan.metric) if plan.sort else numbers_from(0, m, "meta")
+    points = self_join and m == tree.n == plan.n
+    order = order_of(queries, tree, plan.metric) if plan.sort and not points else numbers_from(0, m, "meta")
     own = numbers_from(0, m, "meta") if self_join else None
     lists: Neighbors = new_lists(plan, m, k, queries.device)
     search = TreeSearch(queries, tree, k, plan.metric, lists, own)

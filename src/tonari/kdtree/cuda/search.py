@@ -1,4 +1,4 @@
-"""Search the tree on one CUDA device by the walk; buffered.py has the other traversal."""
+"""Search the tree on one CUDA device by the walk; papers/cuda/buffered.py has the other traversal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTS = (32, 64)  # lengths of the list of nearest points
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
-    """Return the query numbers sorted by the leaf that each visits first: int64 tensor of shape (m,)."""
+    """Return the query numbers sorted by the first leaf of each query: int64 tensor of shape (m,)."""
     from tonari.kdtree.cuda.kernels.home import home_kernel
 
     homes = torch.empty(len(queries), dtype=torch.int32, device=queries.device)
@@ -48,22 +48,27 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
     return order_of_keys(homes)
 
 
+def order_of_points(tree: DeviceTree) -> Any:
+    """Return the numbers of the tree's points by leaf, int64 (n,): the order of queries that are the points."""
+    return tree.ids[: tree.n].long()
+
+
 class TreeSearch(NamedTuple):
-    """Queries of a tree on a device, and the place of their lists.
+    """A search of a tree on a device: queries, and tensors for their lists.
 
     Attributes
     ----------
     queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows, magnitudes up to :func:`largest_of`
     tree : DeviceTree
-        Of points with magnitudes up to :func:`largest_of`.
+        The tree of points with magnitudes up to :func:`largest_of`.
     k : int
         At most 64.
     metric : str
         One of the metrics that a tree supports.
     found : Neighbors of contiguous tensors of shape (m, k)
-        Output: distances of the tree's dtype and int32 indices; inf and -1 where there are fewer than k points.
+        Output: distances of the tree's dtype and int32 indices; inf and -1 for missing neighbours.
     own : int64 tensor of shape (m,), optional
-        For each query the point that it is, which is not reported.
+        For each query, the number of its own point, which is left out.
     """
 
     queries: Any
@@ -83,11 +88,11 @@ def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int
     order : int64 tensor
         Query numbers; queries that are near each other should be adjacent.
     visits : int32 tensor of shape (m, 2), optional
-        Output: leaves and nodes that each query visits.
+        Output: the numbers of leaves and nodes that each query visits.
     most_visits : int
-        Nodes and leaves that a query may visit; 0 for any number.
+        The largest number of nodes and leaves that a query may visit; 0 for any number.
     given_up : bool tensor of shape (m,), optional
-        Output, with `most_visits`: set for queries that visited as many. Their lists are not meaningful.
+        Output, with `most_visits`: set for queries that reached this number. Their lists are not meaningful.
     """
     from tonari.kdtree.cuda.kernels.search import search_kernel
 
@@ -138,7 +143,7 @@ def walk_in_steps(
     check: Callable[[], None],
     bar: Counter,
 ) -> None:
-    """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
+    """Search in steps (see :func:`walk`): `check` is called before each step, and `bar` counts its queries."""
     in_steps(
         order,
         lambda some: walk(search, some, most_visits=most_visits, given_up=given_up),
@@ -151,7 +156,7 @@ def walk_in_steps(
 def in_steps(
     order: Any, launch_some: Callable[[Any], None], *, steps: Steps, check: Callable[[], None], bar: Counter
 ) -> None:
-    """Launch a step of queries at a time; `check` is called before each, and `bar` counts its queries."""
+    """Launch queries in steps: `check` is called before each step, and `bar` counts its queries."""
     begin, m = 0, len(order)
     while begin < m:
         check()
@@ -163,7 +168,7 @@ def in_steps(
 
 
 def largest_of(metric: str) -> float:
-    """Return the magnitude up to which no sum of terms overflows in single precision, a power of two.
+    """Return the largest magnitude at which no sum of terms overflows in single precision, a power of two.
 
     >>> math.log2(largest_of("euclidean")), math.log2(largest_of("power:4"))
     (60.0, 29.0)
@@ -174,14 +179,23 @@ def largest_of(metric: str) -> float:
 
 
 def beyond(rows: Any, metric: str) -> Any:
-    """Return a bool tensor: which rows have a value that is not finite or too large for the tree to compare."""
+    """Return a mask of the rows with a value that is not finite or is too large for the tree."""
     if not rows.dtype.is_floating_point:
         return torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= largest_of(metric))
 
 
+def has_beyond(rows: Any, metric: str) -> bool:
+    """Whether a row is one of :func:`beyond`; waits for the device."""
+    if not rows.dtype.is_floating_point:
+        return False
+    low, high = torch.stack(rows.aminmax()).tolist()  # NaN if a value is
+    largest = largest_of(metric)
+    return not (-low <= largest and high <= largest)
+
+
 def box_offsets(tree: DeviceTree) -> dict[str, int]:
-    """Return the offsets, in elements, of the boxes of levels 1 to 3; 0 for a level that the tree does not have."""
+    """Return the offsets, in elements, of the boxes of levels 1 to 3; 0 for an absent level."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
     return {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}

@@ -1,4 +1,4 @@
-"""The number of queries of a launch, chosen so that Ctrl-C takes effect and the device never waits for the host."""
+"""The number of queries per launch, small enough for Ctrl-C and large enough to keep the device busy."""
 
 from __future__ import annotations
 
@@ -13,38 +13,52 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, of which two are under way at a time: the host waits for the one before the last.
+    """Launches on one device, two of them in progress at once: the host waits for the one before the last.
 
     Parameters
     ----------
     device : torch device
-        On the CPU, where Triton's interpreter runs, a launch returns when it is done.
+        The device. On the CPU, where Triton's interpreter runs, a launch returns when it is done.
 
-    Attributes
-    ----------
-    size : int
-        Queries of the next launch. It is twice what has been seen to be fast, so two launches take at most four
-        times STEP_SECONDS if all queries are alike.
     """
 
     def __init__(self, device: Any) -> None:
-        self.size = tuning.FIRST_STEP
+        self._size = tuning.FIRST_STEP
         self._clock = _DeviceClock if torch.device(device).type == "cuda" else _HostClock
         self._last: tuple[int, Any] | None = None
 
+    @property
+    def size(self) -> int:
+        """Queries of the next launch.
+
+        A launch that was fast is followed by one of at least twice and at most STEP_GROWTH times as many queries, as
+        many as are expected to take STEP_SECONDS: two launches take at most four times that if all queries are alike.
+        """
+        if self._last is not None and self._last[1].is_done():
+            self._learn(*self._last)
+        return self._size
+
     @contextlib.contextmanager
     def launching(self, queries: int) -> Iterator[None]:
-        """Launch a step inside this context; on leaving it, the step before has finished."""
+        """Launch a step inside this context; at its end, the previous step has finished."""
         clock = self._clock()
         yield
         clock.stop()
         before, self._last = self._last, (queries, clock)
-        if before is not None and before[1].seconds() < tuning.STEP_SECONDS:
-            self.size = max(self.size, 2 * before[0])
+        if before is not None:
+            self._learn(*before)
+
+    def _learn(self, queries: int, clock: Any) -> None:
+        """Let the next launch be longer if one of `queries` was fast; waits for it."""
+        seconds = clock.seconds()
+        if seconds < tuning.STEP_SECONDS:
+            few = seconds * tuning.STEP_GROWTH < tuning.STEP_SECONDS
+            times = tuning.STEP_GROWTH if few else max(2.0, tuning.STEP_SECONDS / seconds)
+            self._size = max(self._size, int(times * queries))
 
 
 class _DeviceClock:
-    """The seconds of the work launched on the current stream between construction and `stop`."""
+    """Measures the seconds of the work launched on the current stream between construction and `stop`."""
 
     def __init__(self) -> None:
         self._events = [torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(2)]
@@ -53,6 +67,10 @@ class _DeviceClock:
     def stop(self) -> None:
         self._events[1].record()
 
+    def is_done(self) -> bool:
+        """Whether the work is done, without waiting for it."""
+        return bool(self._events[1].query())
+
     def seconds(self) -> float:
         """Wait for the work."""
         self._events[1].synchronize()
@@ -60,7 +78,7 @@ class _DeviceClock:
 
 
 class _HostClock:
-    """The same where all work is done when its launch returns."""
+    """Measures the same if work is done when its launch returns."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()
@@ -68,6 +86,9 @@ class _HostClock:
 
     def stop(self) -> None:
         self._seconds = time.perf_counter() - self._begin
+
+    def is_done(self) -> bool:
+        return True
 
     def seconds(self) -> float:
         return self._seconds

@@ -16,7 +16,7 @@ MOST_LEVELS = 4  # levels of boxes: up to 32**4 leaves
 class DeviceTree:
     """Points arranged for warps.
 
-    Unlike on the CPU (``kdtree/cpu/tree.py``) every leaf but the last is full, so that no lane is idle: splits are
+    Unlike on the CPU (``kdtree/cpu/tree.py``), every leaf except the last is full, so that no lane is idle: splits are
     medians rounded to whole leaves, and to whole nodes above them.
 
     Attributes
@@ -64,7 +64,7 @@ def levels_of(leaves: int) -> tuple[int, ...]:
 
 
 def leaf_of(n: int, wanted: int) -> int:
-    """Return the leaf size for a target: rounded up to whole blocks, and no larger than all points need.
+    """Return the leaf size for a target: rounded up to whole blocks, and not larger than necessary for all points.
 
     >>> leaf_of(1000, 16), leaf_of(1000, 100), leaf_of(10, 1000)
     (64, 128, 64)
@@ -73,7 +73,7 @@ def leaf_of(n: int, wanted: int) -> int:
 
 
 def part_bytes(n: int, d: int, leaf: int, itemsize: int) -> tuple[int, int, int]:
-    """Return the bytes of a tree's ids, rows and boxes; multiples of 256.
+    """Return the bytes of a tree's ids, rows and boxes, each a multiple of 256.
 
     >>> part_bytes(1000, 3, 64, 4)
     (4096, 12288, 768)

@@ -1,13 +1,14 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
+    order     queries by the leaf that they visit first; points of the tree are in that order already
     pilot     some queries are counted; the largest count is the room for each query, which suffices for nearly all
     walk      every query writes what it finds into its room, and counts
     again     queries that find more, with as much room as they need
     order     each list by (value, id)
 
-One walk takes the leaves that the balls of the limits touch: for a mean of 32 hits in 3 dimensions and leaves of 64
-about 7 leaves, and 6 KB from the cache. Room for all is m times the pilot's most, twice what is found or less if
-distances are alike; if that is too much, queries are walked twice, to count and to write.
+A walk visits the leaves that the ball of the limit touches: about 7 leaves of 64 points, and 6 KB from the cache, for a
+mean of 32 hits in 3 dimensions. The room for all queries is m times the pilot's largest count, about twice the number
+of hits if distances are similar. If memory is too short for that, queries are walked twice, to count and to write.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tonari.core.progress import Counter
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
-from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of
+from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of, order_of_points
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree
 from tonari.metrics import get_metric
@@ -39,7 +40,7 @@ class _Unseen:
 
 
 class Ball(NamedTuple):
-    """Queries on one device and what is asked about them.
+    """The queries of a radius search on one device, with their limits.
 
     Attributes
     ----------
@@ -50,8 +51,12 @@ class Ball(NamedTuple):
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
         For each query the point that it is, which is not reported.
+    later : bool
+        Whether points before it are not reported, either.
     check : callable
         Called between launches; may raise to end the search.
+    are_points : bool
+        Whether the queries are the points of the tree, in the order of their numbers.
     """
 
     queries: Any
@@ -59,11 +64,15 @@ class Ball(NamedTuple):
     limits: Any
     metric: str
     own: Any
+    later: bool
     steps: Steps
     check: Callable[[], None]
+    are_points: bool = False
 
     def order(self, *, sort: bool) -> Any:
         """Return the query numbers in the order in which to walk: by leaf, or as they are."""
+        if sort and self.are_points:
+            return order_of_points(self.tree)
         if sort:
             return order_of(self.queries, self.tree, self.metric)
         return torch.arange(len(self.queries), device=self.queries.device)
@@ -71,7 +80,7 @@ class Ball(NamedTuple):
     def walk(
         self, order: Any, counts: Any, bar: Counter, *, begins: Any = None, room: int = 0, out: Any = None
     ) -> None:
-        """Count the hits of the queries in `order`; with `begins`, also write up to `room` of each to `out`."""
+        """Count the hits of the queries in `order`; with `begins`, also write up to `room` hits per query to `out`."""
         from tonari.kdtree.cuda.kernels.within import within_kernel
 
         tree, listed = self.tree, begins is not None
@@ -106,6 +115,7 @@ class Ball(NamedTuple):
                     "BLOCK": BLOCK,
                     "WIDTH": WIDTH,
                     "HAS_OWN": self.own is not None,
+                    "LATER": self.later,
                 },
                 warps=1,
                 fused=False,
@@ -122,7 +132,7 @@ def count_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> Any:
 
 
 def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
-    """Find the points within the limit of each query, rows in order; waits for the device."""
+    """Find the points within the limit of each query, with rows in order; waits for the device."""
     m, device = len(ball.queries), ball.queries.device
     order = ball.order(sort=sort)
     counts = torch.empty(m, dtype=torch.int32, device=device)
@@ -136,21 +146,21 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
         begins = torch.arange(m, device=device) * room
         out = _space(ball, m * room)
         ball.walk(order, counts, bar, begins=begins, room=room, out=out)
-        short = (counts > room).nonzero()[:, 0]
-        if len(short):
+        if int(counts.amax()) > room:
+            short = (counts > room).nonzero()[:, 0]
             wanted = counts[short].long()
             begins[short] = m * room + wanted.cumsum(0) - wanted
             out = tuple(torch.cat(pair) for pair in zip(out, _space(ball, int(wanted.sum())), strict=True))
             ball.walk(short, counts, _Unseen(), begins=begins, room=UNBOUNDED, out=out)
-    return order_lists(begins, counts.long(), *out, descending=False)
+    return order_lists(begins, counts, *out, descending=False)
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the room for each query's hits, enough for most; None if all have to be counted first."""
+    """Return the room for each query's hits, enough for most queries; None if all hits must be counted first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None
-    some = order[:: m // tuning.PILOT_QUERIES].contiguous()
+    some = order[:: -(-m // tuning.PILOT_QUERIES)].contiguous()  # one launch
     ball.walk(some, counts, _Unseen())
     room = -(-int(counts[some].max()) // 16) * 16 or 16
     return room if m * room * (4 + ball.limits.element_size()) <= tuning.ROOM_BYTES else None

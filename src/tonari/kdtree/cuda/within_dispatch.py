@@ -1,7 +1,7 @@
 """Execute a search within a radius by a k-d tree plan on CUDA: devices, slabs of points, blocks of queries.
 
-As in dispatch.py several devices share the queries, and each holds the whole tree, or the trees of the slabs one after
-the other, whose lists are joined. Queries and slabs with values that a tree cannot compare are left to brute force.
+As in dispatch.py, several devices share the queries, and each has the whole tree, or the trees of the slabs one after
+the other; lists of slabs are joined. Brute force answers queries and slabs with values that a tree cannot compare.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.planning import plan_on_cuda
-from tonari.exact.cuda.routes.within import Verb
+from tonari.exact.cuda.routes.within import Verb, limits_on
+from tonari.exact.cuda.rows.part import Place
 from tonari.kdtree.cuda.prepared import PreparedTrees
 from tonari.kdtree.cuda.search import beyond
 from tonari.kdtree.cuda.steps import Steps
@@ -40,10 +41,10 @@ def within(
     limits: npt.NDArray[Any],
     verb: Verb,
     *,
-    self_join: bool,
+    place: Place,
     progress: ProgressLike,
 ) -> Any:
-    """Answer a search within a radius, where the queries are: tensors, in host memory for NumPy queries."""
+    """Answer a radius search with tensors on the device of the queries, in host memory for NumPy queries."""
     m, slabs = len(queries), cut(plan.n, plan.point_slab)
     bounds = cut(m, -(-m // len(plan.devices)))
     workers = a_thread_each(plan.devices)
@@ -54,7 +55,7 @@ def within(
     ):
 
         def answer(at: int) -> Any:
-            asked = _Asked(queries, prepared, plan, limits, verb, self_join, at, workers.check, bar)
+            asked = _Asked(queries, prepared, plan, limits, verb, place, at, workers.check, bar)
             return verb.stack([verb.move(block, where) for block in asked.answer(bounds[at], slabs)])
 
         return verb.stack(side_by_side(workers, plan.devices, len(bounds), answer))
@@ -62,14 +63,14 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A search and the device, number `at` of the plan's, that answers a part of it."""
+    """A search, and the device number `at` of the plan that answers a part of it."""
 
     queries: Any
     prepared: PreparedTrees
     plan: TreePlan
     limits: npt.NDArray[Any]
     verb: Verb
-    self_join: bool
+    place: Place
     at: int
     check: Callable[[], None]
     bar: Counter
@@ -79,7 +80,7 @@ class _Asked:
         return torch.device(self.plan.devices[self.at])
 
     def answer(self, part: slice, slabs: list[slice]) -> list[Any]:
-        """Answer a part of the queries, block by block, from one slab of the points after the other."""
+        """Answer a part of the queries, block by block, from each slab of the points."""
         blocks = [
             slice(part.start + here.start, part.start + here.stop)
             for here in cut(part.stop - part.start, self.plan.query_block)
@@ -100,20 +101,21 @@ class _Asked:
             self.bar.add(len(rows))
             return self._brute(here, numbers, slab)
         tree.written.read()
-        far = beyond(rows, self.plan.metric)
-        left = far.nonzero()[:, 0]
+        limits = limits_on(self.limits[here], self.device)
+        left = self._left(rows, here, tree)
         if len(left):
-            inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)
-        limits = _on_device(self.limits[here], self.device)
-        own = torch.arange(here.start - slab.start, here.stop - slab.start, device=self.device)
+            limits[left] = -1.0
+        there = self.place.at(slab.start, here.start)
         ball = Ball(
             rows.to(tree.rows.dtype).contiguous(),
             tree,
-            limits.masked_fill(far, -1.0),
+            limits,
             self.plan.metric,
-            own if self.self_join else None,
+            there.own(len(rows), self.device),
+            there.later,
             steps,
             self.check,
+            self._are_points(tree) and len(rows) == tree.n,
         )
         if not self.verb.listed:
             answer = count_in_ball(ball, self.bar, sort=self.plan.sort)
@@ -122,8 +124,21 @@ class _Asked:
             answer = lists._replace(indices=lists.indices + slab.start) if slab.start else lists
         return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
 
+    def _are_points(self, tree: DeviceTree) -> bool:
+        """Whether the queries of all blocks are the points of a tree, all of which a tree can compare."""
+        return self.queries is self.prepared.points and tree.n == self.plan.n
+
+    def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:
+        """Return the numbers of the queries of a block that a tree cannot compare."""
+        if self._are_points(tree):
+            return ()
+        left = beyond(rows, self.plan.metric).nonzero()[:, 0]
+        if len(left):
+            inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)
+        return left
+
     def _brute(self, here: slice, numbers: Any, slab: slice) -> Any:
-        """Answer some queries of a block, the others of which find nothing, by comparing them with all points."""
+        """Answer some queries of a block by comparing them with all points; its other queries get no hits."""
         queries, points = self.queries[here], self.prepared.points[slab]
         host = isinstance(queries, np.ndarray)
         rows = queries[numbers.cpu().numpy()] if host else queries[numbers.to(queries.device)]
@@ -146,18 +161,11 @@ class _Asked:
         indptr, ids, values = (torch.as_tensor(part).to(self.device) for part in found)
         ids = ids + slab.start
         of = torch.repeat_interleave(numbers, indptr.diff(), output_size=len(ids))
-        if self.self_join:
-            others = ids != of + here.start
+        if self.place.self_join:
+            own = of + (here.start + self.place.first_query)
+            others = ids > own if self.place.later else ids != own
             ids, values, of = ids[others], values[others], of[others]
         counts = torch.bincount(of, minlength=here.stop - here.start)
         if not self.verb.listed:
             return counts
         return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), ids, values)
-
-
-def _on_device(limits: npt.NDArray[Any], device: Any) -> Any:
-    """Return limits on a device, with 0.0 for -0.0. One for all queries is filled in there: a copy takes longer."""
-    if limits.strides == (0,) and len(limits):
-        one = float(limits[0]) + 0.0
-        return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)
-    return torch.from_numpy(limits + 0.0).to(device)

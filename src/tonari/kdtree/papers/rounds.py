@@ -13,22 +13,22 @@ class Rounds:
     Attributes
     ----------
     rounds : int
-        How often queries were moved on to their next leaves (FindLeafBatch of gieseke2014).
+        The number of calls of FindLeafBatch of gieseke2014, which finds the next leaves of queries.
     emptied : int
-        How often the buffers were emptied (ProcessAllBuffers).
+        The number of times that the buffers were emptied (ProcessAllBuffers).
     full : int
-        How often because a buffer was half full; otherwise because no query was left in the queues.
+        The number of times that a half-full buffer was the reason; otherwise the queues were empty.
     tiles : int
-        Groups of queries of one leaf that were compared with its points together.
+        The number of groups of queries that were compared with the points of a leaf together.
     compared : int
-        Queries in those groups: every leaf that a query visited by rounds.
+        The number of queries in these groups: one for each leaf that a query visited in rounds.
     walked : int
-        Queries that were left to the walk at the end; 0 on the CPU.
+        The number of queries left to the walk at the end; 0 on the CPU.
     find_seconds, process_seconds : float
-        Time of the two phases, summed over threads. On CUDA the device is waited for at the end of each if these are
-        asked for.
+        Time of the two phases, summed over threads. On CUDA the host waits for the device at the end of each phase to
+    measure them.
     sort_seconds : float
-        On CUDA, time of sorting the waiting queries by their leaves; on the CPU buffers are lists, and it is 0.
+        Time of sorting the waiting queries by their leaves on CUDA; 0 on the CPU, where buffers are lists.
     """
 
     rounds: int = 0

@@ -64,7 +64,7 @@ def add_distances(total, q, x):
 
 @triton.jit
 def join_distances(total, q, x):
-    """linf: the maximum takes the place of the sum."""
+    """linf: the maximum replaces the sum."""
     t0, t1, t2, t3 = four_of(tl.abs(q - x))
     total = tl.maximum(tl.maximum(total, t0), t1)
     return tl.maximum(tl.maximum(total, t2), t3)

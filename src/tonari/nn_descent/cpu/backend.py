@@ -62,7 +62,7 @@ class CpuBackend:
         return entries
 
     def entries_of(self, indices: npt.NDArray[Any], *, new: bool) -> Entries:
-        """Convert neighbour ids, int32 (n, any), -1 where missing, to entries."""
+        """Convert neighbour ids, int32 (n, columns) with -1 for missing ones, to entries."""
         ids = indices.astype(np.int32)
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 

@@ -63,7 +63,7 @@ def pieces_of(near: npt.NDArray[np.int32], clusters: int, most: int, boundary: i
     Parameters
     ----------
     near : int32 of shape (n, at least 1)
-        The cluster of each row, then the next nearest ones.
+        The clusters of each row, nearest first.
     clusters : int
         Number of clusters.
     most : int
@@ -91,7 +91,7 @@ def pieces_of(near: npt.NDArray[np.int32], clusters: int, most: int, boundary: i
 
 
 class Members(NamedTuple):
-    """Rows that are found, packed for a kernel.
+    """The rows that a search can find, packed for a kernel.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Members(NamedTuple):
         From :class:`tonari.nn_descent.cpu.scores.Scores`.
     pieces : Pieces
     packed : list
-        Of the rows of each piece.
+        The packed rows of each piece.
     """
 
     kernel: str
@@ -110,16 +110,16 @@ class Members(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """The members that a block of rows is compared with.
+    """The extent of a search: the members with which a block of rows is compared.
 
     Attributes
     ----------
     probes : int
-        Clusters.
+        The number of clusters.
     most : int
-        Members; the last piece may exceed it.
+        The number of members; the last piece may exceed it.
     without_self : bool
-        The rows are the members, and none finds itself. Only without a boundary.
+        Whether the rows are the members, and no row finds itself. Only without a boundary.
     boundary : int, optional
         Compare only rows on different sides of this number.
     """
@@ -141,20 +141,20 @@ def search_clusters(
     *,
     mark: int = 0,
 ) -> None:
-    """Fill the entries of rows with the nearest members of the clusters near them, by scores.
+    """Fill the entries of rows with their nearest members in the clusters near them, by scores.
 
     Parameters
     ----------
     rows : array of shape (n, d)
         The query rows.
     near : int32 of shape (n, any)
-        Clusters near each row, the nearest first.
+        Clusters near each row, nearest first.
     seekers : Pieces
-        Pieces of the query rows, each a block that is compared with the same members.
+        Pieces of the query rows; all rows of a piece are compared with the same members.
     members : Members
     reach : Reach
     entries : int32 of shape (n, size)
-        Output. Columns for which there are not enough members keep their values.
+        Output. Columns beyond the number of members keep their values.
     workers : Workers
     mark : int
         Bits to set in every entry.

@@ -1,4 +1,4 @@
-"""Clusters of the points, by k-means on a sample: where the neighbours of a point are searched first.
+"""Clusters of the points by k-means on a sample: the first lists of a point come from near clusters.
 
 Instead of the metric, clusters use squared L2 distances, or low-precision scores of them (scores.py), between float32
 rows derived from the points:
@@ -68,7 +68,7 @@ class Form:
         return wide.astype(np.float32)
 
     def of_queries(self, rows: Rows) -> Rows:
-        """Transform the same rows for the role of queries."""
+        """Transform rows in the role of queries."""
         if self.queries_are_points:
             return self.of_points(rows)
         return np.hstack([_of_length_one(self._wide(rows)), np.zeros((len(rows), 1))]).astype(np.float32)
@@ -91,7 +91,7 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     ----------
     points : array of shape (n, d), checked
     plan : DescentPlan
-        Uses its n_clusters, train_per_cluster, kmeans_iters, seed, isa and threads.
+        The plan; its n_clusters, train_per_cluster, kmeans_iters, seed, isa and threads are used.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
 
 
 def training_rows(n: int, plan: DescentPlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Draw the rows on which centres are trained, ascending, and which of these are the first centres."""
+    """Draw the rows on which centres are trained, ascending, and choose the initial centres among them."""
     rng = generator(plan.seed, Purpose.CLUSTERS)
     rows = np.sort(rng.choice(n, min(n, plan.n_clusters * plan.train_per_cluster), replace=False, shuffle=False))
     return rows, np.sort(rng.choice(len(rows), plan.n_clusters, replace=False, shuffle=False))

@@ -1,4 +1,4 @@
-"""The initial lists: blocks of points of one cluster are scored against the members of the clusters near it."""
+"""The initial lists: score blocks of points of one cluster with the members of near clusters."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ def best_of_clusters(
     ----------
     points : array of shape (n, d), checked
     size : int
-        Neighbours wanted.
+        The number of neighbours to find.
     boundary : int, optional
         Compare only points on different sides of this number.
 
     Returns
     -------
     int32 of shape (n, size)
-        New entries, the nearest first by scores, which are approximate (``scores.py``). Entries are missing only if a
-        side has fewer than `size` points.
-    int32 of shape (n,)
+        New entries, nearest first by approximate scores (``scores.py``). Entries are missing only if a side has fewer
+    than `size` points. int32 of shape (n,)
         The point numbers, with points that were compared with the same clusters next to each other.
     """
     n = len(points)
@@ -68,7 +67,7 @@ def _kernel(
     members: Pieces,
     scores: Scores,
 ) -> str:
-    """Choose the fastest kernel whose scores still separate near points, tested within clusters, the hardest case."""
+    """Choose the fastest kernel whose scores separate near points, by a test within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
         if not scores.coarse_is_enough(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers):

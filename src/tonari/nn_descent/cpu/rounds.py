@@ -1,4 +1,4 @@
-"""A round on the CPU: first the reverse lists, then every row independently, block by block on all threads."""
+"""A round on the CPU: compute the reverse lists, then update every row independently, in blocks on all threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
-    """Compute the per-point terms, float32 (n, 2), for comparisons in float32; None for metrics that have none."""
+    """Compute the per-point terms, float32 (n, 2), for comparisons in float32; None for metrics without such terms."""
     if not _native.has_point_terms(metric, points):
         return None
     n = len(points)
@@ -31,15 +31,15 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
 
 def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
-    """Find, for each point, the rows that have it among their first entries.
+    """Find, for each point, the rows with this point among their first entries.
 
     Parameters
     ----------
     entries : int32 of shape (n, list_size)
     hubs : int
-        Number of leading columns to look at.
+        The number of leading columns to read.
     most : int
-        Rows kept per point: the first by (column, row).
+        The number of rows to keep per point, the first by (column, row).
 
     Returns
     -------
@@ -80,8 +80,8 @@ def run_round(
     terms : float32 of shape (n, 2) or None
         From :func:`point_terms`.
     order : int32 of shape (n,), optional
-        The order in which rows are processed. Adjacent rows should meet the same points, which are then still in the
-        cache. It affects speed only.
+        The order in which rows are processed. If adjacent rows meet the same points, these are still in the cache. The
+    order affects speed only.
     boundary : int, optional
         Compare only points on different sides of this number.
     """

@@ -1,7 +1,7 @@
-"""Approximate neighbours by the screen's scores alone, without refinement or certificate, at a fraction of the cost.
+"""Approximate neighbours by the screen's scores alone, without refinement and certificate.
 
-They are good enough for lists that later rounds improve. The result for a row depends only on the row and the points,
-not on the number of threads.
+They cost a fraction of exact search, and are good enough for lists that later rounds improve. The result for a row
+depends only on the row and the points, not on the number of threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints
-from tonari.exact.plan import plan_on_cpu
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent import tuning
 from tonari.nn_descent.plan import DescentPlan
@@ -23,13 +23,13 @@ Rows = npt.NDArray[Any]
 
 
 class Scores:
-    """Scores of rows against points: the packed form, and the kernels that can score it.
+    """Scores of rows and points: the packed form, and the kernels that compute scores.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     plan : DescentPlan
-        Uses its isa and threads.
+        The plan; its isa and threads are used.
 
     Attributes
     ----------

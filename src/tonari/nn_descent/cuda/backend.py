@@ -59,7 +59,7 @@ class CudaBackend:
             return random_on(self.points.device, self.plan.n, size, self.plan.seed)
 
     def _formed(self) -> Form:
-        """Return the points as the start compares them."""
+        """Return the points in the form that the start compares."""
         return form_of(self.points, self.plan.metric)
 
     def _scan(self, size: int, boundary: int | None) -> Any:

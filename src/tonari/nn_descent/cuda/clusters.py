@@ -1,4 +1,4 @@
-"""k-means on a sample of the rows: finds where a point's neighbours are likely to be, without comparing all pairs."""
+"""k-means on a sample of the rows: a point's neighbours are likely to be in the clusters near it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Clusters(NamedTuple):
     Attributes
     ----------
     near : int16 or int32 tensor of shape (n, probes)
-        Clusters near each point, the nearest first.
+        Clusters near each point, nearest first.
     order : int64 tensor of shape (n,)
         Point numbers, sorted by cluster, then by number.
     bounds : int64 tensor of shape (clusters + 1,)
@@ -39,7 +39,7 @@ def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
     ----------
     form : Form of n points
     plan : DescentPlan
-        Uses its n_clusters, n_probe, train_per_cluster, kmeans_iters, seed and metric.
+        The plan; its n_clusters, n_probe, train_per_cluster, kmeans_iters, seed and metric are used.
     """
     centres = _centres(form, plan)
     products = get_metric(plan.metric).products
@@ -75,7 +75,7 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
 
 
 def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
-    """Draw the rows on which centres are trained; the first of them are the first centres."""
+    """Draw the rows on which centres are trained; the first of them are the initial centres."""
     generator = torch.Generator(device=device).manual_seed(derived_seed(plan.seed, Purpose.CLUSTERS))
     drawn = torch.randperm(n, generator=generator, device=device)
     return drawn[: min(n, plan.n_clusters * plan.train_per_cluster)]

@@ -1,7 +1,7 @@
-"""The form of the points for the start: float16 rows whose squared L2 distances order pairs much as the metric does.
+"""The form of the points for the start: float16 rows whose squared L2 distances approximate the order by the metric.
 
     euclidean, sqeuclidean                     centred
-    elementwise metrics                        centred; a stand-in, whose order only resembles that of the metric
+    elementwise metrics                        centred; the order is only similar to that of the metric
     cosine, correlation                        each row divided by its norm; for correlation, after subtracting its mean
     inner_product                              not centred
 
@@ -41,7 +41,7 @@ class Form(NamedTuple):
 
 
 def step_of(width: int) -> int:
-    """Return the columns that a kernel loads at once: all of a short row, which then stays in registers."""
+    """Return the number of columns per load of a kernel: all columns of a short row, which stays in registers."""
     if width <= SHORT:
         return 1 << (width - 1).bit_length()
     return 64 if width % 64 == 0 else STEP

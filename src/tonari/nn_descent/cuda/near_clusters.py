@@ -16,13 +16,13 @@ QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile shape; the kernel keeps th
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
-    """Find the nearest centres of each row; kernels/near.py says in which cases one may be missed.
+    """Find the nearest centres of each row; kernels/near.py explains when one may be missed.
 
     Parameters
     ----------
     form : Form of n points
     centres : Form
-        For the same metric; only its rows and member terms are used.
+        The form of the centres for the same metric; only its rows and member terms are used.
     count : int
         At most MOST_NEAR_ON_CUDA and the number of centres.
     order : int64 tensor, optional
@@ -31,7 +31,7 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
     Returns
     -------
     int16 or int32 tensor of shape (rows, count)
-        Centre numbers, distinct within a row, the nearest first.
+        Centre numbers, distinct within a row, nearest first.
     """
     from tonari.nn_descent.cuda.kernels.near import near_kernel
 

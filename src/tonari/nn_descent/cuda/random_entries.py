@@ -1,4 +1,4 @@
-"""The random start on a device, in the bits of ``nn_descent/entries.py``."""
+"""The random start on a device, with the same bits as ``nn_descent/entries.py``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A rehearsal of NN-Descent on CUDA: record the kernels that a plan launches (cuda/rehearsal.py).
 
-Everything is done once that a run does without looking at data: the form, the clusters, the scan of the first block and
-the last, a light round and a usual one. Rows whose lists stay short are searched exactly, which rehearses itself.
+The rehearsal runs each step that does not depend on data once: the form, the clusters, the scan of the first and of the
+last block, a light round and a full round. The exact search of rows whose lists stay short has its own rehearsal.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
-    """Build a graph by a plan, once in each way that sizes alone decide.
+    """Build a graph by a plan, once in each way that depends on sizes alone.
 
     Parameters
     ----------
     plan : DescentPlan
-        Of rounds that are not those of GNND.
+        A plan whose update is not "gnnd".
     dtype : str
         Of the points.
     """

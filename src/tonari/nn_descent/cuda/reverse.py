@@ -1,4 +1,4 @@
-"""Reverse lists: for each point, some of the points that list it, those that rank it highest first."""
+"""Reverse lists: for each point, some of the points that list it, ordered by its rank in their lists."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     Returns
     -------
     int32 tensor of shape (n, room)
-        The points that list it, ordered by the (column, row) in which they do, each NEW if that entry is NEW; padded
-        with MISSING.
+        The points that list it, ordered by (column, row) of the entry, each NEW if the entry is NEW; padded with
+        MISSING.
     """
     from tonari.nn_descent.cuda.kernels.reverse import reverse_kernel
 
@@ -62,7 +62,7 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
 
 
 def _listed(some: Any, points: Any) -> tuple[Any, Any, Any]:
-    """Return what some columns list, sorted, their numbers in that order, and where the entries of each point begin."""
+    """Return the sorted ids in some columns, the entry numbers in that order, and the first entry of each point."""
     if some.device.type == "meta":  # a rehearsal, for which sorting takes seconds to import
         numbers, firsts = (
             torch.empty(count, dtype=torch.int64, device="meta") for count in (some.numel(), len(points))

@@ -1,4 +1,4 @@
-"""One round: every point is compared with the neighbours of its neighbours, and keeps the best in its own row."""
+"""One round: compare every point with the neighbours of its neighbours, and keep the best in its own row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     entries : int32 tensor of shape (n, list_size)
     order : int64 tensor of shape (n,)
         The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
-        cache; the result does not depend on it.
+    cache; the result does not depend on the order.
     boundary : int, optional
         Compare only points on different sides of this number.
     """
@@ -90,9 +90,9 @@ class Marked(NamedTuple):
     entries : int32 tensor of shape (n, list_size)
     found : Neighbors of tensors of shape (n, k)
     changed : int32 tensor of shape (n,)
-        Entries of each point that are new.
+        The number of new entries of each point.
     sums : float64 tensor of shape (n,)
-        Sums of the distances of each point.
+        The sum of the distances of each point.
     """
 
     entries: Any
@@ -105,7 +105,7 @@ class Marked(NamedTuple):
         """Allocate the results of a round, on the device of the entries."""
         n, device = len(entries), entries.device
         return cls(
-            torch.empty_like(entries),
+            entries.new_empty(entries.shape),  # empty_like takes seconds to import for the device "meta"
             empty_lists(n, k, n, double=double, device=device),
             torch.empty(n, dtype=torch.int32, device=device),
             torch.empty(n, dtype=torch.float64, device=device),
@@ -113,7 +113,7 @@ class Marked(NamedTuple):
 
 
 def mark(order: Any, begin: int, entries: Any, best: Neighbors, made: Marked, hubs: int) -> None:
-    """Write the new lists of a block of points, and what changed in them."""
+    """Write the new lists of a block of points, and count their changes."""
     from tonari.nn_descent.cuda.kernels.mark import mark_kernel
 
     size = entries.shape[1]

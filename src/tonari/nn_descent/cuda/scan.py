@@ -1,4 +1,4 @@
-"""The start: compare each point with the members of the clusters near it."""
+"""The start: compare each point with the members of near clusters."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ MOST_COMPARED = 1 << 11  # members per cluster: what the member number in the ke
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
-    """Make new entries for every point from the members of the clusters near it.
+    """Make new entries for every point from the members of near clusters.
 
     Parameters
     ----------
     form : Form of n points
     size : int
-        Columns wanted.
+        The number of columns.
     block : int
-        Points at once.
+        The number of points per block.
     boundary : int, optional
-        Compare only pairs of a point whose number is below this with one whose number is not.
+        Compare only points on different sides of this number.
 
     Returns
     -------
     int32 tensor of shape (n, size)
-        The nearest first, padded with MISSING.
+        Entries, nearest first, padded with MISSING.
     """
     n, probes = clusters.near.shape
     bounds = clusters.bounds if boundary is None else _bounds_by_side(clusters, boundary)
@@ -54,7 +54,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 
 def best_of(probes: int, size: int) -> int:
-    """Return the number of members to keep from each cluster, for `size` in all."""
+    """Return the number of members to keep per cluster, for `size` members in total."""
     best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
@@ -67,9 +67,9 @@ def _most_compared(n: int, clusters: int) -> int:
 
 
 def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
-    """Return bounds of the members of each cluster below a number, and of the others, in turn.
+    """Return the bounds of the members of each cluster on both sides of a number.
 
-    Members ascend, so that a binary search of each cluster finds where the others begin.
+    Members ascend, so a binary search in each cluster finds the bound.
     """
     order, low, high = clusters.order, clusters.bounds[:-1], clusters.bounds[1:]
     for _ in range(len(order).bit_length()):
@@ -82,9 +82,9 @@ def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
 
 
 def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
-    """Return scores and ids, (rows, probes * best), for the points from position `begin` in the order of clusters.
+    """Return scores and ids, (rows, probes * best), for points from position `begin` on in the order of clusters.
 
-    `near` are the clusters of each that are scanned.
+    `near` are the clusters to scan for each point.
     """
     from tonari.nn_descent.cuda.kernels.scan import scan_kernel
 
@@ -128,8 +128,7 @@ def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best:
 
 
 def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]:
-    """Return the pairs of rows and clusters, by cluster, the bounds of each cluster's pairs and tiles, and the clusters
-    of all tiles."""
+    """x"""
     device = near.device
     if device.type == "meta":  # a rehearsal, for which sorting takes seconds to import
         lengths = (near.numel(), count + 1, count + 1, programs)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tonari.cuda.launch import launch
 from tonari.select import tuning
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import (
     LARGEST_NETWORK,
     Survivors,
@@ -76,11 +76,8 @@ def select_on_gpu(request: Request) -> Answer:
             "chunk": chunk,
         },
         constants={
-            "HAS_LENGTHS": request.lengths is not None,
-            "CHECK_NAN": request.check_nan and form.infinite > 0,
-            "INFINITE": form.infinite,
-            "LARGEST": request.largest,
-            "WIDE": form.wide,
+            **constants_of(request),
+            "CHECK_NAN": looks_for_nan(request),
             "MISSING": form.missing(request.largest),
             "SPLIT": parts > 1,
             "TILE": tile,

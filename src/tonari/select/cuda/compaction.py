@@ -7,7 +7,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.select import tuning
-from tonari.select.cuda.keys import FORMATS
+from tonari.select.cuda.keys import constants_of, looks_for_nan
 from tonari.select.cuda.survivors import Survivors
 from tonari.select.request import Request
 
@@ -26,17 +26,16 @@ def compact(
     Parameters
     ----------
     bits, lengths : tensors of shapes (rows, n) and (rows,)
-        Of the rows of the survivors.
+        The values' bits, and the lengths of the rows.
     threshold : two tensors of shape (rows,)
         The threshold of each row: a key, and the last column where a value of that key passes.
     survivors : Survivors
-        Output. Its counts are all 0 before; survivors beyond the capacity are counted, but not stored.
+        Output. Its counts must be 0 at first; survivors beyond the capacity are counted, but not stored.
     exact : bool
-        If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 wherever 0.0 does.
+        If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 passes if 0.0 does.
     """
     from tonari.select.cuda.kernels.compact import compact_kernel
 
-    form = FORMATS[request.dtype]
     count, n = bits.shape
     tile = {"T": 32 * tuning.COMPACT_WARPS, "A": tuning.COMPACT_THREAD_BYTES // 16, "V": 16 // bits.element_size()}
     step = math.prod(tile.values())
@@ -63,11 +62,8 @@ def compact(
             "chunk": chunk,
         },
         constants={
-            "HAS_LENGTHS": lengths is not None,
-            "CHECK_NAN": request.check_nan and form.infinite > 0,
-            "INFINITE": form.infinite,
-            "LARGEST": request.largest,
-            "WIDE": form.wide,
+            **constants_of(request),
+            "CHECK_NAN": looks_for_nan(request),
             "EXACT": exact,
             **tile,
         },

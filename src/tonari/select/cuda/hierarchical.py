@@ -17,7 +17,7 @@ from typing import Any
 from tonari.cuda.launch import launch
 from tonari.select import tuning
 from tonari.select.cuda.bitonic import answer_by_sort
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import (
     LARGEST_NETWORK,
     Survivors,
@@ -120,12 +120,9 @@ def select_on_gpu(request: Request) -> Answer:
                 "counted_top": int(whole_top),
             },
             constants={
-                "HAS_LENGTHS": request.lengths is not None,
+                **constants_of(request),
                 "COUNT": counters is not None,
-                "CHECK_NAN": lists == 0 and request.check_nan and (form.infinite > 0),
-                "INFINITE": form.infinite,
-                "LARGEST": request.largest,
-                "WIDE": form.wide,
+                "CHECK_NAN": lists == 0 and looks_for_nan(request),
                 "G": group,
                 "A": slots // (2 * 32 * warps * run),
                 "T": 32 * warps,
@@ -177,12 +174,9 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
                 "tiles": tiles,
             },
             constants={
-                "HAS_LENGTHS": request.lengths is not None,
-                "CHECK_NAN": level == 0 and request.check_nan and (form.infinite > 0),
+                **constants_of(request),
+                "CHECK_NAN": level == 0 and looks_for_nan(request),
                 "VALUES": level == 0,
-                "INFINITE": form.infinite,
-                "LARGEST": request.largest,
-                "WIDE": form.wide,
                 "G": group,
                 "GROUPS": groups,
                 "WIDTH": width,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.select.request import Request
+
 
 @dataclass(frozen=True)
 class KeyFormat:
@@ -45,6 +47,22 @@ FORMATS = {
     "int32": KeyFormat("int32", 0, False, -(2**31), 2**31 - 1),
     "uint8": KeyFormat("uint8", 0, False, 0, 255),
 }
+
+
+def constants_of(request: Request) -> dict[str, Any]:
+    """Return the constants of all kernels that read the rows of a request."""
+    form = FORMATS[request.dtype]
+    return {
+        "HAS_LENGTHS": request.lengths is not None,
+        "INFINITE": form.infinite,
+        "LARGEST": request.largest,
+        "WIDE": form.wide,
+    }
+
+
+def looks_for_nan(request: Request) -> bool:
+    """Whether kernels look for NaN: only if the request asks for it, in values that can be NaN."""
+    return request.check_nan and FORMATS[request.dtype].infinite > 0
 
 
 def as_bits(values: Any, dtype: str) -> Any:

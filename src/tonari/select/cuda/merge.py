@@ -41,7 +41,7 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
 
 
 def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
-    """Return lists of k missing entries, tensors of shape (rows, k), into which lists over n points are merged."""
+    """Return tensors of shape (rows, k) with missing entries, into which lists over n points are merged."""
     lists = empty_lists(rows, k, n, double=double, device=device)
     lists.distances.fill_(-float("inf") if get_metric(metric).descending else float("inf"))
     lists.indices.fill_(-1)
@@ -49,7 +49,7 @@ def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: An
 
 
 def empty_lists(rows: int, k: int, n: int, *, double: bool, device: Any) -> Neighbors:
-    """Return tensors of shape (rows, k) for lists over n points, whose entries are still to be written."""
+    """Return uninitialised tensors of shape (rows, k) for lists over n points."""
     return Neighbors(
         torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=device),
         torch.empty((rows, k), dtype=torch.int64 if index_dtype(n).itemsize == 8 else torch.int32, device=device),
@@ -59,7 +59,7 @@ def empty_lists(rows: int, k: int, n: int, *, double: bool, device: Any) -> Neig
 def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device: Any) -> None:
     """Merge lists over a part of the points, which begins at point `first`, into the best lists so far.
 
-    Both are tensors on any device. They are merged on `device`, as many rows at a time as MERGE_BYTES allows. Waits for
+    Both are tensors on any device. They are merged on `device`, in blocks of rows that fit into MERGE_BYTES. Waits for
     the device only if lists are in host memory.
     """
     k = best.indices.shape[1]

@@ -15,7 +15,7 @@ from tonari.cuda.launch import launch
 from tonari.select import tuning
 from tonari.select.cuda.bitonic import answer_by_sort
 from tonari.select.cuda.compaction import compact
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import (
     LARGEST_NETWORK,
     LARGEST_TILE,
@@ -71,15 +71,7 @@ def select_on_gpu(request: Request) -> Answer:
 
 def _constants(request: Request) -> dict[str, Any]:
     """Return the constants that all kernels share."""
-    form = FORMATS[request.dtype]
-    return {
-        "HAS_LENGTHS": request.lengths is not None,
-        "INFINITE": form.infinite,
-        "LARGEST": request.largest,
-        "WIDE": form.wide,
-        "BITS": request.options.bits,
-        "TILE": tuning.RADIX_TILE,
-    }
+    return {**constants_of(request), "BITS": request.options.bits, "TILE": tuning.RADIX_TILE}
 
 
 def _narrow_alone(request: Request, survivors: Survivors) -> None:
@@ -88,7 +80,6 @@ def _narrow_alone(request: Request, survivors: Survivors) -> None:
 
     rows = survivors.rows
     bits = part_of(as_bits(request.values, request.dtype), rows)
-    form = FORMATS[request.dtype]
     launch(
         radix_kernel,
         len(bits),
@@ -105,7 +96,7 @@ def _narrow_alone(request: Request, survivors: Survivors) -> None:
             "k": request.k,
             "capacity": survivors.bits.shape[1],
         },
-        constants={"CHECK_NAN": request.check_nan and form.infinite > 0, **_constants(request)},
+        constants={"CHECK_NAN": looks_for_nan(request), **_constants(request)},
         warps=tuning.RADIX_WARPS,
     )
 

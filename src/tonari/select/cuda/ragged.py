@@ -1,7 +1,7 @@
-"""Lists of different lengths, one after the other: order each by (value, id), and join those of parts of the points.
+"""Lists of different lengths, concatenated: order each by (value, id), and join lists from parts of the points.
 
-Short lists are sorted by networks, several per program. Long ones, which are few unless everything is long, are padded
-to the longest of a block and sorted by torch's segmented sort.
+Short lists are sorted by networks, several per program. Long lists, which are usually few, are padded to the longest of
+a block and sorted by torch's segmented sort.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonari.core.caches import cached
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.select import tuning
@@ -25,10 +26,10 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     ----------
     begins : int64 tensor of shape (m,)
         Where each list begins in the next two.
-    counts : int64 tensor of shape (m,)
+    counts : int32 or int64 tensor of shape (m,)
         Lengths.
     values : float32 or float64 tensor
-        Without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
+        Values without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
     ids : int32 or int64 tensor
         Not negative, distinct in each list.
     descending : bool
@@ -38,11 +39,11 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
 
     m, device = len(counts), counts.device
     indptr = torch.zeros(m + 1, dtype=torch.int64, device=device)
-    torch.cumsum(counts, 0, out=indptr[1:])
+    torch.cumsum(counts, 0, dtype=torch.int64, out=indptr[1:])
     bounds = tuning.LIST_LENGTHS if ids.dtype == torch.int32 else ()
-    steps = torch.bucketize(counts, torch.tensor([0, *bounds], device=device)).to(torch.uint8)
+    lengths, of_each = _steps_on(device, bounds, counts.dtype)
+    steps = torch.bucketize(counts, lengths, out_int32=True).to(torch.uint8)
     steps, numbers = torch.sort(steps, stable=True)
-    of_each = torch.arange(len(bounds) + 2, dtype=torch.uint8, device=device)
     ends = torch.searchsorted(steps, of_each, right=True)
     first, *ends, total = torch.cat([ends, indptr[-1:]]).tolist()
     found = RadiusNeighbors(
@@ -59,8 +60,21 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     return found
 
 
+@cached(maxsize=16)
+def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    """Return the largest lengths of each step, and the numbers of the steps, on a device.
+
+    They are copied from host memory, for which the host waits: once.
+    """
+    import torch
+
+    return torch.tensor([0, *bounds], dtype=dtype, device=device), torch.arange(
+        len(bounds) + 2, dtype=torch.uint8, device=device
+    )
+
+
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
-    """Join the lists that parts of the points gave for the same queries, all on one device; ids are those of the whole.
+    """Join the lists of the same queries from parts of the points, all on one device; ids are numbers among all points.
 
     Waits for the device.
     """
@@ -87,7 +101,7 @@ def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusN
 
 
 def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
-    """Return the lists of all queries from those of successive blocks of queries, all on one device."""
+    """Concatenate the lists of successive blocks of queries, all on one device."""
     import torch
 
     if len(parts) == 1:
@@ -141,7 +155,7 @@ def _order_short(
 def _order_long(
     begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, descending: bool, found: RadiusNeighbors
 ) -> None:
-    """Sort lists in blocks, the longest first, so that those of a block hardly differ in length."""
+    """Sort lists in blocks, longest lists first, so that the lists of a block have similar lengths."""
     import torch
 
     lengths, order = torch.sort(counts[numbers], descending=True)

@@ -6,12 +6,12 @@ written: by a sorting network in registers if they fit, else as sorted runs that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
 from tonari.select import tuning
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, looks_for_nan
 from tonari.select.request import Answer, Request
 
 # Largest number of pairs that one program sorts, and that it holds in registers; more are sorted in runs and merged.
@@ -39,6 +39,14 @@ class Survivors(NamedTuple):
     counts: Any
     nan_row: Any
 
+    def parts(self, step: int) -> Iterator[Survivors]:
+        """Yield these survivors in blocks of at most `step` rows."""
+        first = self.rows.start
+        for begin in range(first, self.rows.stop, step):
+            rows = slice(begin, min(begin + step, self.rows.stop))
+            here = slice(rows.start - first, rows.stop - first)
+            yield Survivors(rows, self.bits[here], self.ids[here], self.counts[here], self.nan_row)
+
 
 def power_of_two(number: int) -> int:
     """Return the smallest power of two that is at least `number`."""
@@ -52,7 +60,7 @@ def network_size(k: int) -> int:
 
 
 def warps_for(tile: int, wide: bool) -> int:
-    """Return the warps for a tile of pairs in registers, by measurement 16 to 32 per thread, half with 64-bit keys."""
+    """Return the warps for a tile of pairs in registers: 16 to 32 pairs per thread, half of that with 64-bit keys."""
     tile *= 2 if wide else 1
     return min(16, max(1, min(tile // 512, 4), tile // 1024))
 
@@ -66,7 +74,7 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
 
 
 def part_of(tensor: Any, rows: slice) -> Any:
-    """Return some rows of a tensor, or the tensor itself if they are all: a view takes longer than some kernels."""
+    """Return some rows of a tensor, or the tensor itself for all rows, since a view takes longer than some kernels."""
     return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
 
 
@@ -85,7 +93,7 @@ def empty_answer(request: Request) -> Answer:
     shape = (request.values.shape[0], request.k)
     values = torch.empty(shape, dtype=request.values.dtype, device=device)
     indices = torch.empty(shape, dtype=torch.int32, device=device)
-    if not request.check_nan or not FORMATS[request.dtype].infinite:
+    if not looks_for_nan(request):
         return Answer(values, indices)
     return Answer(values, indices, torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device))
 

@@ -27,7 +27,7 @@ from tonari.cuda.launch import launch
 from tonari.select import tuning
 from tonari.select.cuda import radix
 from tonari.select.cuda.compaction import compact
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import (
     LARGEST_NETWORK,
     LARGEST_TILE,
@@ -136,21 +136,6 @@ def select_on_gpu(request: Request) -> Answer:
     return _select_streamed(request, shape)
 
 
-def _constants(request: Request) -> dict[str, Any]:
-    """Return the constants that all kernels share."""
-    form = FORMATS[request.dtype]
-    return {
-        "HAS_LENGTHS": request.lengths is not None,
-        "INFINITE": form.infinite,
-        "LARGEST": request.largest,
-        "WIDE": form.wide,
-    }
-
-
-def _check_nan(request: Request) -> bool:
-    return request.check_nan and FORMATS[request.dtype].infinite > 0
-
-
 def _select_streamed(request: Request, shape: Shape) -> Answer:
     """Sample, compact, answer: separate kernels, so that the streaming one needs few registers."""
     from tonari.select.cuda.kernels.threshold import answer_kernel
@@ -187,7 +172,7 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
                 "capacity": shape.capacity,
             },
             constants={
-                **_constants(request),
+                **constants_of(request),
                 "MISSING": form.missing(request.largest),
                 "SORTED": request.sorted,
                 **tile_of(shape.capacity, warps),
@@ -232,7 +217,7 @@ def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts:
             "most": shape.most,
         },
         constants={
-            **_constants(request),
+            **constants_of(request),
             "SINGLE": single,
             "T": 32 * warps,
             "A": shape.samples // (32 * warps * run),
@@ -297,8 +282,8 @@ def _select_resident(request: Request) -> Answer:
                 "k": request.k,
             },
             constants={
-                **_constants(request),
-                "CHECK_NAN": _check_nan(request),
+                **constants_of(request),
+                "CHECK_NAN": looks_for_nan(request),
                 "MISSING": form.missing(request.largest),
                 "SORTED": request.sorted,
                 **tile_of(max(bits.shape[1], size), warps),

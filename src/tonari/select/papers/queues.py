@@ -14,7 +14,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.select.cuda.hierarchical import build_lists, list_sizes
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import Survivors, answer_from_survivors
 from tonari.select.request import Answer, Counters, Request
 
@@ -127,17 +127,14 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
                 "buffer_size": buffer_size,
             },
             constants={
+                **constants_of(request),
                 "QUEUE": QUEUES.index(queue),
                 "M": m,
                 "ALIGNED": aligned,
                 "BUFFER": BUFFERS.index(options.buffer),
                 "LISTS": len(sizes) - 1,
-                "HAS_LENGTHS": request.lengths is not None,
-                "CHECK_NAN": len(sizes) == 1 and request.check_nan and (form.infinite > 0),
+                "CHECK_NAN": len(sizes) == 1 and looks_for_nan(request),
                 "COUNT": request.counters is not None,
-                "INFINITE": form.infinite,
-                "LARGEST": request.largest,
-                "WIDE": form.wide,
             },
             warps=1,
         )
@@ -148,12 +145,8 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
     step = max(1, SCRATCH_BYTES // (row_bytes * LANES)) * LANES
 
     def narrow(survivors: Survivors) -> None:
-        whole = survivors.rows
-        for begin in range(whole.start, whole.stop, step):
-            rows = slice(begin, min(begin + step, whole.stop))
-            part = slice(rows.start - whole.start, rows.stop - whole.start)
-            bits, ids, counts = survivors.bits[part], survivors.ids[part], survivors.counts[part]
-            search(Survivors(rows, bits, ids, counts, survivors.nan_row))
+        for part in survivors.parts(step):
+            search(part)
 
     answer = answer_from_survivors(request, size, narrow)
     if request.counters is not None:

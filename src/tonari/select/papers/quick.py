@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tonari.cuda.launch import launch
-from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.keys import FORMATS, as_bits, constants_of, looks_for_nan
 from tonari.select.cuda.survivors import Survivors, answer_from_survivors, network_size
 from tonari.select.request import Answer, Request
 
@@ -57,10 +57,8 @@ def select_on_gpu(request: Request) -> Answer:
 
     def narrow(survivors: Survivors) -> None:
         step = max(1, SCRATCH_BYTES // (2 * n * (bits.element_size() + 4)))
-        for begin in range(survivors.rows.start, survivors.rows.stop, step):
-            rows = slice(begin, min(begin + step, survivors.rows.stop))
-            here = slice(begin - survivors.rows.start, rows.stop - survivors.rows.start)
-            count = rows.stop - rows.start
+        for part in survivors.parts(step):
+            rows, count = part.rows, len(part.counts)
             launch(
                 quick_kernel,
                 count,
@@ -70,24 +68,21 @@ def select_on_gpu(request: Request) -> Answer:
                     "bits_ptr": torch.empty((count, 2, n), dtype=bits.dtype, device=bits.device),
                     "ids_ptr": torch.empty((count, 2, n), dtype=torch.int32, device=bits.device),
                     "stack_ptr": torch.empty((count, DEPTH.value, 2), dtype=torch.int32, device=bits.device),
-                    "out_bits_ptr": survivors.bits[here],
-                    "out_ids_ptr": survivors.ids[here],
-                    "counts_ptr": survivors.counts[here],
+                    "out_bits_ptr": part.bits,
+                    "out_ids_ptr": part.ids,
+                    "counts_ptr": part.counts,
                     "examined_ptr": examined,
-                    "nan_row_ptr": survivors.nan_row,
-                    "first_row": begin,
+                    "nan_row_ptr": part.nan_row,
+                    "first_row": rows.start,
                     "stride": bits.stride(0),
                     "n": n,
                     "k": request.k,
                     "capacity": capacity,
                 },
                 constants={
-                    "HAS_LENGTHS": request.lengths is not None,
+                    **constants_of(request),
                     "COUNT": request.counters is not None,
-                    "CHECK_NAN": request.check_nan and form.infinite > 0,
-                    "INFINITE": form.infinite,
-                    "LARGEST": request.largest,
-                    "WIDE": form.wide,
+                    "CHECK_NAN": looks_for_nan(request),
                     "A": tile // (threads * run),
                     "T": threads,
                     "V": run,

@@ -29,6 +29,7 @@ from tests.helpers.gpu_checks import (
 )
 from tonari import exact, inputs
 from tonari.core.neighbors import Neighbors
+from tonari.core.trail import recording
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -215,6 +216,62 @@ def test_equal_points_climb_to_values(metric: str) -> None:
     queries = points[[3, 100]]
     report = check(queries, points, K, metric, group=8, width=1, **HERE)
     assert report.rows_by_precision["values"] >= 1
+
+
+def left_to_a_level() -> tuple[Array, Array]:
+    """Queries, two of which have more copies of a point near them than a first attempt of four groups refines."""
+    points = gaussian(300, D)
+    points[:60] = points[0]
+    return np.concatenate([points[:2] + np.float32(1e-3), gaussian(3, D, 1)]), points
+
+
+@pytest.mark.usefixtures("attempts")
+def test_rows_are_searched_before_the_host_waits_if_the_last_search_left_some() -> None:
+    queries, points = left_to_a_level()
+    plan, (there, others, rows) = (
+        plan_of(queries, points, K, group=8, width=4, **HERE),
+        tensors(DEVICE, queries, points[100:105], points),
+    )
+    truth = [brute(some, points, K) for some in (queries, points[100:105])]
+
+    def choices(which: int) -> list[str]:
+        with recording("search", 5) as record:
+            prepared = DevicePoints(rows, plan.metric, plan.precisions[0])
+            found, report = search_on_device((there, others)[which], prepared, plan)
+        assert_same_neighbors(Neighbors(*(part.cpu().numpy() for part in found)), truth[which])
+        assert report.rows_by_precision == {"float16": 5}
+        assert record.proved == 5
+        return [choice.why for choice in record.choices]
+
+    ahead = ["16 rows are searched again before the host knows which are left"]
+    assert [choices(which) for which in (0, 0, 0, 1, 1, 0, 0)] == [[], ahead, ahead, ahead, [], [], ahead]
+
+
+@pytest.mark.usefixtures("attempts")
+def test_rows_that_no_level_proves_are_not_searched_ahead_again() -> None:
+    queries, points = clusters_for_each_precision()
+    queries = queries[1:]
+    plan, (there, rows) = plan_of(queries, points, K, group=8, width=1, **ALL), tensors(DEVICE, queries, points)
+    prepared = DevicePoints(rows, plan.metric, plan.precisions[0])
+    seen = []
+    for _ in range(3):
+        search_on_device(there, prepared, plan)
+        seen.append(engine._left.get(plan, 0))
+    assert seen == [2, 0, 2]
+
+
+def test_few_rows_are_compared_and_many_are_not_searched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, points = tensors(DEVICE, gaussian(M, D, 1), gaussian(N, D))
+    plan = plan_of(queries, points, K, **HERE)
+    search = DevicePoints(points, plan.metric, plan.precisions[0]).begin(queries, plan)
+    for rows, ahead in ((0, 0), (1, 16), (9, 16), (10, 64), (49, 64), (50, 128), (107, 128), (108, 0), (10**6, 0)):
+        search.left_before = rows
+        assert search.stragglers == ahead, rows
+    n, d = points.shape
+    monkeypatch.setattr(first, "OF_ATTEMPT", 4 * n * (d + first.OF_PAIR))
+    for rows, known in ((4, None), (5, 5), (0, None)):
+        engine._remember(search, plan, rows)
+        assert engine._left.get(plan) == known
 
 
 # ---------------------------------------------------------------- samples

@@ -5,6 +5,7 @@ Without a GPU the CPU plays the device, in Triton's interpreter.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,10 +15,13 @@ from tests.helpers.gpu_checks import DEVICE, clusters_for_each_precision, plan_o
 
 pytestmark = [needs_torch]
 if HAS_TORCH:
+    import torch
+
     from tonari.exact.cuda.attempts.contracted import prepare_points
     from tonari.exact.cuda.attempts.first import DevicePoints, Search
     from tonari.exact.cuda.attempts.ladder import search_on_device
-    from tonari.exact.cuda.attempts.levels import levels_of
+    from tonari.exact.cuda.attempts.levels import AtLevel, levels_of
+    from tonari.exact.report import Report
 
 ALL = {"precisions": ("float16", "split", "values"), "devices": (DEVICE,), "group": 8, "width": 1}
 
@@ -68,3 +72,22 @@ def test_levels_of_contracted_rows_give_back_what_they_pack(begun: int) -> None:
             level.begin()(q, None)
     kept = prepared.copies._made, {} if search._rest is None else search._rest.prepared.copies._made
     assert [{precision for precision, _ in copies} for copies in kept] == [{"float16"}, set()]
+
+
+@pytest.mark.parametrize(("left", "searched"), [(1, 128), (100, 128), (128, 128), (300, 300)])
+def test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist(left: int, searched: int) -> None:
+    """As many rows as are rehearsed: fewer would need others, which take seconds to compile."""
+    again: list[Any] = []
+    rows = torch.arange(left) * 7
+    for m, level, expected in ((10**6, 0, searched), (10**4, 0, left), (10**6, 1, left)):
+        search = SimpleNamespace(queries=range(m), least_fitted=10**5, levels=lambda: [SimpleNamespace(end=list)] * 2)
+        retried = SimpleNamespace(
+            search=search,
+            again=lambda given, way: again.append(given),
+            proved=torch.ones(left * 7, dtype=torch.uint8),
+            report=Report(rows=m),
+        )
+        AtLevel(level, "float16").run(retried, rows)
+        assert len(again[-1]) == expected
+        assert again[-1].unique().tolist() == rows.tolist()
+        assert retried.report.certified == left

@@ -5,6 +5,7 @@ Without a GPU the CPU plays the device, in Triton's interpreter; there shapes ha
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, Array, accepted, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
-from tests.helpers.radius_on_cuda import check_within, limits_at
+from tests.helpers.radius_checks import assert_same_within
+from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tonari.core.errors import Unsupported
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, later_points
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
+from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import returned
 from tonari.select import tuning as select_tuning
 
@@ -29,10 +32,14 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
+    from tests.helpers.launches import launched
+    from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
     from tonari.exact.cuda.refine import candidate_parts
+    from tonari.exact.cuda.rows import bytes as bytes_of_rows
     from tonari.exact.cuda.rows import tiles
+    from tonari.exact.cuda.rows.part import Place
 
 N, M, D = 140, 2, 11  # two tiles of points, the second one short
 HERE = {"devices": (DEVICE,)}
@@ -55,8 +62,10 @@ def check(
         limits = limits_at(queries, points, metric, limits)
     given = {name: choices.pop(name) for name in ("counted", "self_join", "as_searched") if name in choices}
     asked, rows = given.get("as_searched", (queries, points))
+    in_bytes = choices.pop("in_bytes", False)
     overrides = {**HERE, **choices}
     plan = plan_of(asked, rows, 1, metric, self_join=given.get("self_join", False), **overrides)
+    plan = dataclasses.replace(plan, bytes_first=in_bytes, bytes_later=in_bytes)
     return check_within(ExactOnCuda(), plan, queries, points, limits, **given)
 
 
@@ -159,6 +168,94 @@ def test_tensors_with_strides() -> None:
     assert len(found.indices)
 
 
+# ---------------------------------------------------------------- pairs, and bytes
+
+
+def check_pairs(points: Array, rows: slice, metric: str = "euclidean", limit: float = 1.0, **choices: Any) -> Any:
+    """Compare the pairs of some rows with the reference; return the method's plan."""
+    limits = np.full(len(points), limit, points.dtype if points.dtype == np.float64 else np.float32)
+    truth = later_points(brute_within(points[rows], points, limits[rows], metric), rows.start)
+    there = points if choices.pop("host", False) else tensors(DEVICE, points)[0]
+    in_bytes = choices.pop("in_bytes", False)
+    plan = plan_of(there, there, 1, metric, **HERE | choices)
+    plan = dataclasses.replace(plan, bytes_first=in_bytes, bytes_later=in_bytes)
+    method = ExactOnCuda()
+    found = method.find_pairs(rows, there, method.prepare(there, plan, False), plan, limits[rows], progress=False)
+    assert_same_within(on_host(found), truth)
+    return plan
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1", "cosine"])
+@pytest.mark.parametrize("rows", [slice(0, 5), slice(136, 140), slice(127, 131)])
+def test_pairs_are_those_with_later_points(metric: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the tile of the first row on, the whole of which is compared."""
+    monkeypatch.setattr(engine, "_ALIGNED", 128)
+    monkeypatch.setattr(engine, "FIRST_ROWS", 1)
+    screened: list[int] = []
+    real = engine.WithinSearch._packed
+    monkeypatch.setattr(
+        engine.WithinSearch,
+        "_packed",
+        lambda self, *rest: screened.append((made := real(self, *rest)).n) or made,
+    )
+    points = np.abs(duplicates(N, 4))
+    check_pairs(points, rows, metric, {"inner_product": 0.5, "cosine": 0.1}.get(metric, 1.0), query_batch=2)
+    assert set(screened) == ({N} if rows.start == 0 else {N - 128} if rows.start == 136 else {N, N - 128})
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("rows", [slice(126, 131), slice(136, 140)])
+def test_pairs_by_every_route(route: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_ALIGNED", 128)
+    choices = ROUTES[route] | ({"form_dim": 2} if route == "contracted" else {})
+    check_pairs(duplicates(N, 4), rows, host=route != "batches", **choices)
+
+
+def test_the_last_row_has_no_pairs() -> None:
+    check_pairs(duplicates(3, 2), slice(2, 3))
+    check_pairs(duplicates(3, 2), slice(2, 3), "l1")
+
+
+def byte_rows(n: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).integers(0, 3, (n, 20)).astype(np.float32) * 100
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_bytes_are_screened_and_refined_as_int8(dtype: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, refined = counting_lists(monkeypatch), []
+    real = engine.refine_within
+    monkeypatch.setattr(
+        engine,
+        "refine_within",
+        lambda rows, points, *rest, **given: (
+            refined.append((rows.dtype, points.dtype)) or real(rows, points, *rest, **given)
+        ),
+    )
+    points = byte_rows(N).astype(dtype)
+    limit = float(limits_at(points[:1], points, metric, 0.1)[0])
+    check_pairs(points, slice(4, 8), metric, limit, in_bytes=True)
+    assert seen == [(4, "int8")]
+    assert refined == [(torch.int8, torch.int8)]
+    limits = limits_at(points, points, metric, 0.05)[:9]
+    few = points[:9]
+    check(few, few, metric, np.minimum(limits, 300), self_join=True, in_bytes=True)
+    assert {precision for _, precision in seen} == {"int8"}
+    check(byte_rows(2, 1).astype(dtype), points, metric, 0.1, in_bytes=True)
+    assert refined[-1][0] is not torch.int8
+
+
+@pytest.mark.parametrize("odd", ["points", "queries"])
+@pytest.mark.parametrize("value", [0.5, 1e6])
+def test_rows_that_a_look_for_bytes_overlooks(odd: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bytes_of_rows, "SAMPLE_ROWS", 4)
+    seen = counting_lists(monkeypatch)
+    rows = {"points": byte_rows(N), "queries": byte_rows(9, 1)}
+    rows[odd][7, 3] = value
+    check(rows["queries"], rows["points"], limits=0.2, in_bytes=True)
+    assert {precision for _, precision in seen} == ({"int8"} if odd == "queries" else {"float16"})
+
+
 # ---------------------------------------------------------------- rows that come again
 
 
@@ -214,6 +311,26 @@ def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytes
     assert seen == [(1, "float16"), (1, "split"), (1, "float16"), (1, "float16")]
 
 
+def test_short_lists_make_long_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the room that the plan has for minima: 4 bytes for each group of 32 points of 10,000 queries."""
+    monkeypatch.setattr(engine, "slots_of", lambda m, n, length, capacity, device: min(31_250, capacity))
+    points, queries = torch.zeros((1024, 3)), torch.zeros((5, 3))
+    points, queries = points.to(DEVICE), queries.to(DEVICE)
+    plan = plan_of(queries, points, 1, **HERE)
+    made = ExactOnCuda().prepare(points, plan, False)
+    search = engine.WithinSearch(queries, made, plan, torch.ones(5, device=DEVICE), listed=True, place=Place())
+    search.plan, search.list_bytes = dataclasses.replace(plan, query_batch=10_000), 10_000 * 4 * 31_250
+    search.all_listed = 31_250
+    at_once = []
+    for capacity in (31_250, 20_000, 2_000, 100, 1):
+        search.capacity = capacity
+        at_once.append(search.rows_at_once())
+    assert at_once[0] == at_once[1] == 5_000
+    assert 10_000 < at_once[2] < at_once[3] == at_once[4] == engine.MOST_ROWS
+    search.list_bytes = 1
+    assert search.rows_at_once() == 1
+
+
 def test_parts_of_lists_and_of_minima() -> None:
     """Entries beyond a segment's count are not read; parts of a row follow each other in blocks of their own."""
     entries = np.array([[16 * 5 + 9, 16 * 2 + 2, 16 * 1 + 15, 16 * 3 + 15], [16 * 7 + 15] * 4], np.int32)
@@ -235,6 +352,26 @@ def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tuning, "WITHIN_SCRATCH_BYTES", 64 * 8)
     monkeypatch.setattr(select_tuning, "LIST_LENGTHS", (16,))
     check(gaussian(M, 4, 1), gaussian(N, 4), limits=0.8)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2", "l1"])
+@pytest.mark.parametrize("most", [0, 1 << 30])
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_counts_of_a_few_rows_by_all_values(
+    metric: str, most: int, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "OF_ATTEMPT", most)
+    queries, points = rows_of(3, D, "float32", metric, 1), rows_of(N, D, "float32", metric)
+    limits = limits_at(queries, points, metric, 0.3)
+    asked, rows = (queries, points) if where == "host" else tensors(DEVICE, queries, points)
+    with launched() as kernels:
+        counts = ExactOnCuda().count_once(asked, rows, plan_of(asked, rows, 1, metric, **HERE), limits)
+    assert counts.tolist() == np.diff(brute_within(queries, points, limits, metric).indptr).tolist()
+    assert type(counts) is type(asked)
+    if most:
+        assert [kernel[0].__name__ for kernel in kernels] == ["widen_kernel", "within_kernel"]
+    else:
+        assert len(kernels) > 4
 
 
 # ---------------------------------------------------------------- what is refused

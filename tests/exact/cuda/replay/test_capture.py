@@ -66,7 +66,9 @@ class NoStream:
         """All is done already."""
 
 
-def record(work: Callable[[], tuple[Neighbors, Any]], device: Any) -> tuple[Redone, tuple[Neighbors, Any]]:
+def record(
+    work: Callable[[], tuple[Neighbors, Any]], device: Any, beside: Any = None
+) -> tuple[Redone, tuple[Neighbors, Any]]:
     graph = Redone(work)
     return graph, graph.made
 
@@ -504,7 +506,10 @@ def partly_equal(n: int) -> tuple[Array, Array]:
     return queries, points
 
 
-def test_rows_that_are_not_proved_are_searched_again(counts: Counts, caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_that_are_not_proved_are_searched_again(
+    counts: Counts, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "ROWS_AGAIN", 1)  # too few for a second graph
     n = 200
     for seed in range(2):
         check(*data(seed, n))
@@ -514,6 +519,137 @@ def test_rows_that_are_not_proved_are_searched_again(counts: Counts, caplog: pyt
     assert f"{M} rows" in caplog.text
     check(*data(3, n))
     assert (counts.stepwise, counts.replayed, counts.refused, counts.again) == (1, 4, 0, 2), counts
+
+
+def captured_of(n: int, kept: Graphs) -> Any:
+    """The captured search of so many points."""
+    for seed in range(2):
+        check(*data(seed, n))
+    (graph,) = kept._kept.values()
+    return graph
+
+
+def nearly_equal(n: int) -> tuple[Array, Array]:
+    """The same with points so near to each other that a first attempt misses the nearest of them."""
+    queries, points = data(2, n)
+    points[20:] = points[20] + np.float32(1e-4) * points[20:]
+    queries[1:] = points[20]
+    return queries, points
+
+
+def test_few_rows_that_are_left_once_more_are_searched_by_a_second_graph(counts: Counts, kept: Graphs) -> None:
+    """Whichever they are; all others keep their answers."""
+    captured_of(200, kept)
+    queries, points = nearly_equal(200)
+    with recording("search", 4 * M) as record:
+        check(queries, points)
+        check(queries, points)
+        check(queries[::-1].copy(), points)  # other rows are left
+        check(data(3)[0], checks.all_equal(200, D))  # all
+    assert {attempt.name: (attempt.rows, attempt.proved) for attempt in record.attempts} == {
+        "float16, replayed as a CUDA graph": (4 * M, 3),
+        "values": (2, 2),
+        "level 1, float16, replayed as a CUDA graph": (2 + 2 + M, 2 + 2 + M),
+    }
+    check(*data(3, 200))
+    assert (counts.stepwise, counts.captured, counts.replayed, counts.again) == (1, 2, 6, 1), counts
+
+
+def test_rows_that_a_second_graph_leaves_are_searched_step_by_step(
+    counts: Counts, kept: Graphs, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured_of(200, kept)
+    again = replay.attempt_again
+
+    def one_row(*given: Any, own: Any) -> Any:
+        return again(*given[:-1], 1, own=own)
+
+    monkeypatch.setattr(replay, "attempt_again", one_row)
+    check(*nearly_equal(200))
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        for _ in range(2):
+            check(*nearly_equal(200))
+    assert caplog.messages[-1].endswith("2 at float16, 1 at values")
+    assert (counts.captured, counts.replayed) == (2, 4), counts
+
+
+def test_a_second_graph_that_proves_no_row_is_dropped(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = captured_of(200, kept)
+
+    def prove_nothing(queries: Any, prepared: Any, plan: Any, found: Any, proved: Any, rows: int, own: Any) -> Any:
+        return torch.cat([torch.full((6,), inputs.values.NO_ROW, device=DEVICE), proved.sum()[None]])
+
+    monkeypatch.setattr(replay, "attempt_again", prove_nothing)
+    for _ in range(3):
+        check(*nearly_equal(200))
+        assert graph._second is None
+    assert (counts.captured, counts.replayed, counts.again) == (2, 4, 3), counts
+
+
+def test_without_memory_for_a_second_graph_searches_do_without(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured_of(200, kept)
+    tries = []
+
+    def no_memory(*given: Any) -> Any:
+        tries.append(given)
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(replay, "record", no_memory)
+    with recording("search", 4 * M) as record:
+        for _ in range(4):
+            check(*nearly_equal(200))
+    assert [choice.why for choice in record.choices] == ["rows that are left are searched step by step: no memory"]
+    assert len(tries) == 1
+    assert (counts.replayed, counts.again) == (5, 3), counts  # what was to be captured has been run
+
+
+def test_without_memory_for_a_second_answer_graphs_are_given_up(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = captured_of(200, kept)
+    for _ in range(2):
+        check(*nearly_equal(200))
+    answers = iter([graph._answer])  # the first graph's
+
+    def no_memory() -> Any:
+        for answer in answers:
+            return answer()
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(graph, "_answer", no_memory)
+    check(*nearly_equal(200))
+    assert kept.nbytes == 0
+    assert (counts.stepwise, counts.refused) == (2, 1), counts
+
+
+@on_gpu
+def test_a_second_graph_takes_no_memory_beyond_what_is_counted(kept: Graphs) -> None:
+    """Four rows have more points near to them than a first attempt refines."""
+
+    def held() -> int:
+        gc.collect()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    points = on_card(1, 300_000, 64, "float32", 0)[1]
+    points[:40] = points[40] + 1e-6 * points[:40]
+    index = tonari.Index(points)
+    asked = [on_card(2000, 16, 64, "float32", seed)[0] for seed in range(5)]
+    for queries in asked:
+        queries[7:11] = points[:4]
+    truth = [stepwise(queries, points, 10) for queries in asked]
+    index.search(asked[0], 10)
+    before = held()
+    for queries, true in zip(asked, truth, strict=True):
+        assert same(index.search(queries, 10), true)
+    (graph,) = kept._kept.values()
+    assert graph._second is not None
+    assert before < held() <= before + kept.nbytes + 5 * 2 * 10 * 2000 * 4
 
 
 def test_rows_of_an_index_that_are_not_proved_are_searched_again(counts: Counts) -> None:

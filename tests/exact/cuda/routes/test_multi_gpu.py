@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import tonari
+from tests.helpers import plans
 from tests.helpers.checks import assert_same_neighbors, gaussian
-from tests.helpers.devices import HAS_TORCH, needs_torch
-from tests.helpers.gpu_checks import DEVICE, search, tensors
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of, search, tensors
 from tonari.core.trail import Record, recording
 from tonari.metrics.reference import brute
 
 pytestmark = needs_torch
 if HAS_TORCH:
+    import torch
+
+    from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.routes import multi_gpu, resident
 
 M, N, D, K = 9, 300, 5, 4
@@ -71,3 +77,74 @@ def test_lists_of_all_parts_are_merged(k: int) -> None:
     queries, points = gaussian(M, D, 1), gaussian(N, D)
     found, _ = search(*tensors(DEVICE, queries, points), k, shard="points", devices=(DEVICE,) * 3)
     assert_same_neighbors(found, brute(queries, points, k))
+
+
+@pytest.mark.parametrize("shard", ["points", "queries"])
+def test_points_of_the_host_are_copied_to_all_devices_at_once(shard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads that copy them are shared."""
+    seen, usual = [], multi_gpu.to_device
+
+    def noting(rows: Any, device: Any, **given: Any) -> Any:
+        seen.append(given.get("at_once"))
+        return usual(rows, device)
+
+    monkeypatch.setattr(multi_gpu, "to_device", noting)
+    queries, points = gaussian(M, D, 1), gaussian(N, D)
+    found, _ = search(queries, points, K, shard=shard, devices=(DEVICE,) * 2)
+    assert_same_neighbors(found, brute(queries, points, K))
+    assert seen == [2, 2]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_the_device_of_the_points_searches_more_of_them_once(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multi_gpu, "share", lambda count, devices: -(-count // devices))
+    _, points = tensors(DEVICE, gaussian(M, D, 1), gaussian(N, D))
+    names = ["cuda:7", "cuda:8"]
+    names.insert(at, str(points.device))
+    plan = plans.exact_cuda(N, M, D, K, devices=tuple(names), host_points=False, host_queries=False, free_bytes=GB)
+    assert plan.points_at_home == 0  # there are too few
+    plan = dataclasses.replace(plan, points_at_home=200)
+    sizes = [50, 50]
+    sizes.insert(at, 200)
+    bounds = multi_gpu._bounds(points, plan, True)
+    assert [part.stop - part.start for part in bounds] == sizes
+    assert [part.start for part in bounds] == [0, *(part.stop for part in bounds[:-1])]
+    assert bounds[-1].stop == N
+    equal = [slice(0, 100), slice(100, 200), slice(200, 300)]
+    assert multi_gpu._bounds(points, plan, False) == multi_gpu._bounds(gaussian(N, D), plan, True) == equal
+
+
+def test_a_single_search_of_unequal_parts_has_the_answers_of_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, points = gaussian(M, D, 1), gaussian(N, D)
+    given = tensors(DEVICE, queries, points)
+    plan = plan_of(*given, K, shard="points", devices=(DEVICE,) * 3)
+    plan = dataclasses.replace(plan, points_at_home=256)
+    seen, usual = [], multi_gpu._bounds
+    monkeypatch.setattr(multi_gpu, "_bounds", lambda *given: seen.append(usual(*given)) or seen[-1])
+    found = dispatch.search_once(*given, plan)
+    assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert seen == [[slice(0, 256), slice(256, 300)]]
+
+
+@on_gpu
+def test_an_index_on_two_devices_is_replayed_with_the_answers_of_one() -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    source = torch.Generator("cuda").manual_seed(0)
+    points = torch.randn(100_000, 33, device="cuda", generator=source)
+    points[50_000:] = points[50_000]  # copies, which keep rows near them from being proved at once
+    one = tonari.Index(points, device="cuda:0", method="exact", memory="8GB")
+    two = tonari.Index(points, device=["cuda:0", "cuda:1"], method="exact")
+    for turn in range(12):
+        queries = torch.randn(700, 33, device="cuda", generator=source)
+        queries[::2] = points[-1] + 1e-3 * queries[::2]
+        stream = torch.cuda.Stream() if turn % 2 else torch.cuda.default_stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream), recording("search", len(queries)) as record:
+            late = torch.zeros_like(queries)
+            torch.cuda._sleep(2_000_000)
+            late.copy_(queries)
+            found = two.search(late, K)
+            expected = one.search(queries, K)
+            assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
+        assert (record.method == "") == (turn > 0)

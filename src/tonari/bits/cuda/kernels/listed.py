@@ -1,7 +1,7 @@
 """The values of each query and the points in its list, by counting bits of bytes.
 
-A byte's bits are added in pairs, in fours and in eights: seven operations. A program takes a query and LISTED points of
-its list, BYTES bytes at a time.
+A byte's bits are added in pairs, in fours and in eights: seven operations. A program compares a query with LISTED
+points of its list, in steps of BYTES bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import triton.language as tl
 
 @triton.jit
 def bits_of(byte):
-    """Count the bits of bytes, which are int32."""
+    """Count the bits of bytes, stored as int32."""
     byte = byte - ((byte >> 1) & 0x55)
     byte = (byte & 0x33) + ((byte >> 2) & 0x33)
     return (byte + (byte >> 4)) & 0x0F

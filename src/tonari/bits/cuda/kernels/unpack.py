@@ -1,10 +1,10 @@
-"""Rows of bits as int8 values, one for each bit, and the number of bits that are set in each row.
+"""Unpack rows of bits to one int8 value per bit, and count the set bits of each row.
 
     unpacked[i, 8 b + j]  =  bit j of byte b of row i        0 or 1;  WIDTH columns, 0 beyond 8 d
     counts[i]             =  sum of the row
 
-A program takes ROWS rows, BYTES bytes at a time. Bits are counted, never numbered, so their order within a byte does
-not matter, as long as queries and points have the same.
+A program unpacks ROWS rows in steps of BYTES bytes. The order of bits within a byte does not matter, as long as it is
+the same for queries and points, because bits are only counted.
 """
 
 from __future__ import annotations

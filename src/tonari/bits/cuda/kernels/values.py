@@ -4,12 +4,12 @@
     hamming    =  |q| + |x| - 2 shared                   a whole number that float32 holds
     jaccard    =  hamming / (|q| + |x| - shared)         0 if no bit is set
 
-The reference divides in float64 and rounds the quotient to float32. Both numbers are whole and at most 2^24, so float32
-holds them; float64 has more than twice its 24 bits, and then a quotient that is rounded twice is the one that is
-rounded once (Figueroa, When is double rounding innocuous?, 1995). So this divides in float32, correctly rounded.
+The reference divides in float64 and rounds the quotient to float32. A correctly rounded division in float32 gives the
+same bits: both operands are whole numbers up to 2^24, which float32 represents, and float64 has more than twice its 24
+bits, so rounding twice equals rounding once (Figueroa, When is double rounding innocuous?, 1995).
 
-Both operands are unpacked (kernels/unpack.py) and come through STAGES buffers, STEP columns at a time. Programs that
-run at the same time have the same points and different queries.
+Both operands are unpacked (kernels/unpack.py) and are loaded through STAGES buffers in steps of STEP columns. Programs
+that run at the same time have the same points and different queries.
 """
 
 from __future__ import annotations

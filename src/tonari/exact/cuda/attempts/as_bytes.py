@@ -1,13 +1,13 @@
-"""Searches in int8, of rows whose elements are integers of one byte (rows/bytes.py).
+"""Search in int8 if all elements of the rows are integers of one byte (rows/bytes.py).
 
-Their products are those of int8, which matrix units multiply twice as fast as float16 and add without an error
-(docs/exactness.md, "Bytes"). Where float16 leaves thousands of rows to higher precisions, because its sums round,
-nothing but ties is left.
+Matrix units multiply int8 twice as fast as float16, and add the products without an error (docs/exactness.md, "Bytes").
+The sums of float16 are rounded, which can leave thousands of rows unproved; after int8 only ties remain.
 
-    look    a few rows, then a sample of all, of the queries and of the points: are they such numbers, with what shift?
-    pack    all rows; those that are not show in the errors that are measured, or are beyond range: there must be none
+    look    a few rows, then a sample of all queries and points: are all elements integers of one byte, at which shift?
+    pack    all rows; other numbers have measured errors above 0 or are beyond range, which ends the attempt
 
-Single searches look first if they are long; all others once float16 has left rows (ladder.py).
+A long search that is not prepared looks before it starts; all others look when float16 has left unproved rows
+(ladder.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a 
 
 
 class BytePoints(DevicePoints):
-    """Prepared points on one GPU with packed copies in int8; for the parameters see :class:`DevicePoints`.
+    """Prepared points on one GPU with packed copies in int8; :class:`DevicePoints` explains the other parameters.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class BytePoints(DevicePoints):
         With a shift of ``SHIFTS`` as its centre.
     shift : int
     asked : tensor or array, optional
-        Queries that have been found to be such numbers, with this shift.
+        Queries whose elements are known to be integers of one byte at this shift.
     """
 
     def __init__(self, points: Any, metric: str, form: DeviceForm, shift: int, asked: Any = None) -> None:
@@ -55,14 +55,14 @@ class BytePoints(DevicePoints):
         return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries: in int8 if these are such numbers, too, for which it may wait."""
+        """Return the search of some queries, in int8 if they are bytes too; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
         self.copies.forget("int8")  # the plan has no room for it beside the usual copies
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
-        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
         return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
 
     def _holds(self, queries: Any) -> bool:
@@ -71,12 +71,12 @@ class BytePoints(DevicePoints):
 
 
 class ByteSearch(Search):
-    """The state that all batches of a search in int8 share."""
+    """A search in int8: the state that its batches share."""
 
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return packed rows for graphs: their differences are those of the rows themselves, in fewer bytes."""
+        """Return packed rows for graphs: they have the same differences as the original rows, in fewer bytes."""
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
         rows = self.prepared.copies.packed("int8").values[: len(self.prepared.points), : self.plan.d]
@@ -84,10 +84,10 @@ class ByteSearch(Search):
 
 
 def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
-    """Prepare points for the search of some queries in int8; None if elements of either are no integers of one byte.
+    """Prepare points for the search of some queries in int8; None if an element is not an integer of one byte.
 
-    Queries that are none end it before anything is packed: to pack a million points, and then again in float16 with a
-    centre that is far from their mean, takes as long as half of the search. Waits for the device.
+    Queries are checked before any point is packed, because packing a million points in vain, and packing them again in
+    float16 with a centre far from their mean, takes half as long as the search. Waits for the device.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return a shift of queries and points, tensors or arrays; None if a look finds others than integers of one byte.
+    """Return the shift of queries and points, tensors or arrays; None if a look finds other numbers than bytes.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """
@@ -118,9 +118,10 @@ def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -
 
 
 def in_int8(plan: CudaPlan) -> CudaPlan:
-    """Return the plan whose first precision is int8; float16 is exact for such rows, too, and takes queries beyond.
+    """Return the plan whose first precision is int8.
 
-    Of the usual groups, those beside the nearest are for bounds that overlap, and most of them are left out.
+    Queries beyond the range of int8 are retried in float16, which is exact for such rows too. The plan refines fewer
+    groups than usual, because few bounds of int8 overlap.
     """
     if plan.precisions[0] == "int8":
         return plan
@@ -131,13 +132,13 @@ def in_int8(plan: CudaPlan) -> CudaPlan:
 
 
 class AsBytes(Attempt):
-    """All rows that are left, in int8: most are proved then."""
+    """Search all unproved rows in int8, which proves most of them."""
 
     name = "as bytes"
     when = f"if all elements are integers of one byte, and {OF_BYTES} products and more are left"
 
     def worth(self, left: Unproved) -> tuple[Any, Any, int] | None:
-        """Return the rows that are left, their queries, and the shift of these and of the points."""
+        """Return the unproved rows, their queries, and the shift of queries and points."""
         if not left.plan.bytes_later or left.plan.precisions[0] == "int8":
             return None
         rows = left.look()

@@ -1,6 +1,6 @@
-"""The interface of attempts at rows that are not proved, and the rows that are left.
+"""The interface of attempts, and the state of the rows that no attempt has proved yet.
 
-A new way to search such rows is a module with an :class:`Attempt`, and a line in the table in ladder.py.
+A new way to search unproved rows is a module with an :class:`Attempt`, and a line in the table in ladder.py.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SearchAll: TypeAlias = Callable[[Any, Searchable, CudaPlan, Any], tuple[Neighbor
 
 
 class Attempt(abc.ABC):
-    """One way to search rows that are not proved.
+    """One way to search unproved rows.
 
     Attributes
     ----------
     name : str
     when : str
-        When it is worth it, in a few words.
+        The condition under which the attempt is worth its time, in a few words.
     counts : bool
-        Whether the host knows how many rows it proved.
+        Whether the host knows the number of rows that the attempt proved.
     waits : bool
-        Whether it ends when the device is done.
+        Whether the attempt waits until the device is done.
     """
 
     name: str
@@ -49,19 +49,19 @@ class Attempt(abc.ABC):
 
     @abc.abstractmethod
     def worth(self, left: Unproved) -> Any:
-        """Return what :meth:`run` needs, such as the numbers of rows; None if it is not worth it for the rows left.
+        """Return the input of :meth:`run`, such as row numbers; None if the attempt is not worth its time.
 
         May wait for the device.
         """
 
     @abc.abstractmethod
     def run(self, left: Unproved, given: Any) -> None:
-        """Search rows, and take the answers that are proved; `given` is from :meth:`worth`."""
+        """Search rows, and keep the proved answers; `given` is the result of :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
-        """Launch what :meth:`worth` launches for this number of remaining rows; the data are on the device "meta".
+        """Rehearse the launches of :meth:`worth` for this number of unproved rows; the data are on the device "meta".
 
-        It is rehearsed together with the attempt before this one.
+        This happens in the rehearsal of the attempt before this one.
         """
 
     def __str__(self) -> str:
@@ -69,28 +69,28 @@ class Attempt(abc.ABC):
 
 
 class Unproved:
-    """The rows of a search that are not proved yet.
+    """The unproved rows of a search.
 
     Parameters
     ----------
     search : Search
     own : int64 tensor of shape (m,) or None
     found : Neighbors
-        Of all rows; written where a row is proved.
+        The answers of all rows; an answer is written when its row is proved.
     proved : uint8 tensor of shape (m,)
-        1 for each row that is proved; written.
+        1 for each proved row; updated.
     report : Report
     search_all : callable
-        Searches some queries among some points until all are proved.
+        Searches some queries among some points until all of them are proved.
 
     Attributes
     ----------
     known : int64 tensor, optional
-        The numbers of the rows that are left, as long as these are known: see :meth:`look`.
+        The numbers of the unproved rows, if the host knows them; see :meth:`look`.
     tried : list of Attempt
-        Attempts that were run so far.
+        The attempts that have been run.
     following : Attempt, optional
-        The one after the present attempt.
+        The attempt after the present one.
     """
 
     def __init__(
@@ -106,20 +106,20 @@ class Unproved:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is known that no row is left."""
+        """Whether the host knows that all rows are proved."""
         return self.known is not None and not len(self.known)
 
     def look(self) -> Any:
-        """Return the numbers of the rows that are not proved; waits for the device unless they are known."""
+        """Return the numbers of the unproved rows; waits for the device unless the host knows them."""
         if self.known is None:
             self.known = (self.proved == 0).nonzero()[:, 0]
         return self.known
 
     def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
-        """Search some rows again, in batches of the length that is planned; proved rows keep their neighbours.
+        """Search some rows again, in batches of the planned length; proved rows keep their neighbours.
 
-        `way` makes of the search the function that does it; of the same search without data, to rehearse it. If
-        `some_proved`, rows may have been proved before.
+        `way(search)` returns the function that searches a batch; called with the search without data, it returns the
+        rehearsal. `some_proved` says that some of these rows may be proved already.
         """
         batch = self.plan.query_batch
 
@@ -147,7 +147,7 @@ class Unproved:
         self.known = None
 
     def among(self, numbers: Any, rows: Any) -> None:
-        """Search some rows among the points of these numbers, which hold their answers."""
+        """Search some rows among the points with these numbers, which must contain the answers."""
         some, queries = Subset(self.points, numbers), self.search.queries[rows]
         ids = None if self.own is None else some.places(self.own[rows])
         fewer = self.search.some_points(some.rows, self._first_attempt)
@@ -155,7 +155,7 @@ class Unproved:
         self._take(rows, some.of_all(found), done)
 
     def expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
-        """Return the context of searches among some of the points: of each, the number of rows and that of points."""
+        """Return a context that rehearses searches among some of the points, of these numbers of rows and points."""
 
         def rehearse(search: Search, own: Any) -> None:
             points = search.prepared.points
@@ -166,29 +166,29 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows, whose queries are given, among all points, which have been prepared in another way."""
+        """Search some rows, with their queries, among all points prepared in another way."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
     def rehearse(self, prepared: Searchable, plan: CudaPlan, queries: Any, own: Any, rows: int) -> None:
-        """Rehearse a search of this number of rows of `queries`, without data."""
+        """Rehearse a search of this many rows of `queries`, without data."""
         some = queries.new_empty((rows, queries.shape[1]))
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of this number of rows and points, which does not look for bytes again."""
+        """Return the plan of a search of this many rows and points, which does not test for bytes again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return the context of an attempt at this many rows, which `stage` makes for the same search without data.
+        """Return a context that rehearses an attempt at this many rows: `stage`, on the same search without data.
 
-        Each attempt is rehearsed like this, together with the check whether the next one is worth its time.
+        The rehearsal includes the check whether the next attempt is worth its time.
 
         Parameters
         ----------
         stage : callable(Search, own)
-            `own` is as for this class.
+            Runs the attempt; `own` as for this class.
         rows : int
         """
 
@@ -202,7 +202,7 @@ class Unproved:
         return expecting(rehearse)
 
     def _take(self, rows: Any, found: Neighbors, done: Report) -> None:
-        """Take the answers of some rows, all of which are proved, from a search of theirs."""
+        """Copy the answers of some rows from a separate search, which has proved all of them."""
         self.found.distances[rows], self.found.indices[rows] = found
         self.proved[rows] = 1
         self.known = rows[:0] if rows is self.known else None

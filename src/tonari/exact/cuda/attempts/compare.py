@@ -1,8 +1,7 @@
 """Compare a few rows with all points by exact values, using kernels that the first attempt has already compiled.
 
-A first attempt refines a fixed number of groups per row. Here each row is repeated as often as that number fits into
-the number of all groups, and each repetition refines another part of them. The k best points of the row are then taken
-from the k best of each part.
+A first attempt refines a fixed number of groups per row. Here the groups are divided into parts of that number, and
+each row is repeated once per part. The answer of a row is the k best of the answers of its parts.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Exact search that screens contracted rows (rows/contraction.py) and refines the original ones.
 
 for batch of queries:
-    look       screens/contracted.py: some points that are near in p coordinates
-    refine     these, by their original rows               -> the k-th value V
-    within     screens/contracted.py: everything that may be no worse than V
-    refine     this, by its original rows                  -> the k best, which nothing else can be among
+    look       screens/contracted.py: a few points that are near in p coordinates
+refine     these points, by their original rows        -> the k-th value V
+within     screens/contracted.py: all points whose lower bound is at most V
+refine     these points, by their original rows        -> the k best of all points
 
-Rows that are not proved are retried: if they are few, with all minima and more room; then with the last precision,
-whose bounds are far closer, at last with room for nearly all groups; and then they are searched like points without a
-contraction.
+Unproved rows are retried: a few of them with all minima and more room; then at the last precision, whose bounds are
+much tighter, with room for nearly all groups in the end; then in all dimensions.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ LONG_AGAIN = 1000.0  # times as long as the least groups of a row take
 
 
 class ContractedPoints:
-    """Points on one GPU, and their contracted rows; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
+    """Points on one GPU with their contracted rows; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
+        """Return the search of some queries; in all dimensions if earlier searches proved few rows in p coordinates."""
         if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
@@ -89,15 +88,15 @@ class ContractedPoints:
         return twin
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions, which are kept from then on."""
+        """Return the points with packed copies in all dimensions, which are kept for later calls."""
         self._full = self._full or DevicePoints(self.points, plan.metric, plan.precisions[0])
         return self._full
 
 
 def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePoints | ContractedPoints:
-    """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none.
+    """Prepare points by the plan; without a contraction if none is worth its time, or if a row cannot be contracted.
 
-    `only` are the queries, a tensor or an array in host memory, if it is for a single search.
+    `only`: the queries, a tensor or an array in host memory, if the points are prepared for a single search.
     """
     whole = byte_points(only, points, plan) if only is not None and plan.bytes_first else None
     if only is not None and plan.bytes_first:
@@ -108,9 +107,9 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 
 
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
-    """Prepare contracted points as the plan says; None if no contraction is worth it, or if a row has none.
+    """Prepare contracted points by the plan; None if no contraction is worth its time, or if a row has none.
 
-    `beside` are the points in all dimensions, if they are kept, and what a contraction has to be faster than.
+    `beside`: the same points in all dimensions, if they are kept; a contraction must be faster than these.
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
@@ -136,7 +135,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
 
 
 class ContractedSearch(Search):
-    """The state that all batches of a search of contracted points share."""
+    """A search of contracted points: the state that its batches share."""
 
     prepared: ContractedPoints
 
@@ -153,7 +152,7 @@ class ContractedSearch(Search):
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
-        """Return None: searches among some of the points screen all dimensions."""
+        """Return None: searches among some of the points compare all dimensions."""
 
     @property
     def least_fitted(self) -> int:
@@ -162,13 +161,16 @@ class ContractedSearch(Search):
 
     @property
     def again_cost(self) -> float:
-        """Much: groups that hold no candidate cost little here, and short searches wait for each that is left."""
+        """The cost of searching a row again, in units of refining it once.
+
+        It is set high: groups without a candidate are cheap here, and a short search waits for each unproved row.
+        """
         return LONG_AGAIN
 
     def fit_width(self, own: Any) -> Search:
         """Double the width until nearly all of the first rows are proved, and keep it for later searches.
 
-        If few of them are, this and later searches screen all dimensions.
+        If few rows are proved even then, this search and later ones compare all dimensions.
         """
         super().fit_width(own)
         self.prepared.fitted[self.plan.k] = Fitted(self.width, self.unproved)
@@ -177,7 +179,7 @@ class ContractedSearch(Search):
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search some rows once; see :meth:`tonari.exact.cuda.attempts.first.Search.batch`."""
+        """Search a batch of rows once; see :meth:`tonari.exact.cuda.attempts.first.Search.batch`."""
         import torch
 
         known = None
@@ -190,16 +192,16 @@ class ContractedSearch(Search):
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def begin_mirror(self) -> None:
-        """Compare rows and points once for both from now on, if these are the same and it pays."""
+        """From now on compare each pair of a graph once, for both of its rows, if that is faster."""
         if self.is_graph:
             self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     def _pack_own(self, rows: slice) -> PackedQueries:
-        """Pack some of the points as queries, which are contracted already."""
+        """Pack some points, which are already contracted, as queries."""
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a search of some rows with all minima, as many at a time as the scratch memory has room for."""
+        """Return a function that searches rows with all minima, in batches that fit into the scratch memory."""
         search = super().again(precision, width)
         rows = retried_at_once(width)
 
@@ -211,7 +213,7 @@ class ContractedSearch(Search):
         return search_again
 
     def level(self, precision: str) -> str:
-        """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
+        """Return the name of a precision in reports, such as "float16 in 64 dimensions"."""
         return self.contracted.level(precision)
 
     def levels(self) -> list[Level]:
@@ -229,7 +231,7 @@ class ContractedSearch(Search):
         return found
 
     def _begin_rest(self, precision: str) -> Again:
-        """Return a search in all dimensions, whose points are packed for the first of them."""
+        """Return a search in all dimensions; the first such search packs the points."""
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)
@@ -240,7 +242,7 @@ class ContractedSearch(Search):
             self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
-        """Return the k best of some points of each row, -1 where there is none."""
+        """Return the k best of the listed points of each row; missing ones are -1."""
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))

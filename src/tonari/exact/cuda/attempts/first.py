@@ -1,18 +1,19 @@
-"""One batch of queries on one GPU, and the ways in which rows that it does not prove are searched again.
+"""The first attempt at a batch of queries on one GPU, and the levels at which its unproved rows are searched again.
 
     screen    a sample of the points, all minima       -> a threshold per row               (large n only)
     screen    all points                               -> the groups below the threshold, or all minima
-    select    the `width` lowest minima, and the next
-    refine    exact values of those groups' members    -> the k best
-    certify   the next minimum exceeds what the k-th value allows                           -> proved or not
+    select    the `width` lowest minima, and the next one
+refine    exact values of the points in the selected groups       -> the k best
+certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
 
-Nothing here waits for the device but the choice of a width.
+The only step that waits for the device is the choice of the width.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -25,6 +26,7 @@ from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few
 from tonari.exact.cuda.divisions import PRECISIONS
 from tonari.exact.cuda.plan import CudaPlan
@@ -54,11 +56,11 @@ OF_ATTEMPT, OF_PAIR = 1 << 30, 96
 
 
 class Searchable(Prepared, Protocol):
-    """Prepared points on one GPU that search themselves."""
+    """Prepared points on one GPU that have a search of their own."""
 
     @property
     def copies(self) -> PackedCopies:
-        """Packed copies; others are made when rows are retried."""
+        """The packed copies; copies at other precisions are made when rows are retried."""
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
@@ -78,12 +80,13 @@ class DevicePoints:
     points : tensor of shape (n, d), checked
     metric : str
     precision : str
-        The precision of the first packed copy; others are made when rows are retried.
+        The precision of the first packed copy; copies at other precisions are made when rows are retried.
     form : DeviceForm, optional
         Default: made for the points.
     like : FirstAttempt, optional
-        The first attempt at all points, if these are some of them: they are searched by the same kernels. Default:
-        their number alone decides.
+        The first attempt at all points, if `points` are some of them: both are then searched by the same kernels.
+        Default:
+    the number of points alone decides.
     """
 
     def __init__(
@@ -124,14 +127,14 @@ Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 
 class Level(NamedTuple):
-    """A way to search again the rows that are not proved.
+    """A way to search the unproved rows again.
 
     Attributes
     ----------
     name : str
-        In reports.
+        Its name in reports.
     begin : callable
-        Packs the rows that it needs, and returns the function that searches rows.
+        Packs the rows at its precision, and returns the function that searches.
     end : callable
         Drops the packed copies that no later level reads, if there are any.
     """
@@ -142,7 +145,7 @@ class Level(NamedTuple):
 
 
 class Search:
-    """The state that all batches of one search share."""
+    """A search: the state that its batches share."""
 
     def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
         import torch
@@ -154,6 +157,7 @@ class Search:
         self.chooser = Chooser(prepared, plan)
         self.width = self.least_width = plan.width
         self.unproved = 0.0  # share of the first rows that the fitted width does not prove
+        self.left_before = 0  # rows that an earlier search by the same plan has left to a level
 
     @property
     def sample(self) -> Sample | None:
@@ -166,11 +170,11 @@ class Search:
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
+        """Return the sample and sizes that searches among some of the points share with this one; None without one."""
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare some of the points as all of them are; `like` is the first attempt at all."""
+        """Prepare some of the points in the same way; `like` is the first attempt at all points."""
         plan = self.plan
         form = self.prepared.form if plan.precisions[0] == "int8" else None  # whose shift is that of all
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
@@ -181,7 +185,7 @@ class Search:
         return PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
-        """Fit the width to the first rows; return the search to go on with."""
+        """Fit the width to the first rows, and return the search that continues with it."""
         if self.queries.device.type == "meta":  # a rehearsal: no width is better than another
             self.pilot(own)
             return self
@@ -204,7 +208,7 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """How many times as long as refining the least groups of a row it takes to search it with all minima."""
+        """The time to search a row with all minima, in units of the time to refine its smallest number of groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(OF_RETRIES * n * brute_pair_seconds(d) / refine + wider(d))
@@ -225,13 +229,13 @@ class Search:
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
     def pilot(self, own: Any) -> Any:
-        """Search the first rows once, with the present width; return which are proved."""
+        """Search the first rows once at the present width, and return a mark for each proved row."""
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
 
     def first_batch(self, queries: Any, own: Any, first: int | None = None) -> tuple[Neighbors, Any]:
-        """Search some rows for the first time; `first` is the number of the first one. See :meth:`batch`."""
+        """Search a batch of rows for the first time; for the arguments see :meth:`batch`."""
         if self.plan.few and own is None:
             return search_few(queries, self.prepared, self.plan, self.flags, first=first or 0)
         return self.batch(queries, own, self.plan.precisions[0], self.width, self.sample, first)
@@ -239,12 +243,12 @@ class Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search some rows once; `first` is the number of the first one, for flags and for the mirror of a graph.
+        """Search a batch once; `first`, the number of its first row, is for flags and for the mirror of a graph.
 
         Returns
         -------
         Neighbors, and uint8 tensor of shape (rows,)
-            1 for each row that is proved, else 0.
+            1 for each proved row, else 0.
         """
         import torch
 
@@ -266,19 +270,22 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the rows that refining compares for some queries, of which `first` is the number, and for the points.
+        """Return the rows of queries and points that give the exact values; `first` is the number of the first query.
 
-        Their values are those of the original rows.
+        They give the same values as the original rows.
         """
         return queries, self.prepared.points
 
     @property
     def stragglers(self) -> int:
-        """How many rows are searched again without waiting for the device to tell which are left.
+        """The number of rows to search again before the device has reported the unproved ones.
 
-        0 if the first rows suggest that none will be left, or that many will be: it is then better to wait and learn
-        which.
+        0 if the first rows, or an earlier search, suggest that none will be left, or that many will be: it is then
+        better to wait and learn which.
         """
+        if self.left_before:
+            most = self.left_before + 2 * math.sqrt(self.left_before)
+            return next((rows for rows in tuning.ROWS_AHEAD if rows >= most), 0)
         return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
 
     def state(self, proved: Any) -> Any:
@@ -288,7 +295,7 @@ class Search:
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def levels(self) -> list[Level]:
-        """Return the ways to search again the rows that are not proved, first to last."""
+        """Return the levels at which unproved rows are searched again, first to last."""
         first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
         return [
             Level(
@@ -300,20 +307,20 @@ class Search:
         ]
 
     def level(self, precision: str) -> str:
-        """Return what reports call a precision of this search."""
+        """Return the name of a precision in reports."""
         return precision
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a search of some rows with all minima."""
+        """Return a function that searches some rows with all minima."""
         return lambda queries, own: self.batch(queries, own, precision, width, None)
 
     @property
     def most_refined(self) -> int:
-        """Points of a row that a retry refines."""
+        """The number of points of a row that a retry refines."""
         return wider(self.plan.d) * self.width * self.plan.group
 
     def are_few(self, rows: int) -> bool:
-        """Whether comparing so many rows with all points takes no longer than another attempt."""
+        """Whether this many rows can be compared with all points in the time of one more attempt."""
         n, d = self.prepared.points.shape
         return rows == 0 or rows * n * (d + OF_PAIR) <= OF_ATTEMPT
 
@@ -334,7 +341,7 @@ class Search:
 
 
 def nothing() -> None:
-    """Do nothing: the end of a level that packs nothing of its own."""
+    """Do nothing: the `end` of a level that has no packed copy of its own."""
 
 
 def no_others(points: Any, metric: str) -> Neighbors:

@@ -1,4 +1,4 @@
-"""Process rows in batches; if a device runs out of memory, free idle memory, then halve the batch."""
+"""Process rows in batches; if the device runs out of memory, free idle memory, then halve the batch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ IDLE: list[Callable[[], bool]] = []
 def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned: int) -> None:
     """Divide `count` rows into successive slices of at most `size` rows, and call `work` on each slice.
 
-    If memory does not suffice for a slice (another program may have taken free memory), half of the slice is tried, and
-    later slices stay that short.
+    If memory does not suffice for a slice (another program may have taken it), the slice is halved, and later slices
+    have the smaller length.
 
     Parameters
     ----------
     count, size : int
     work : callable(slice)
-        May be called again for rows for which it ran out of memory.
+        Processes a slice; may be called again for the rows of a call that ran out of memory.
     planned : int
-        Bytes that the plan needs, for the message.
+        Bytes of the plan, for the message.
 
     Raises
     ------

@@ -1,15 +1,15 @@
-"""The schedule of exact search on one GPU: which queries are searched when, and in which way again.
+"""The schedule of exact search on one GPU: first attempts at all batches, then further attempts at unproved rows.
 
 The batches of all queries (attempts/first.py) are launched before the host waits for any results. Then rows that were
 not proved are searched again, by the attempts of a table (:func:`attempts_at`): ``print(*attempts_at(search.levels()),
 sep="\\n")``.
 
-Before the levels, a search nearby costs 2 to 3 ms of the host for each neighbourhood and some ms for the distances of
-all points to the centres of a round; a level costs tens of ms where 10,000 rows are left of a search among a million
-points. So it pays at once if it saves the screen of each neighbourhood more than it takes. In shorter searches the
-levels are cheaper, but where a sample shows that they cannot prove most rows, nearby is where these end in any case.
+The attempt among nearby points costs 2 to 3 ms of host time per neighbourhood, and some ms per round for the distances
+of all points from the centres. A level costs tens of ms for 10,000 unproved rows among a million points. So the search
+of neighbourhoods runs before the levels if each neighbourhood saves more time in the screen than it costs. In shorter
+searches the levels run first, unless a sample shows that they cannot prove most rows.
 
-As soon as so few rows are left that this takes no longer than another attempt, the last is done at once.
+As soon as comparing the unproved rows with all points takes no longer than one more attempt, that is done at once.
 """
 
 from __future__ import annotations
@@ -22,22 +22,28 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core import trail
+from tonari.core.caches import emptied_by
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Searchable
+from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
-from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of
+from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
 from tonari.exact.cuda.attempts.nearby import OF_SCREEN, OF_VALUES, Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
 
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
+
+# Rows that the first attempt of the last search by a plan has left to a level.
+_left: dict[CudaPlan, int] = {}
+emptied_by(_left.clear)
 
 
 def search_on_device(
@@ -53,7 +59,8 @@ def search_on_device(
 ) -> tuple[Neighbors, Report]:
     """Search prepared points on their device for checked queries.
 
-    Rows on the device "meta" rehearse the first attempt at all batches; others are rehearsed once they are due.
+    Rows on the device "meta" rehearse the first attempts at all batches; later attempts are rehearsed shortly before
+    they run.
 
     Parameters
     ----------
@@ -61,7 +68,7 @@ def search_on_device(
     prepared : DevicePoints or ContractedPoints
     plan : CudaPlan
     own : int64 tensor of shape (m,), optional
-        For each query, the number of the point that it is itself, which is left out.
+        For each query, the number of its own point, which is left out.
     bar : Counter, optional
         Counts pairs, m * n in all.
     first_point, first_query : int
@@ -103,9 +110,10 @@ def begin_on_device(
     first_query: int = 0,
     all_points: Any = None,
 ) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at all batches, and return a function that waits for it and searches the remaining rows.
+    """Launch the first attempts at all batches, and return a function that finishes the search.
 
-    A search of one batch does not wait for the device before. See :func:`search_on_device`.
+    The function waits for the device and searches the unproved rows again. If there is only one batch, nothing waits
+    before. See :func:`search_on_device`.
     """
     import torch
 
@@ -141,11 +149,17 @@ def begin_on_device(
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
+    if m < search.least_fitted:  # no first rows have been tried
+        search.left_before = _left.get(plan, 0)
+    ahead = search.stragglers
+    at_first = proved.sum()[None] if ahead else None
     make_attempts(left, BEFORE_WAITING)
     state = search.state(proved)
+    state = torch.cat([state, at_first]) if ahead else state
 
     def end() -> tuple[Neighbors, Report]:
-        *flags, certified = state.tolist()  # the one place that waits for the device
+        numbers = state.tolist()  # the one place that waits for the device
+        flags, certified, proved_at_first = numbers[:6], numbers[6], numbers[-1]
         while pending:
             _wait(pending, bar)
         numbered = prepared.points if all_points is None else all_points
@@ -157,6 +171,10 @@ def begin_on_device(
         record = trail.current.get()
         if record is not None:
             record.tried(level, m, certified, seconds)
+        if ahead and certified == proved_at_first:
+            _left.pop(plan, None)
+        else:
+            _remember(search, plan, m - proved_at_first)
         if certified < m:
             _finish(left)
         return found, report
@@ -164,26 +182,56 @@ def begin_on_device(
     return end
 
 
+def _remember(search: Search, plan: CudaPlan, left: int) -> None:
+    """Note how many rows the first attempt has left, for the next search by the same plan.
+
+    A few are compared with all points, by kernels that exist; those of a level might have to be compiled.
+    """
+    if not left or search.are_few(left):
+        _left.pop(plan, None)
+        return
+    if len(_left) >= tuning.REMEMBERED:
+        _left.clear()
+    _left[plan] = left
+
+
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
-    """Search as :func:`search_on_device` does, for the rows that another search has left."""
+    """Search the unproved rows of another search; see :func:`search_on_device`."""
     with trail.part("searches of rows that were left", len(queries)):
         return search_on_device(queries, prepared, plan, own=own)
 
 
 def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any, Any]:
-    """Search a single batch of queries once, without retries, without waiting for the device or checking values.
+    """Search one batch of queries once: without retries, without checks of values, without waiting for the device.
 
     For the parameters see :func:`search_on_device`.
 
     Returns
     -------
     Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
-        1 for each row that is proved; flags of the points, flags of the queries, and the number of proved rows. Rows
-        that are proved are valid if no flag is below ``inputs.values.NO_ROW``.
+        1 for each proved row; flags of the points, flags of the queries, and the number of proved rows. Proved rows are
+    valid if no flag is below ``inputs.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)
     return found, proved, search.state(proved)
+
+
+def attempt_again(
+    queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
+) -> Any:
+    """Search `rows` rows of an :func:`attempt` on the first level, first of all those that it did not prove.
+
+    Writes the answers that are proved to `found` and `proved`; does not wait for the device.
+
+    Returns
+    -------
+    int64 tensor of shape (7,)
+        The state, as from :func:`attempt`.
+    """
+    search = prepared.begin(queries, plan)
+    search_unknown(Unproved(search, own, found, proved, Report(rows=len(queries)), search_all), rows)
+    return search.state(proved)
 
 
 def finish(
@@ -196,7 +244,7 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search again the rows that an :func:`attempt` did not prove, all but `certified`, and write them to `found`."""
+    """Search the rows that an :func:`attempt` left unproved, all but `certified`, and write the answers to `found`."""
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
     if certified < len(queries):
@@ -205,7 +253,7 @@ def finish(
 
 
 def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
-    """Return all attempts at rows that are not proved, first to last, given the levels of the search."""
+    """Return all attempts at unproved rows, first to last, for a search with these levels."""
     first, *others = (AtLevel(number, level.name) for number, level in enumerate(levels))
     return [
         AsBytes(),
@@ -224,9 +272,9 @@ BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
 def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
-    """Make attempts, first to last, each if it is worth it for the rows that are left.
+    """Run attempts, first to last, each only if it is worth its time for the unproved rows.
 
-    All attempts are run here, and nowhere else.
+    No other function runs attempts.
     """
     for attempt, following in itertools.zip_longest(attempts, attempts[1:]):
         if left.is_done:

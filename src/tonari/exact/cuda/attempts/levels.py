@@ -1,4 +1,4 @@
-"""The levels of a search, each with more room or at a higher precision than the one before; at last exact values.
+"""The levels of a search: each has more room or a higher precision than the one before; the last computes exact values.
 
 A search lists its levels (:meth:`tonari.exact.cuda.attempts.first.Search.levels`).
 """
@@ -12,15 +12,16 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.trail import decided
+from tonari.cuda.rehearsal import all_repeated
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import Again, Level, Search
+from tonari.exact.cuda.attempts.first import STRAGGLERS, Again, Level, Search
 
 
 class Ahead(Attempt):
-    """The first level, for the few rows that are expected to be left, without waiting for the device.
+    """Search at the first level without waiting for the device, if few rows are expected to be unproved.
 
-    Which they are is not known here: rows that are proved make up their number. To wait, and then to launch the level
-    for these few, takes several times as long as the level itself.
+    The host does not know yet which rows are unproved, so a fixed number of rows is searched, filled up with proved
+    ones. Waiting for the device, and launching the level then, would take several times as long as the level itself.
     """
 
     name = "ahead"
@@ -28,25 +29,30 @@ class Ahead(Attempt):
     when = "on the first level, before the host knows which rows are left, if the first rows suggest that few are"
 
     def worth(self, left: Unproved) -> int | None:
-        """Return how many rows are searched."""
+        """Return the number of rows to search."""
         return left.search.stragglers or None
 
     def run(self, left: Unproved, given: int) -> None:
         decided("ahead", f"{given} rows are searched again before the host knows which are left")
-        with levels_of(left.search):
-            rows = left.proved.argsort(stable=True)[:given]
-            left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
+        search_unknown(left, given)
+
+
+def search_unknown(left: Unproved, count: int) -> None:
+    """Search `count` rows on the first level, those that are left first, without waiting for the device."""
+    with levels_of(left.search):
+        rows = left.proved.argsort(stable=True)[:count]
+        left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
 
 
 class AtLevel(Attempt):
-    """All rows that are left, on one of the levels.
+    """Search all unproved rows at one of the levels.
 
     Parameters
     ----------
     number : int
-        Of the level.
+        The number of the level.
     level : str
-        Its name in reports.
+        The name of the level in reports.
     """
 
     when = "if the rows that are left are not so few that comparing them with all points is as fast"
@@ -62,17 +68,27 @@ class AtLevel(Attempt):
 
     def run(self, left: Unproved, given: Any) -> None:
         started = time.perf_counter()
-        left.again(given, self._begin)
+        left.again(self._filled(left.search, given), self._begin)
         left.known = given[left.proved[given] == 0]  # waits for the device
         left.report.certify(self.level, len(given) - len(left.known), time.perf_counter() - started)
         left.search.levels()[self.number].end()
+
+    def _filled(self, search: Search, rows: Any) -> Any:
+        """Return the rows, repeated until they are STRAGGLERS if fewer are left of a long search at its first level.
+
+        Kernels for STRAGGLERS rows exist (:func:`~tonari.exact.cuda.attempts.ladder.begin_on_device` rehearses them);
+        to compile others for fewer rows takes seconds, and these rows take less than a millisecond.
+        """
+        if self.number or len(rows) >= STRAGGLERS or len(search.queries) < search.least_fitted:
+            return rows
+        return all_repeated(rows[:, None], -(-STRAGGLERS // len(rows)))[:STRAGGLERS, 0]
 
     def _begin(self, search: Search) -> Again:
         return search.levels()[self.number].begin()
 
 
 class ByValues(Attempt):
-    """All rows that are left, by exact values of all points: the last resort, which proves them."""
+    """Compare all unproved rows with all points by exact values: the last resort, which needs no proof."""
 
     name = "values"
     waits = False
@@ -97,7 +113,7 @@ def _compare(search: Search) -> Again:
 
 @contextlib.contextmanager
 def levels_of(search: Search) -> Iterator[list[Level]]:
-    """Yield the levels of a search, and drop their packed copies in the end."""
+    """Yield the levels of a search, and drop their packed copies at the end."""
     levels = search.levels()
     try:
         yield levels

@@ -1,20 +1,20 @@
-"""Neighbourhoods of rows that no bound separates: which few points can be in the answers of which queries.
+"""Neighbourhoods: the few points that can be in the answers of queries that no bound separates from other rows.
 
-Rows of tight clusters are nearer to each other than their bounds, which grow with the distance from the common centre.
-Among the points of one cluster alone, whose centre is near, the bounds are as small as the cluster. With c some row, q
-a query whose k-th value so far is a distance V, and y a point of its answer,
+Error bounds grow with the distance from the centre of all points, so the rows of a tight cluster can be nearer to each
+other than their bounds. Among the points of one cluster, with a centre of their own, the bounds are as small as the
+cluster. Let c be any row, q a query whose k-th known distance is V, and y a point of its answer. Then
 
     |y - c|  <=  |q - c| + |y - q|  <=  |q - c| + V
 
-so that a search among the points within |q - c| + V of c is as good as one among all. A round takes some of the queries
-as such c, drops those that are near to another one, and gives every query to the nearest of the rest, if that is near.
+so a search among the points within |q - c| + V of c finds the whole answer. A round chooses some queries as centres c,
+drops centres that are near another one, and assigns every query to its nearest centre, if that is near enough.
 
-Distances are float64 products of form rows with a bound on their error, so that no point is missed. A neighbourhood
-that saves less than a search of it takes is left out, and a round that saves little is the last. Torch makes all of
-this, so that no kernel is compiled for it.
+Distances are float64 products of form rows with a bound on their error, so no point is missed. A neighbourhood that
+saves less time than its search takes is skipped, and a round that saves little is the last. All of this is torch code,
+so no kernel has to be compiled.
 
-An attempt cannot prove a row that has more points than the attempt refines so near that their bounds do not separate
-them from the row itself. A few rows and points tell whether most rows are such, and have neighbourhoods:
+An attempt cannot prove a row if more points than it refines are so near that no bound separates them from the row. A
+few rows and points are enough to estimate whether most rows are of this kind and have neighbourhoods:
 
     |q' - x'|^2  <=  12 d u |q'|^2        u = 2^-24: all levels have errors of 2^-24 for each of 4 d additions and more,
                                           relative to a, |q'| |x'| and |q'| |x'|, which are about |q'|^2 (exactness.md)
@@ -47,12 +47,12 @@ _LARGEST = 1e30  # square of the length of a form row that has distances: keeps 
 
 
 class Nearby(Attempt):
-    """Rows among the points near to them, where that saves much.
+    """Search unproved rows among the points near them, if that saves much.
 
     Parameters
     ----------
     least : int
-        Values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
+        The fewest values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
     """
 
     name = "nearby"
@@ -62,7 +62,7 @@ class Nearby(Attempt):
         self.when = f"among the points near to rows, where a neighbourhood saves {least} values and more"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the rows that are left."""
+        """Return the unproved rows."""
         if not (left.plan.subsets and get_metric(left.plan.metric).squares):
             return None
         rows = left.look()
@@ -76,7 +76,7 @@ class Nearby(Attempt):
 
 
 class NearbyAtOnce(Nearby):
-    """The same where the levels would prove few rows."""
+    """Search unproved rows among the points near them at once, if the levels would prove few of them."""
 
     name = "nearby at once"
 
@@ -85,7 +85,7 @@ class NearbyAtOnce(Nearby):
         self.when += ", if most rows are left, and levels can prove few of them, a search nearby most"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the rows that are left."""
+        """Return the unproved rows."""
         rows = super().worth(left)
         if rows is None or 2 * len(rows) < len(left.proved):
             return None
@@ -93,19 +93,19 @@ class NearbyAtOnce(Nearby):
 
 
 def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
-    """Return some queries, the points, their form, and how far the k-th known neighbours of the queries are."""
+    """Return some queries, the points, their form, and bounds on the distances of the k-th known neighbours."""
     form = left.search.prepared.form
     return left.search.queries[rows], left.points, form, reach_of(left.found.distances[rows, -1], form)
 
 
 @dataclass(frozen=True)
 class Round:
-    """Neighbourhoods that are known at once.
+    """The neighbourhoods of one round.
 
     Attributes
     ----------
     sizes : list of (int, int)
-        Of each, the number of queries and that of points.
+        The numbers of queries and points of each neighbourhood.
     """
 
     sizes: list[tuple[int, int]]
@@ -115,12 +115,12 @@ class Round:
     _inside: Any  # bool (n, centres)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """Yield queries, int64 (some,), and all points that may be in their answers, int64 (few,), ascending."""
+        """Yield the queries of each neighbourhood, and all points that may be in their answers, ascending; int64."""
         for at in self._places:
             yield self._left[self._nearest == at], self._inside[:, at].nonzero()[:, 0]
 
     def others(self) -> Any:
-        """Return the queries that have no neighbourhood here, int64."""
+        """Return the queries without a neighbourhood in this round, int64."""
         import torch
 
         served = torch.tensor(self._places, dtype=torch.int64, device=self._left.device)
@@ -128,7 +128,7 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Return upper bounds of distances of form rows whose values are returned as `kth`, float64."""
+    """Return upper bounds on the distances of form rows, float64, given the returned values `kth`."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
@@ -145,9 +145,9 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     form : DeviceForm
         Of a metric of the family "squares".
     reach : float64 tensor (rows,)
-        No less than the distance of form rows to the k-th best point that is known; infinite if none is.
+        An upper bound on the distance of form rows from the k-th best known point; infinite if fewer are known.
     least : int
-        Values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
+        The fewest values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
     """
     import torch
 
@@ -163,21 +163,21 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
 
 
 def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
-    """Whether so many rows may save enough for a round."""
+    """Whether a round of this many rows may save enough time."""
     n, d = points.shape
     return bool(rows * n * d >= _OF_ROUND * least)
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of some rows have so many points near them that no attempt can prove them, and have neighbourhoods.
+    """Whether most of these rows have neighbourhoods, and too many near points for any attempt to prove them.
 
-    An estimate from a few queries and points, in much less than a millisecond. Waits for the device.
+    Estimated from a few queries and points in much less than a millisecond. Waits for the device.
 
     Parameters
     ----------
     queries, points, form, reach : as for :func:`neighbourhoods`
     most : int
-        Points of a row that an attempt refines.
+        The number of points of a row that an attempt refines.
     """
     n, d = points.shape
     scale = float(form.scale)
@@ -232,9 +232,9 @@ def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, An
 
 
 def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
-    """Return form rows, float64 (some, d), and the squares of their lengths, infinite for rows that are too long.
+    """Return form rows, float64 (some, d), and their squared lengths, infinite for rows that are too long.
 
-    A scale is a power of two, so that a row has one rounding of each element. The sum reads rows of any dtype once.
+    The scale is a power of two, so each element is rounded once. The sum reads rows of any dtype once.
     """
     import torch
 
@@ -249,9 +249,9 @@ def _error(d: int) -> float:
 
 
 def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
-    """Return bounds of squared distances, float64: upper ones, or lower ones that may be below 0.
+    """Return upper or lower bounds on squared distances, float64; lower bounds may be below 0.
 
-    A row that is too long has none: its upper bound is infinite and its lower one -infinite.
+    For rows that are too long, the bounds are infinity and -infinity.
     """
     error = _error(rows.shape[1])
     sums = lengths[:, None] + (centres * centres).sum(1)
@@ -261,7 +261,7 @@ def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
 
 
 def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
-    """Return which of some rows to keep, in turn: those farther than `least` from all before that are kept.
+    """Return the rows to keep, first to last: each is farther than `least` from all rows kept before it.
 
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]

@@ -1,8 +1,8 @@
-"""Rehearsals of a whole search: what its plan will launch (cuda/rehearsal.py), before anything is launched.
+"""Rehearsal of a whole search: compile the kernels that its plan will launch (cuda/rehearsal.py) in advance.
 
-The rows are on the device "meta", and the code is that of the search: points are prepared, and searched once in each
-way that sizes alone decide. The choice of a contraction depends on data, and is left out there. So are attempts at rows
-that are not proved: they are rehearsed when it is known how many these are (attempts/attempt.py).
+A rehearsal runs the code of the search on rows on the device "meta": points are prepared, and searched once in each way
+that depends on sizes alone. The choice of a contraction depends on the data and is left out. So are attempts at
+unproved rows, which are rehearsed when the number of these rows is known (attempts/attempt.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def can_rehearse(plan: CudaPlan) -> bool:
-    """Whether searches by a plan are rehearsed: not on the route "host_refine", where the CPU does much of the work."""
+    """Whether searches by a plan are rehearsed; False for the route "host_refine", where the CPU does much work."""
     return plan.route != "host_refine"
 
 
@@ -43,24 +43,26 @@ def rehearse_search(
     prepared: Searchable | None = None,
     shift: int | None = None,
 ) -> None:
-    """Prepare points by a plan and search them, once in each way that sizes alone decide.
+    """Prepare points by a plan and search them once in each way that depends on sizes alone.
 
     Parameters
     ----------
     plan : CudaPlan
-        One that can be rehearsed.
+        A plan that can be rehearsed.
     query_dtype : str
     self_join : bool
     prepared : Searchable, optional
-        Points that have been prepared on a single device, whose contraction is known.
+        Points prepared on a single device; their contraction is known.
     shift : int, optional
-        Of rows that are integers of one byte (attempts/as_bytes.py), if that has been looked for.
+        The shift of rows that are integers of one byte (attempts/as_bytes.py), if a look has found it.
     """
     n, m = _shares(plan)
     if plan.copies_first and prepared is None:
         runs_of_copies(_rows(n, plan.d, plan.dtype))
     slabs = [(points, rows) for points in _lengths(n, plan.point_slab) for rows in _lengths(m, plan.query_slab)]
     merged = (n, m) != slabs[0] or n != plan.n
+    if plan.points_at_home:
+        slabs.append((plan.points_at_home, m))
     for points, rows in slabs:
         part = plan_for_part(plan, points, rows, plan.devices[0])
         if prepared is not None:
@@ -81,13 +83,13 @@ def rehearse_search(
 
 
 def _shares(plan: CudaPlan) -> tuple[int, int]:
-    """Return the most points and queries of a device."""
+    """Return the largest numbers of points and of queries on one device."""
     devices = len(plan.devices)
     return (plan.n, share(plan.m, devices)) if plan.shard == "queries" else (share(plan.n, devices), plan.m)
 
 
 def _lengths(count: int, slab: int) -> list[int]:
-    """Return the lengths of slabs, each once."""
+    """Return the distinct lengths of slabs."""
     return list(dict.fromkeys(part.stop - part.start for part in cut(count, slab)))
 
 

@@ -6,6 +6,11 @@ for batch of queries:
     refine      exact values of these groups      -> the points within the limit
     order       each row by (value, id)
 
+Pairs are searched for once: the points of a batch are compared with those from its first tile on, which is half of the
+products and of the exact values. Where all elements are integers of one byte, they are packed as int8 in addition:
+products take half the time of float16 and are exact, so that hardly a group is listed in vain, and rows that are points
+are refined from the packed copy, a quarter of the bytes of float32.
+
 Points and queries are packed and screened as for the k nearest (attempts/first.py). A threshold holds from the
 beginning, so that one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a
 candidate group. Two passes, one to count and one to write, would screen twice, and the screen is nearly all of the
@@ -20,7 +25,9 @@ from typing import Any
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.progress import Counter
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.matrix_units import check_matrix_units
+from tonari.exact.cuda.attempts.as_bytes import byte_points, in_int8
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.plan import CudaPlan
@@ -30,16 +37,20 @@ from tonari.exact.cuda.refine.candidate_parts import (
     blocks_of_minima,
     thresholds_for,
 )
+from tonari.exact.cuda.refine.groups import refined_bytes
 from tonari.exact.cuda.refine.within import Hits, parts_per_block, refine_within
-from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, group_count
-from tonari.exact.cuda.rows.pack import new_flags, pack_queries
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
+from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_queries, packed_row_bytes, query_bytes
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.tiles import Lists
-from tonari.exact.cuda.screens.all_minima import screen_below
+from tonari.exact.cuda.screens.all_minima import screen_below, slots_of
 from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
 FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
+MOST_ROWS = 1 << 16  # of a batch: some tens of ms
+ROW_BYTES = 128  # of its limit, threshold, counts and places
 USUAL = 0.99  # share of rows that the length of lists is meant for
 TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
 # Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
@@ -47,11 +58,12 @@ TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on t
 HARD = 1 / 512
 FEWEST_HARD = 32
 MOST_POINTS = 250_000_000  # at once by products: places in the lists of 256 rows are numbered in int32
+_ALIGNED = 4 * POINT_TILE  # points whose tiles' errors take 16 bytes
 WORTH = 0.5  # the next precision is given up if it leaves more than this share of the groups
 
 
 class WithinSearch:
-    """One search, all of whose batches share a state.
+    """A search within a radius: the state that its batches share.
 
     Parameters
     ----------
@@ -61,15 +73,13 @@ class WithinSearch:
     plan : CudaPlan
         For these points and queries.
     limits : float32 or float64 tensor of shape (m,), contiguous
-        Of the dtype of returned values.
+        The limits, in the dtype of returned values.
     listed : bool
         Whether points are listed, or only counted.
-    own : int64 tensor of shape (m,), optional
-        For each query, the number of the point that it is itself, which is left out.
+    place : Place
+        Of these points and queries in the whole search; in a self-join no point finds itself.
     bar : Counter, optional
         Counts pairs, m * n in all.
-    first_point, first_query : int
-        Numbers of ``prepared.points[0]`` and ``queries[0]`` in the whole search, for messages.
     """
 
     def __init__(
@@ -80,15 +90,21 @@ class WithinSearch:
         limits: Any,
         *,
         listed: bool,
-        own: Any = None,
+        place: Place,
         bar: Counter | None = None,
-        first_point: int = 0,
-        first_query: int = 0,
     ) -> None:
         prepared.written.read()
-        self.queries, self.prepared, self.plan, self.limits = queries, prepared, plan, limits
-        self.listed, self.own, self.bar = listed, own, bar
-        self.first_point, self.first_query = first_point, first_query
+        made = byte_points(queries, prepared.points, plan) if plan.bytes_first and plan.bytes_later else None
+        self.prepared, self.plan = (prepared, plan) if made is None else (made, in_int8(plan))
+        self.queries, self.limits, self.place = queries, limits, place
+        self.listed, self.bar = listed, bar
+        self.own = place.own(len(queries), prepared.points.device)
+        first = place.first_query - place.first_point
+        are_points = place.self_join and 0 <= first <= len(prepared.points) - len(queries)
+        self._rows, self._points = queries, prepared.points
+        if made is not None and are_points:  # of which differences are those of the rows themselves
+            self._points = made.copies.packed("int8").values[: len(prepared.points), : plan.d]
+            self._rows = self._points[first : first + len(queries)]
         self.flags = new_flags(prepared.points.device)
         self.metric = get_metric(plan.metric)
         self.elementwise = self.metric.form == "elementwise"
@@ -103,7 +119,8 @@ class WithinSearch:
         self.all_listed = group_count(n, LISTED)
         self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # what the plan has for minima
         self.capacity = self.all_listed
-        self.finer = plan.precisions[1] if len(plan.precisions) > 2 else None
+        # Products of bytes are exact: no precision lists fewer groups.
+        self.finer = plan.precisions[1] if len(plan.precisions) > 2 and made is None else None
 
     def run(self) -> list[Any]:
         """Search, and return the answers of all batches.
@@ -133,23 +150,32 @@ class WithinSearch:
             in_batches(end - top, self.rows_at_once(), work, planned=self.plan.total_bytes)
         if self.plan.precisions[0] != self.plan.precisions[-2]:
             self.prepared.copies.forget(self.plan.precisions[-2])
-        inputs.check_flags(self.prepared.flags, self.prepared.points, "points", first=self.first_point)
+        inputs.check_flags(self.prepared.flags, self.prepared.points, "points", first=self.place.first_point)
         if self.own is None:
-            inputs.check_flags(self.flags, self.queries, "queries", first=self.first_query)
+            inputs.check_flags(self.flags, self.queries, "queries", first=self.place.first_query)
         return found
 
     def rows_at_once(self) -> int:
-        """Return how many queries the plan's memory allows at a time."""
+        """Return how many queries the plan's memory allows at a time.
+
+        Lists are usually much shorter than the minima that the plan has room for: batches that are longer than the
+        plan's then wait for the device less often. All that their queries take besides results is within that room.
+        """
+        points, plan = self.prepared.points, self.plan
         if self.elementwise:
-            row = 4 * group_count(len(self.prepared.points), LEAST_GROUP)
-        else:
-            row = 8 * min(self.all_listed, 2 * self.capacity)
-        return max(1, min(self.plan.query_batch, self.list_bytes // row))
+            return max(1, min(plan.query_batch, self.list_bytes // (4 * group_count(len(points), LEAST_GROUP))))
+        usual = min(plan.query_batch, self.list_bytes // (8 * min(self.all_listed, 2 * self.capacity)))
+        row = packed_row_bytes(plan.d, plan.precisions[0])
+        slots = slots_of(MOST_ROWS, len(points), row, 2 * self.capacity, points.device)
+        beside = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + ROW_BYTES
+        return max(1, usual, min(MOST_ROWS, self.list_bytes // (8 * slots + beside)))
 
     def _batch(self, rows: slice) -> Any:
         """Return the lists, or counts, of some queries."""
         import torch
 
+        if self._begin(rows) >= len(self.prepared.points):  # none of these is a later point
+            return self._none(rows.stop - rows.start)
         pieces = self._by_minima(rows) if self.elementwise else self._by_lists(rows)
         counts = pieces[0][1].counts
         begins = counts.cumsum(0) - counts
@@ -166,30 +192,57 @@ class WithinSearch:
             ids = torch.cat([hits.ids for _, hits in pieces])
         return order_lists(begins, counts, values, ids, descending=self.metric.descending)
 
+    def _none(self, m: int) -> Any:
+        """Return empty lists, or counts of 0."""
+        import torch
+
+        ends = torch.zeros(m + self.listed, dtype=torch.int64, device=self.limits.device)
+        if not self.listed:
+            return ends
+        return RadiusNeighbors(ends, ends.new_empty(0, dtype=torch.int32), self.limits.new_empty(0))
+
+    def _begin(self, rows: slice) -> int:
+        """Return the number of the first point with which some queries are compared.
+
+        It is that of a tile whose errors are at an address that kernels need not treat differently.
+        """
+        if not self.place.later:
+            return 0
+        first: int = self.place.first_query - self.place.first_point + rows.start
+        return max(0, first) // _ALIGNED * _ALIGNED
+
+    def _packed(self, precision: str, begin: int) -> PackedPoints:
+        """Return the packed points from number `begin` on."""
+        packed = self.prepared.copies.packed(precision)
+        return packed.part(begin, packed.n - begin) if begin else packed
+
     def _by_minima(self, rows: slice) -> list[tuple[Any, Hits]]:
         """Find the hits of some queries by an elementwise metric, which has one precision."""
-        precision = self.plan.precisions[0]
+        precision, begin = self.plan.precisions[0], self._begin(rows)
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
-        minima = screen_parts(packed, self.prepared.copies.packed(precision), self.plan.metric)
+        minima = screen_parts(packed, self._packed(precision, begin), self.plan.metric)
         blocks = blocks_of_minima(minima, thresholds, parts_per_block(self.plan.metric))
-        return [(None, self._refine(rows, blocks))]
+        return [(None, self._refine(rows, begin, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the hits of some queries by products: those of all, and those of rows that are screened again.
+        """Find the hits of some queries by products, and separately the hits of rows that are screened again.
 
-        The numbers of such rows, which have no hits among those of all, come with theirs.
+        The second part has the row numbers; these rows have no hits in the first part.
         """
         import torch
 
-        lists = self._lists(rows, self.plan.precisions[0], self.capacity, self.flags)
+        begin = self._begin(rows)
+        lists = self._lists(rows, self.plan.precisions[0], self.capacity, self.flags, begin)
         listed = lists.counts.sum(1)
         short = (lists.counts > lists.room).any(1)
         hard = listed > (max(FEWEST_HARD, HARD * len(self.prepared.points)) if self.finer else self.all_listed)
-        usual = torch.quantile(listed[:FIRST_ROWS].float(), USUAL).long()
-        too_short, too_many, usual = torch.stack([short.sum(), hard.sum(), usual]).tolist()
+        facts = [short.sum(), hard.sum()]
         if rows.start == 0:
-            self.capacity = min(usual + 1, self.all_listed)
+            facts.append(torch.quantile(listed[:FIRST_ROWS].float(), USUAL).long())
+        too_short, too_many, *usual = torch.stack(facts).tolist()
+        if usual:
+            self.capacity = min(usual[0] + 1, self.all_listed)
         elif too_short > TOO_SHORT * len(listed):
             most = max(
                 self.capacity, self.list_bytes // (16 * len(listed))
@@ -197,7 +250,7 @@ class WithinSearch:
             self.capacity = min(2 * self.capacity, most, self.all_listed)
         if too_short + too_many:
             lists.counts.masked_fill_((short | hard)[:, None], 0)
-        found = [(None, self._refine(rows, blocks_of_lists(lists, parts_per_block(self.plan.metric))))]
+        found = [(None, self._refine(rows, begin, blocks_of_lists(lists, parts_per_block(self.plan.metric))))]
         del lists
         if too_many:
             found += self._again(rows, hard.nonzero()[:, 0], self.finer, listed)
@@ -207,36 +260,40 @@ class WithinSearch:
 
     def _again(self, rows: slice, numbers: Any, precision: str | None, listed: Any) -> list[tuple[Any, Hits]]:
         """Find the hits of some rows of a batch with room for every group, at a higher precision while that pays."""
-        found = []
+        found, begin = [], self._begin(rows)
         for some in numbers.split(max(1, self.list_bytes // (8 * self.all_listed))):
             these = some + rows.start
             level = precision if precision == self.finer else None
-            lists = self._lists(
-                these, level or self.plan.precisions[0], self.all_listed, new_flags(some.device)
-            )  # flagged before
+            flags = new_flags(some.device)  # the rows were flagged before
+            lists = self._lists(these, level or self.plan.precisions[0], self.all_listed, flags, begin)
             if level and int(lists.counts.sum()) > WORTH * int(listed[some].sum()):
                 self.finer = None
             blocks = blocks_of_lists(lists, parts_per_block(self.plan.metric))
             del lists
-            found.append((some, self._refine(these, blocks)))
+            found.append((some, self._refine(these, begin, blocks)))
         return found
 
-    def _lists(self, rows: Any, precision: str, capacity: int, flags: Any) -> Lists:
-        """Screen some queries, a slice or their numbers."""
+    def _lists(self, rows: Any, precision: str, capacity: int, flags: Any, begin: int) -> Lists:
+        """Screen some queries, a slice or their numbers, among the points from number `begin` on."""
         first = rows.start if isinstance(rows, slice) else 0
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
         everything = slice(0, len(thresholds))
-        return screen_below(packed, self.prepared.copies.packed(precision), everything, thresholds, capacity)
+        return screen_below(packed, self._packed(precision, begin), everything, thresholds, capacity)
 
-    def _refine(self, rows: Any, blocks: Blocks) -> Hits:
-        """Return the hits of some queries, a slice or their numbers."""
-        return refine_within(
-            self.queries[rows],
-            self.prepared.points,
+    def _refine(self, rows: Any, begin: int, blocks: Blocks) -> Hits:
+        """Return the hits of some queries, a slice or their numbers, in blocks of points from number `begin` on."""
+        own = None if self.own is None else self.own[rows]
+        hits = refine_within(
+            self._rows[rows],
+            self._points[begin:],
             blocks,
             self.limits[rows],
             self.plan.metric,
-            own=None if self.own is None else self.own[rows],
+            own=own if own is None or not begin else own - begin,
+            later=self.place.later,
             listed=self.listed,
         )
+        if begin and self.listed:
+            hits.ids.add_(begin)
+        return hits

@@ -1,4 +1,4 @@
-"""Rows that are left are searched without the copies of points that their answers cannot hold (rows/copies.py)."""
+"""Search unproved rows without copies of points that no answer can contain (rows/copies.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST_LEFT = 256  # rows that a first level has not proved, from which on copies
 
 
 class WithoutCopies(Attempt):
-    """All rows that are left, among the first copies of points, if there are others."""
+    """Search all unproved rows among the first copies of each point, if some points have more copies."""
 
     name = "without copies"
     when = f"if a level has left {LEAST_LEFT} rows or more, and some points are copies that no answer can hold"

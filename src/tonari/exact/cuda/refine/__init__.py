@@ -1,7 +1,7 @@
-"""Refining: exact values of the candidates of a screen, and the certificate that no other point is in the answer.
+"""Refinement: exact values of the candidates of a screen, and the certificate that no other point is in the answer.
 
-group_lists.py, mirror_notes.py         the output of a screen: all minima, or the groups or points below a threshold
-candidate_groups.py, candidate_parts.py, limit_members.py    which groups, and which of their members, are refined
+group_lists.py, mirror_notes.py         the output of a screen: all minima, or groups or points below a threshold
+candidate_groups.py, candidate_parts.py, limit_members.py    the choice of groups and members to refine
 groups.py, lowest.py, listed.py, within.py                   exact values, and the best of them
-certify.py                                                   which rows are proved
+certify.py                                                   the certificate
 """

@@ -1,4 +1,4 @@
-"""From the lists of groups below a threshold to the groups that are refined, and a bound on everything else."""
+"""Choose the groups to refine from the lists of groups below a threshold, and bound the scores of all other points."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
-    """Choose the parts of each row's `width` lowest listed groups.
+    """Choose the parts of the `width` lowest listed groups of each row.
 
     Parameters
     ----------
     thresholds : float32 (rows,)
         The thresholds of the lists.
     width : int
-        Listed groups to consider.
+        The number of listed groups to consider.
     room : int
-        Most parts per row; those of its lowest groups come first.
+        The largest number of parts per row; the parts of its lowest groups come first.
 
     Returns
     -------

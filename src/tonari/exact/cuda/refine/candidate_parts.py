@@ -1,4 +1,4 @@
-"""Find the groups that may have points within the limit of each query: thresholds, the screen, and blocks to refine."""
+"""Find the groups that may have points within each query's limit: thresholds, then blocks of groups to refine."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any, NamedTuple
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
+from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import PackedQueries
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.metrics import get_metric
 
 
 class Blocks(NamedTuple):
-    """Parts of LEAST_GROUP points, in blocks that belong to one row each, row after row.
+    """Parts of LEAST_GROUP points in blocks, row after row; all parts of a block belong to one row.
 
     Attributes
     ----------
     begins : int64 tensor of shape (rows + 1,)
-        The blocks of row i are numbers ``begins[i]`` to ``begins[i + 1]``.
+        Row i has the blocks ``begins[i]`` to ``begins[i + 1] - 1``.
     rows : int64 tensor of shape (blocks,)
     parts : int32 tensor of shape (blocks, size)
         Numbers of groups, -1 in the padding.
@@ -30,12 +31,12 @@ class Blocks(NamedTuple):
 
 
 def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
-    """Return for each row a score that no point within its limit exceeds, float32 (rows,).
+    """Return an upper bound on the scores of points within each row's limit, float32 (rows,).
 
     Parameters
     ----------
     limits : float32 or float64 tensor of shape (rows,), contiguous
-        The farthest returned value that is within the limit, of the dtype of returned values; not NaN.
+        The largest returned value that is within the limit, in the dtype of returned values; not NaN.
     """
     import torch
 
@@ -65,7 +66,7 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
 
 def blocks_of_lists(lists: Lists, size: int) -> Blocks:
-    """Return the parts that lists name, of which no entry is missing, `size` to a block."""
+    """Return the listed parts in blocks of `size`; the lists must be complete."""
     from tonari.exact.cuda.kernels.refine.within import listed_parts_kernel
 
     rows, segments = lists.counts.shape
@@ -83,7 +84,7 @@ def blocks_of_lists(lists: Lists, size: int) -> Blocks:
 
 
 def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
-    """Return the groups whose minimum is at or below the row's threshold, `size` to a block."""
+    """Return the groups whose minimum is at or below the row's threshold, in blocks of `size`."""
     from tonari.exact.cuda.kernels.refine.within import lowest_parts_kernel
 
     rows, groups = minima.shape
@@ -98,6 +99,16 @@ def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
         )
 
     return _blocks(run, minima, size)
+
+
+def blocks_of_all(rows: int, n: int, size: int, device: Any) -> Blocks:
+    """Return all groups of n points for each of some rows, `size` to a block."""
+    import torch
+
+    each = -(-group_count(n, LEAST_GROUP) // size)
+    numbers = torch.arange(rows * each, device=device)
+    parts = torch.arange(each * size, dtype=torch.int32, device=device).view(each, size)  # beyond the last is no point
+    return Blocks(torch.arange(rows + 1, device=device) * each, numbers // each, parts.repeat(rows, 1))
 
 
 def _blocks(run: Any, rows_like: Any, size: int) -> Blocks:

@@ -1,4 +1,4 @@
-"""The certificate: which rows are proved to be correct."""
+"""The certificate: decide which rows are proved to be correct."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
     Parameters
     ----------
     shift : float64 tensor (rows,), contiguous
-        As packed; +inf for a query beyond range, which is never proved.
+        As packed; +inf for a query beyond range, which the certificate never proves.
     kth : float32 or float64 tensor (rows,), strided or not
-        The k-th returned value, exact. A row where it is infinite or NaN, because it is missing, is never proved.
+        The exact k-th returned value. A row with fewer than k values (infinity or NaN here) is never proved.
     next_minimum : float32 tensor (rows,), strided or not
         A lower bound on the scores of all points that were not refined; +inf if all were.
     proved : bool or uint8 tensor (rows,), contiguous

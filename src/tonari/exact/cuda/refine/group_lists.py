@@ -1,4 +1,4 @@
-"""The output of a screen of some rows: all minima, the lowest ones, or lists of the groups below a threshold."""
+"""The output of a screen for some rows: all minima, the lowest minima, or lists of the groups below a threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return how many parts are refined in a row whose `width` lowest listed groups are taken."""
+    """Return the number of parts that are refined for the `width` lowest listed groups of a row."""
     return width + max(6, width // 4)
 
 
@@ -44,11 +44,11 @@ class AllMinima(NamedTuple):
         return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return the groups at or below each row's score."""
+        """Return the groups whose minimum is at or below each row's score."""
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
     def kept(self, room: int) -> Lowest:
-        """Return the lowest `room` groups, for later calls; they take less memory than all minima."""
+        """Return the lowest `room` groups for later calls, in less memory than all minima."""
         lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
         return Lowest(lowest.values, lowest.indices, self.group)
 
@@ -60,7 +60,7 @@ class Lowest(NamedTuple):
     ----------
     minima : float32 tensor of shape (rows, count)
     groups : int32 tensor of shape (rows, count)
-        All groups, or one more than later calls can ask for.
+        Either all groups, or one group more than later calls can ask for.
     group : int
         Points of a group.
     """
@@ -70,20 +70,20 @@ class Lowest(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` lowest groups of each row, fewer than are kept, and a lower bound on all other scores.
+        """Return the `width` lowest of the kept groups of each row, and a lower bound on all other scores.
 
         The bound is None if there are no other groups.
         """
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return the groups at or below each row's score, as many as there is room for."""
+        """Return the groups whose minimum is at or below each row's score, up to the number kept."""
         near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
         return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
 
 
 class Listed(NamedTuple):
-    """The groups at or below each row's threshold, in parts of LEAST_GROUP points.
+    """Lists of the groups whose minimum is at or below each row's threshold, in parts of LEAST_GROUP points.
 
     Attributes
     ----------
@@ -107,12 +107,12 @@ class Listed(NamedTuple):
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
-        """Return these lists, which later calls can use for any `room`."""
+        """Return these lists, which are valid for later calls with any `room`."""
         return self
 
 
 class Noted(NamedTuple):
-    """The points of earlier batches at or below each row's threshold, noted by the screens of those batches.
+    """Lists of earlier points at or below each row's threshold, which the screens of the earlier batches noted.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Noted(NamedTuple):
     points : int32 tensor of shape (rows, room)
         Undefined where there is no entry.
     counts : int32 tensor of shape (rows,)
-        If it exceeds the room, entries are missing.
+        The number of noted points; if it exceeds the room, entries are missing.
     thresholds : float32 tensor of shape (rows,)
     """
 
@@ -145,16 +145,16 @@ class Noted(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: points of this batch and later ones, and points of earlier ones."""
+    """The output of a graph's screen for a batch: one part for this batch and later ones, one for earlier batches."""
 
     listed: Listed
     noted: Noted
 
     def kept(self, room: int) -> Mirrored:
-        """Return this output, which later calls can use for any `room`."""
+        """Return this output, which is valid for later calls with any `room`."""
         return self
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Return the parts of a screen's output, which have no point in common."""
+    """Return the parts of a screen's output; they have no points in common."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

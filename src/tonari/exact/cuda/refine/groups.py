@@ -1,12 +1,12 @@
-"""Exact values on a GPU, in the bits of ``tonari.metrics.reference``, and the k best of them in order.
+"""Exact values on a GPU, with the bits of ``tonari.metrics.reference``, and the k best of them in order.
 
     widen     queries become float64 rows, padded to whole steps of 16 columns (kernels/rows/widen.py)
-    values    of the members of some groups, whose rows are gathered (kernels/refine/groups.py), or of a slice of all
-              points (kernels/refine/dense.py)
+    values    exact values of the members of some groups, whose rows are gathered (kernels/refine/groups.py), or of a
+          slice of all points (kernels/refine/dense.py)
     order     by (returned value, id) (select/cuda/order.py)
 
-The host does not wait for the device. Rows are expected to be finite, and within 1e150 if float64; for other rows the
-result is arbitrary, but nothing crashes.
+The host does not wait for the device. Rows must be finite, and at most 1e150 if float64; for other rows the result is
+arbitrary, but nothing crashes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def refine_groups(
     group : int
         Points per group; 1 if `groups` lists points.
     own : int64 tensor of shape (rows,), optional
-        For each query, the point to leave out.
+        For each query, the number of the point to leave out.
     double : bool
         Return distances in float64 instead of float32.
 
@@ -114,7 +114,7 @@ def refine_all(
     ----------
     queries, points, k, metric, own, double : as for :func:`refine_groups`
     scratch_bytes : int
-        Most memory beyond input and output, unless one query and k points need more.
+        The largest memory beyond input and output; one query and k points may need more.
 
     Returns
     -------
@@ -154,13 +154,13 @@ def refine_all(
 
 
 def refined_bytes(members: int, d: int, each: int = CANDIDATE_BYTES) -> int:
-    """Return the bytes for refining this number of members of a row, including the row in float64."""
+    """Return the bytes to refine this many members of a row, including the row in float64."""
     return each * members + 8 * (d + STEP - 1)
 
 
 @dataclass(frozen=True)
 class Widened:
-    """Rows of float64 (or float32), padded with zeros, and for angular metrics their norms."""
+    """Rows in float64 (or float32), padded with zeros, with their norms if the metric is angular."""
 
     rows: Any
     norms: Any
@@ -177,7 +177,7 @@ def load_unit(rows: Any) -> int:
 
 
 def widen(rows: Any, metric: str, dtype: Any = None) -> Widened:
-    """Return rows as the kernels of exact values read queries; `dtype` is float32 where that has all their values."""
+    """Return rows in the form in which kernels read queries; `dtype` is float32 if that represents all their values."""
     import torch
 
     from tonari.exact.cuda.kernels.rows.widen import widen_kernel
@@ -292,7 +292,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Return how many queries and points to take at a time."""
+    """Return the number of queries and of points per slice."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

@@ -1,4 +1,4 @@
-"""Find the points that contracted rows do not rule out: first groups, by the screen, then members of the groups."""
+"""Find the points that contracted rows do not rule out: first groups, from the screen, then members of these groups."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tonari.select.cuda.survivors import power_of_two
 
 
 class Near(NamedTuple):
-    """The groups, or points, near each row.
+    """The groups or points near each row.
 
     Attributes
     ----------
     numbers : int32 tensor of shape (rows, room)
-        Groups, or points, in any order; undefined where there are no more.
+        Numbers of groups or points in any order, followed by undefined entries.
     found : int32 tensor of shape (rows,)
-        Their number; if it exceeds `room`, only `room` of them are listed.
+        The number of groups or points; if it exceeds `room`, only `room` of them are listed.
     """
 
     numbers: Any
@@ -33,7 +33,7 @@ class Near(NamedTuple):
 
     @property
     def whole(self) -> Any:
-        """Which rows list all their groups or points, bool (rows,)."""
+        """Whether each row lists all its groups or points, bool (rows,)."""
         return self.found <= self.room
 
 
@@ -43,7 +43,7 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
     Parameters
     ----------
     thresholds, scores : float32 tensor of shape (rows,)
-        A list does not answer for its row if the row's score is above the list's threshold.
+        If a row's score is above the threshold of its list, the list is not complete for that score.
     """
     from tonari.exact.cuda.kernels.refine.limit_members import near_listed_kernel
 
@@ -137,7 +137,7 @@ def near_members(
     own: Any,
     beside: Near | None = None,
 ) -> Near:
-    """Return the points of each row's groups that are within its limit; -1 where there are no more.
+    """Return the points of each row's groups that are within its limit, followed by -1.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def near_members(
     own : int64 tensor of shape (m,), or None
         For each query, the point to leave out.
     beside : Near, optional
-        Points with the same room, behind which the others are written and counted; returned.
+        Lists with the same room, to which the points are appended; returned.
     """
     import torch
 

@@ -1,10 +1,8 @@
-"""Exact values of each query and the points listed for it, on a device: many small searches in few launches."""
+"""Exact search of each query among the points listed for it, on a device: many small searches in few launches."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import numpy as np
 
 from tonari.core.listed import Listed
 from tonari.core.neighbors import Neighbors
@@ -18,10 +16,13 @@ def search_listed(
     k: int,
     metric: str,
     listed: Listed,
+    *,
+    threads: int | None = None,  # of the CPU, as is `found`
+    found: Neighbors | None = None,
 ) -> Neighbors:
-    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+    """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
 
-    Queries with lists of about the same length share a launch, in which shorter lists are padded.
+    Queries with lists of similar length share a launch; shorter lists are padded.
 
     Parameters
     ----------
@@ -39,25 +40,10 @@ def search_listed(
     double = torch.float64 in (queries.dtype, points.dtype)
     distances = torch.empty((m, k), dtype=torch.float64 if double else torch.float32, device=device)
     indices = torch.empty((m, k), dtype=torch.int32, device=device)
-    begins, ends, lengths = listed.begins, listed.ends, listed.lengths
-    order = np.argsort(lengths, kind="stable")
-    lengths = np.maximum(lengths[order], 1)
-    numbers = torch.from_numpy(listed.numbers).to(device)
     own = None if listed.self_ids is None else torch.from_numpy(listed.self_ids).to(device)
-    at = 0
-    while at < m:
-        stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * tuning.LISTED_WIDENING)), side="right"))
-        while (stop - at) * int(lengths[stop - 1]) > tuning.LISTED_ENTRIES and stop > at + 1:
-            stop = at + (stop - at + 1) // 2
-        rows = torch.from_numpy(order[at:stop]).to(device)
-        first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
-        places = first + torch.arange(int(lengths[stop - 1]), device=device)
-        there = places < last
-        ids = numbers[torch.where(there, places, 0)] if len(numbers) else torch.zeros_like(places)
-        groups = torch.where(there, ids, -1).to(torch.int32)
+    for rows, ids in listed.batches(device, widening=tuning.LISTED_WIDENING, most=tuning.LISTED_ENTRIES):
         left_out = None if own is None else own[rows]
         distances[rows], indices[rows] = refine_groups(
-            queries[rows], points, groups, k, metric=metric, group=1, own=left_out, double=double
+            queries[rows], points, ids, k, metric=metric, group=1, own=left_out, double=double
         )
-        at = stop
     return Neighbors(distances, indices)

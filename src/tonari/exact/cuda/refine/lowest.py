@@ -1,4 +1,4 @@
-"""From the output of a screen to the k best of each row: the lowest groups are refined, all others are bounded."""
+"""Refine the lowest groups of a screen's output, and bound the scores of all other points."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refine_lowest(
     Returns
     -------
     Neighbors of tensors of shape (rows, k), and float32 tensor of shape (rows,)
-        A lower bound on the scores of all other points; None if there are none.
+        A lower bound on the scores of all other points; None if no other points exist.
     """
     found: Any = None
     following: Any = None

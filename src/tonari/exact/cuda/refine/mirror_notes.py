@@ -1,4 +1,4 @@
-"""The lowest of the points that earlier batches noted for each row (screens/mirrored.py)."""
+"""Select the lowest points that earlier batches noted for each row (screens/mirrored.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: int) -> tuple[Any, Any]:
-    """Return the `width` lowest points of each row, and a lower bound on the scores of all others in earlier batches.
+    """Return the `width` lowest noted points of each row, and a lower bound on the scores of all other earlier points.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: 
     Returns
     -------
     int32 (rows, width), float32 (rows,)
-        -1 where there are no more points; and -inf if there was too little room.
+        Missing points are -1; the bound is -inf if the room was too small.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Exact values of candidate parts, and those that are within each row's limit (kernels/refine/within.py)."""
+"""Exact values of candidate parts, and selection of the points within each row's limit (kernels/refine/within.py)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tonari.metrics import cuda_terms, get_metric
 
 
 class Hits(NamedTuple):
-    """The points within each row's limit, row after row, in no order within a row.
+    """The points within each row's limit, row after row, unordered within a row.
 
     Attributes
     ----------
@@ -37,28 +37,38 @@ class Hits(NamedTuple):
 
 
 def parts_per_block(metric: str) -> int:
-    """Return how many parts a program refines."""
+    """Return the number of parts that a program refines."""
     per_warp = DIVIDING_CANDIDATES if get_metric(metric).divides else WARP_CANDIDATES
     return WARPS * per_warp // LEAST_GROUP
 
 
 def refine_within(
-    queries: Any, points: Any, blocks: Blocks, limits: Any, metric: str, *, own: Any = None, listed: bool
+    queries: Any,
+    points: Any,
+    blocks: Blocks,
+    limits: Any,
+    metric: str,
+    *,
+    own: Any = None,
+    later: bool = False,
+    listed: bool,
 ) -> Hits:
-    """Find the points of some blocks that are within their row's limit. Waits for the device if they are listed.
+    """Find the points of some blocks within the limits of their rows; waits for the device if points are listed.
 
     Parameters
     ----------
     queries : tensor of shape (rows, d)
     points : tensor of shape (n, d)
     blocks : Blocks
-        Of ``parts_per_block(metric)`` parts.
+        Blocks of ``parts_per_block(metric)`` parts.
     limits : float32 or float64 tensor of shape (rows,), contiguous
-        Of the dtype of returned values.
+        The limits, in the dtype of returned values.
     own : int64 tensor of shape (rows,), optional
         For each query, the point to leave out.
+    later : bool
+        Whether the points before it are left out, too.
     listed : bool
-        Whether the points are returned, or only counted.
+        Whether to return the points, or only their counts.
     """
     import torch
 
@@ -75,7 +85,7 @@ def refine_within(
         if listed:
             values = torch.empty((some, chunk), dtype=limits.dtype, device=device)
             ids = torch.empty((some, chunk), dtype=torch.int32, device=device)
-        _compare(widened, points, blocks, limits, metric, own, begin, some, (values, ids, hits))
+        _compare(widened, points, blocks, limits, metric, (own, later), begin, some, (values, ids, hits))
         if listed:
             found.append(_pack(values, ids, hits[begin : begin + some]))
     ends = torch.zeros(count + 1, dtype=torch.int64, device=device)
@@ -96,7 +106,7 @@ def _compare(
     blocks: Blocks,
     limits: Any,
     metric: str,
-    own: Any,
+    own: tuple[Any, bool],
     begin: int,
     some: int,
     out: tuple[Any, Any, Any],
@@ -116,7 +126,7 @@ def _compare(
             "limits_ptr": limits,
             "rows_ptr": blocks.rows,
             "parts_ptr": blocks.parts,
-            "own_ptr": own,
+            "own_ptr": own[0],
             "values_ptr": out[0],
             "ids_ptr": out[1],
             "hits_ptr": out[2],
@@ -131,7 +141,8 @@ def _compare(
             "TERM": cuda_terms(metric).term,
             "DOUBLE": limits.dtype == torch.float64,
             "LISTED": out[0] is not None,
-            "HAS_OWN": own is not None,
+            "HAS_OWN": own[0] is not None,
+            "LATER": own[1],
             "GROUP": LEAST_GROUP,
             "POINT_TILE": POINT_TILE,
             "UNIT": unit,
@@ -144,7 +155,7 @@ def _compare(
 
 
 def _pack(values: Any, ids: Any, hits: Any) -> tuple[Any, Any]:
-    """Return the values and ids of the hits of some blocks, one after the other."""
+    """Return the values and ids of the hits of some blocks, concatenated."""
 
     from tonari.exact.cuda.kernels.refine.within import pack_hits_kernel
 

@@ -1,11 +1,10 @@
-"""The cache of searches that were captured as CUDA graphs: a few small ones that are repeated.
+"""The cache of small searches that are repeated, captured as CUDA graphs.
 
     first search of a key      its key is remembered
     second search              it is captured (replay/capture.py), evicting the least recently used graphs
     every later search         the graph is replayed
 
-Searches of a few queries among prepared points are kept in the same way, as two launches without a graph
-(replay/few.py).
+Searches of a few queries among prepared points are kept here too, as two launches without a graph (replay/few.py).
 
 Two searches have the same key if they differ only in the values, addresses and strides of their rows. Planning and all
 checks of arguments, except those of values, then have the same outcome, and a replay skips them. Therefore the public
@@ -38,7 +37,7 @@ CAPTURED = ("auto", "exact")  # values of `method` whose searches are looked up
 
 
 class Graph(Protocol):
-    """A search that is kept: captured as a graph, or as two launches."""
+    """A kept search: a captured graph, or two launches."""
 
     nbytes: int
 
@@ -48,14 +47,14 @@ class Graph(Protocol):
         Returns
         -------
         Neighbors of new tensors, or None
-            None if that has to be done step by step: to refuse a value, or because there is no memory.
+            None if the search must run step by step, because it raises an error or memory is short.
         """
 
 
 def key_of(
     queries: Any, points: Any, k: Any, metric: Any, device: Any = "auto", *, self_join: bool = False
 ) -> GraphKey | None:
-    """Return the key of a search of tensors on CUDA where the points are; None for all other searches."""
+    """Return the key of a search of tensors on the CUDA device of the points; None for all other searches."""
     ours, theirs = _facts(queries), _facts(points)
     if ours is None or theirs is None or not _is_whole(k) or type(metric) is not str:
         return None
@@ -157,7 +156,7 @@ class Graphs:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all graphs, in bytes."""
+        """Bytes of all graphs."""
         return sum(graph.nbytes for graph in self._kept.values())
 
 

@@ -1,26 +1,30 @@
-"""A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
+"""Capture the kernels of a small search as a CUDA graph, which is replayed on new values in one launch.
 
-Searches of a few queries among prepared points are kept without a graph (replay/few.py).
+Searches of a few queries among prepared points are kept without a graph (replay/few.py), and those among points on
+several devices as a graph for each (replay/spread.py).
 
-A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
-fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
+A search of 1,000 queries among 10,000 points takes 0.1 ms on an H100, and ten times as long to launch from Python. A
+graph has fixed addresses, so the input is copied to the graph's own buffers, and the output from there:
 
     copy the input | replay | copy the output | wait | check the state
 
 The state (flags of the rows, and the number of proved rows) is copied to pinned memory by the graph itself. The output
-is copied before the state is known, so that the host waits for the device only once. Rows that are not proved are
-searched again, step by step. If a value is invalid, the graph gives no answer, and the search is run without it, which
-raises the error.
+is copied before the state is known, so that the host waits for the device only once. If a value is invalid, the graph
+gives no answer, and the search is run without it, which raises the error.
+
+Rows that are not proved are searched again: step by step, or, if they are few for the second time, by another graph,
+which begins with the rows that are left and has as many others as make up its number:
+
+    replay the second graph | copy the output | wait | check the state
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -31,18 +35,23 @@ from tonari.core.trail import decided
 from tonari.cuda.devices import on
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.first import DevicePoints
-from tonari.exact.cuda.attempts.ladder import attempt
+from tonari.exact.cuda.attempts.ladder import attempt, attempt_again
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import listed_room
 from tonari.exact.cuda.replay.cache import GRAPHS, Graph, key_of, key_on
 from tonari.exact.cuda.replay.few import FewKept
 from tonari.exact.cuda.replay.kept import KeptSearch
+from tonari.exact.cuda.replay.recorded import record
+from tonari.exact.cuda.replay.spread import SpreadSearch
+from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, parts_of
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.rows.pack import packed_row_bytes
 from tonari.exact.cuda.screens.all_minima import slots_of
 from tonari.exact.cuda.screens.few import few_row_bytes
 from tonari.exact.cuda.screens.screener import first_sample
+from tonari.exact.cuda.screens.widths import wider
 from tonari.inputs.values import NO_ROW
+from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
 POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
 
@@ -57,7 +66,7 @@ def capture_if_due(
     Parameters
     ----------
     queries : tensor of shape (m, d)
-    points : tensor of shape (n, d), or DevicePoints
+    points : tensor of shape (n, d), DevicePoints or SpreadPoints
     plan : CudaPlan
     self_join : bool
         The queries are the points, and no point is its own neighbour.
@@ -66,25 +75,34 @@ def capture_if_due(
     Returns
     -------
     Neighbors of tensors of shape (m, k), or None
-        None if no capture is due, if it fails, for example for want of memory, or if the graph cannot answer.
+        None if the search is not repeated yet, if the capture fails, or if the graph cannot answer.
     """
     if not plan.cuda_graph:
         return None
-    prepared = points if isinstance(points, DevicePoints) else None
+    prepared = points if isinstance(points, DevicePoints | SpreadPoints) else None
+    if len(plan.devices) > 1 and (prepared is None or self_join):
+        return None
     if prepared is not None:
         key = key_on(prepared, queries, plan.k)
     else:
         key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
-    nbytes = _held_bytes(plan, given, prepared is not None)
-    too_large = nbytes > tuning.LARGEST_BYTES or plan.seconds > tuning.LONGEST_SECONDS
+    if isinstance(prepared, SpreadPoints):
+        nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
+    else:
+        nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
+    if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
+        return None  # an Index on some of all devices, of which the queries are on another
+    too_large = nbytes > most or plan.seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
     with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)
         try:
-            if plan.few and prepared is not None and not self_join:
-                kept: Graph = FewKept(queries, plan, prepared, nbytes=nbytes)
+            if isinstance(prepared, SpreadPoints):
+                kept: Graph = SpreadSearch(queries, plan, prepared, nbytes=nbytes)
+            elif plan.few and prepared is not None and not self_join:
+                kept = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
                 kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
@@ -96,7 +114,7 @@ def capture_if_due(
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Disable Python's garbage collector: it might destroy another graph, which makes a capture fail."""
+    """Disable Python's garbage collector: if it destroyed another graph, the capture would fail."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -107,10 +125,10 @@ def _no_collection() -> Iterator[None]:
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
-    """Estimate the memory that the graph of a first attempt holds.
+    """Estimate the memory that the graph of a first attempt holds, and the second graph with it.
 
     It holds its input, packed points, minima and their selection, or lists of groups below a threshold, members of
-    groups and their keys. It does not hold the data of an Index or the memory that retries of rows would need.
+    groups and their keys. It does not hold the data of an Index or the memory that step-by-step retries would need.
     """
     if plan.few and prepared:
         return plan.m * few_row_bytes(plan.n, plan.d)
@@ -123,8 +141,20 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
         minima = 8 * slots + 8 * group_count(-(-plan.n // sample.stride), plan.group)
         members = 32 * listed_room(plan.width) * LEAST_GROUP
     rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
+    # The second graph uses the memory of the first, which is enough unless most rows are searched again.
+    groups = group_count(plan.n, plan.group)
+    again = 8 * groups + 32 * min(groups, wider(plan.d) * plan.width) * plan.group + 16 * (plan.d + plan.k)
+    rows = max(rows, min(plan.m, tuning.ROWS_AGAIN) * again)
     inputs = sum(int(each.numel() * each.element_size()) for each in given)
     return rows + inputs + POOL_BYTES + (0 if prepared else plan.packed_bytes)
+
+
+def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
+    """Estimate the memory that the graphs of a search on several devices hold on the device that holds most."""
+    parts = parts_of(plan, prepared, len(queries))
+    first = max(_held_bytes(part, (queries[rows],), True) for rows, part in parts)
+    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # of all parts on the first device, and joined
+    return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
 
 class CapturedSearch(KeptSearch):
@@ -133,8 +163,9 @@ class CapturedSearch(KeptSearch):
     Parameters
     ----------
     given : tensors
-        The input that changes from call to call: queries and points; only the points in a self-join, only the queries
-        if the points are prepared.
+        The input that changes between calls: queries and points; the points alone in a self-join, the queries alone if
+        the
+    points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
         The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.
@@ -157,7 +188,7 @@ class CapturedSearch(KeptSearch):
             self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
             own = torch.arange(plan.m, device=self._device) if self_join else None
             state = torch.empty(7, dtype=torch.int64, pin_memory=self._device.type == "cuda")
-            self._state = state.numpy()  # its tolist() is faster than a tensor's
+            self._pinned, self._state = state, state.numpy()  # whose tolist() is faster than a tensor's
 
             def search() -> tuple[Neighbors, Any]:
                 found, proved, here = attempt(self._given[0], self.points(self._given), plan, own=own)
@@ -169,6 +200,8 @@ class CapturedSearch(KeptSearch):
             search()  # compiles kernels, which is impossible during a capture
             self._graph, (self._found, self._proved) = record(search, self._device)
             self.own = own
+        self._left_few = 0  # searches that have left a few rows
+        self._second: Any = None  # the graph that searches these again
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
@@ -186,7 +219,7 @@ class CapturedSearch(KeptSearch):
                 for ours, theirs in zip(self._given, given, strict=True):
                     ours.copy_(theirs.detach() if theirs.requires_grad else theirs)
                 self._graph.replay()
-                found = Neighbors(self._found.distances.clone(), self._found.indices.clone())
+                found = self._answer()
             except torch.cuda.OutOfMemoryError:
                 GRAPHS.forget()
                 return None
@@ -195,33 +228,57 @@ class CapturedSearch(KeptSearch):
             *flags, certified = self._state.tolist()
             if flags != [NO_ROW] * 6:
                 return None
-            proved = None
+            again = proved = None
             if certified < self.plan.m:
-                proved = self._proved.clone()
-                stream.synchronize()
-        return self.concluded(given, found, proved, certified, started, progress)
+                try:
+                    found, again = self._searched_again(found, certified)
+                    if certified + (again or 0) < self.plan.m:
+                        proved = self._proved.clone()
+                except torch.cuda.OutOfMemoryError:
+                    GRAPHS.forget()
+                    return None
+                finally:
+                    stream.synchronize()
+        return self.concluded(given, found, proved, certified, started, progress, again)
 
+    def _answer(self) -> Neighbors:
+        """Return a copy of the output."""
+        return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
-def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
-    """Capture the launches of `work` without running them.
+    def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
+        """Search a few rows again if earlier searches have left some; return the answer, and how many that proved.
 
-    Returns
-    -------
-    CUDAGraph, and the result of `work`, whose tensors each replay overwrites
-        Memory that `work` allocates belongs to the graph.
-    """
-    stream = _side_stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream):
-        graph.capture_begin(capture_error_mode="thread_local")  # other threads may go on allocating
-        try:
-            made = work()
-        finally:
-            graph.capture_end()
-    return graph, made
+        The kernels may have to be compiled, which is not worth it for a single search.
+        """
+        if self.plan.m - certified > tuning.ROWS_AGAIN:
+            return found, None
+        self._left_few += 1
+        if self._left_few == 2:
+            self._begin_second()
+        elif self._second is not None:
+            self._second.replay()
+        else:
+            return found, None
+        found = self._answer()
+        torch.cuda.current_stream(self._device).synchronize()
+        again = int(self._state[-1]) - certified
+        if not again:  # rows of such data are not proved in this way
+            self._second = None
+        return found, again
 
+    def _begin_second(self) -> None:
+        """Search a few rows again, and capture that."""
+        plan, given = self.plan, self._given
 
-@functools.lru_cache(maxsize=64)
-def _side_stream(device: Any) -> Any:
-    return torch.cuda.Stream(device)
+        def search() -> tuple[Neighbors, Any]:
+            points, both = self.points(given), (self._found, self._proved)
+            here = attempt_again(given[0], points, plan, *both, tuning.ROWS_AGAIN, own=self.own)
+            self._pinned.copy_(here, non_blocking=True)
+            return both
+
+        with _capturing, on(plan.devices[0]), _no_collection(), torch.inference_mode(False), torch.no_grad():
+            search()
+            try:
+                self._second = record(search, self._device, self._graph)[0]
+            except (RuntimeError, MemoryError) as error:
+                decided("replay", f"rows that are left are searched step by step: {error}")

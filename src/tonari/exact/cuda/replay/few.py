@@ -1,10 +1,10 @@
-"""A repeated search of a few queries among prepared points: only its two launches, without planning or checks.
+"""Repeat a search of a few queries among prepared points by its two launches alone, without planning or checks.
 
     launch the screen | launch the rest | allocate the next result | wait | check the state
 
-A CUDA graph would launch both together, but it has fixed addresses: copying the queries to it and the result from it
-would take three more launches. Here the kernels read the caller's queries and write to new tensors, and the second is
-launched while the first one runs. The state is written to pinned memory, which is read after the wait.
+A CUDA graph would launch both at once, but its addresses are fixed: copies of the queries and of the result would take
+three more launches. Here the kernels read the caller's queries and write to new tensors, and the second is launched
+while the first runs. The state is written to pinned memory, which the host reads after the wait.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
 
 
 class FewKept(KeptSearch):
-    """A search by :class:`Few` with its buffers.
+    """A kept search by :class:`Few`, with its buffers.
 
     Parameters
     ----------
     queries : tensor of shape (m, d)
     plan : CudaPlan
-        With ``few``.
+        A plan with ``few``.
     prepared : DevicePoints
-        See :class:`KeptSearch`. The launches have tensors of it, so that this must not be kept any longer than it.
+        See :class:`KeptSearch`. The launches use its tensors, so this object must not outlive it.
 
     Raises
     ------
@@ -105,7 +105,7 @@ class FewKept(KeptSearch):
         return self.concluded((queries,), found, proved, certified, started, progress)
 
     def _empty(self) -> Neighbors:
-        """Return tensors for a result, whatever torch mode the caller is in."""
+        """Return tensors for a result, in any torch mode of the caller."""
         with torch.inference_mode(False):
             like = self._few.found
             return Neighbors(torch.empty_like(like.distances), torch.empty_like(like.indices))

@@ -1,4 +1,4 @@
-"""The end of a replayed search: its first attempt is read, and unproved rows are searched again."""
+"""Finish a replayed search: read the state of its first attempt, and search unproved rows again."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ logger = logging.getLogger("tonari")
 
 
 class KeptSearch:
-    """A search of queries of one shape and dtype, and its buffers, which its lock protects.
+    """A kept search of queries of one shape and dtype, with its buffers and a lock that protects them.
 
     Parameters
     ----------
-    prepared : DevicePoints, optional
+    prepared : DevicePoints or SpreadPoints, optional
         The points, to which only a weak reference is kept; the caller must keep them alive while it uses the search. If
         there are none, points come with each call.
     device : torch.device
@@ -38,22 +38,22 @@ class KeptSearch:
     Attributes
     ----------
     own : int64 tensor of shape (m,), optional
-        For each query, the point that it is itself, which is left out.
+        For each query, the number of its own point, which is left out.
     how : str
-        How it is launched again, in records.
+        The name of its replay in records.
     """
 
     own: Any = None
     how: ClassVar[str] = "replayed as a CUDA graph"
 
-    def __init__(self, plan: CudaPlan, prepared: DevicePoints | None, device: Any, nbytes: int) -> None:
+    def __init__(self, plan: CudaPlan, prepared: Any, device: Any, nbytes: int) -> None:
         self.plan, self.nbytes = plan, nbytes
         self._lock = threading.Lock()
         self._device = device
         self._held = None if prepared is None else weakref.ref(prepared)
 
     def points(self, given: tuple[Any, ...]) -> Any:
-        """Return the prepared points, or pack the given ones."""
+        """Return the prepared points, or pack the points of the call."""
         return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
 
     def concluded(
@@ -64,28 +64,35 @@ class KeptSearch:
         certified: int,
         started: float,
         progress: ProgressLike,
+        again: int | None = None,
     ) -> Neighbors | None:
-        """Search unproved rows again, and report; return None if memory does not suffice for that.
+        """Search unproved rows again and report; None if memory is short.
 
         Parameters
         ----------
         given : tensors
-            Queries and points; only the points in a self-join, only the queries if the points are prepared.
+            Queries and points; the points alone in a self-join, the queries alone if the points are prepared.
         found : Neighbors
-            Of the first attempt; what is searched again is written there.
+            The answers of the first attempt; the answers of rows searched again are written to it.
         proved : uint8 tensor of shape (m,), or None
-            1 for each row that is proved; None if all are.
+            1 for each proved row; None if all are proved.
         certified : int
-            Number of these rows.
+            Number of the rows that the first attempt proved.
         started : float
-            When the call began, by ``time.perf_counter``.
+            The time at which the call began, from ``time.perf_counter``.
         progress : None, bool or callable(done, total)
+        again : int, optional
+            Number of the other rows that a second graph proved; None if there was none.
         """
         plan, logs, record = self.plan, logger.isEnabledFor(logging.INFO), current.get()
         report = None
         before = [] if record is None else list(record.steps)
         if record is not None:
-            record.tried(f"{plan.precisions[0]}, {self.how}", plan.m, certified, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            record.tried(f"{plan.precisions[0]}, {self.how}", plan.m, certified, seconds if again is None else None)
+            if again is not None:
+                record.tried(f"level 1, {plan.precisions[0]}, {self.how}", plan.m - certified, again)
+        certified += again or 0
         if proved is not None:
             rows = tuple(theirs.detach().contiguous() for theirs in given)
             try:
@@ -100,10 +107,15 @@ class KeptSearch:
         elif logs:
             report = Report(rows=plan.m)
             report.certify(plan.precisions[0], plan.m)
+        self.reported(report if logs else None, started, progress)
+        return found
+
+    def reported(self, report: Report | None, started: float, progress: ProgressLike) -> None:
+        """Show the progress of a search that is done, and log its report if there is one."""
+        plan = self.plan
         if progress is not None and progress is not False:
             with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
                 bar.add(bar.total)
-        if logs and report is not None:
+        if report is not None:
             report.seconds = time.perf_counter() - started
             logger.info("%s", report)
-        return found

@@ -1,13 +1,13 @@
-"""Points in host memory whose contracted rows are on the GPU: few numbers of each row are there, and none of the rows.
+"""The route for points in host memory whose contracted rows are on the GPU: a few numbers instead of each row.
 
     GPU   look     (screens/contracted.py)   -> points that are near in p coordinates
     CPU   exact values of these             -> the k-th value
-    GPU   within                            -> everything that may be no worse, and whether it is all
+    GPU   within                            -> all points that may be as near, and a mark for complete lists
     CPU   exact values, order               -> the k best
 
-Three batches are on their way: while the device looks at one, the CPU has the k-th values of the one before, whose
-second step follows on the device, and finishes the one before that. Between its two steps a batch holds its lowest
-groups, not all minima.
+Three batches are in progress at once: the device looks at the third while the CPU computes k-th values of the second,
+whose `within` follows on the device, and finishes the first. Between its two steps a batch keeps its lowest groups, not
+all minima.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tonari.inputs.values import NO_ROW
 
 
 class HostContractedPoints:
-    """Points in host memory, contracted rows on a device; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
+    """Points in host memory with contracted rows on a device; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class HostContractedPoints:
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.rows.values, self.rows.errors)
 
     def check_range(self, first: int) -> None:
-        """Refuse points whose contracted row cannot be packed; `first` is the number of the first point in messages."""
+        """Raise for points whose contracted rows cannot be packed; messages number the points from `first` on."""
         row = int(self._beyond)
         if row < NO_ROW:
             raise Unsupported(
@@ -106,7 +106,7 @@ class HostContractedPoints:
 def search_contracted(
     queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """Search points whose values are checked; see :mod:`tonari.exact.cuda.routes.partition`."""
+    """Search points with checked values; see :mod:`tonari.exact.cuda.routes.partition`."""
     prepared.check_range(place.first_point)
     search = _Search(queries, prepared, plan, place, bar)
     search.run()
@@ -115,7 +115,7 @@ def search_contracted(
 
 @dataclass
 class _Looked:
-    """A batch after the first step: the points that are nearest in p coordinates are on their way to host memory.
+    """A batch after the first step: its nearest points in p coordinates are being copied to host memory.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class _Looked:
     own : int64 tensor (rows,), or None
     look : Look
     sent : Sent
-        The nearest points, int32 (rows, any), ascending and padded with NO_MEMBER.
+        The nearest points, int32 (rows, columns), ascending and padded with NO_MEMBER.
     """
 
     some: slice
@@ -138,15 +138,16 @@ class _Looked:
 
 @dataclass
 class _Listed:
-    """A batch after the second step: everything that may be in its answers is on its way to host memory.
+    """A batch after the second step: all points that may be in its answers are being copied to host memory.
 
     Attributes
     ----------
     some, rows
         As for the first step.
     sent : Sent
-        Points, int32 (rows, any), ascending and padded with NO_MEMBER, none for a row that is not proved; and which
-        rows are, bool (rows,).
+        Points, int32 (rows, columns), ascending and padded with NO_MEMBER, none for an unproved row; and a mark for
+        each
+    proved row, bool (rows,).
     """
 
     some: slice
@@ -182,7 +183,7 @@ class _Search(HostSearch):
             self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
-        """Return the width for the first pass: the planned one, or what is fitted to the first of many queries."""
+        """Return the width for the first pass: the plan's, or a width fitted to the first queries if there are many."""
         plan, fitted = self.plan, self.prepared.fitted
         if plan.k not in fitted and plan.m >= FITTED_ROWS:
             rows = np.arange(min(PILOT_ROWS, plan.query_batch, len(self.queries)))
@@ -198,7 +199,7 @@ class _Search(HostSearch):
     def _certified(
         self, numbers: npt.NDArray[np.int64], precision: str, width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report how many are proved, and return the numbers of the others."""
+        """Search some queries, report the number of proved ones, and return the numbers of the others."""
         if not len(numbers):
             return numbers
         started = time.perf_counter()
@@ -217,7 +218,7 @@ class _Search(HostSearch):
         sample: Sample | None,
         bar: Counter | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Search some queries, write the results, and return which are proved."""
+        """Search some queries, write the results, and return a mark for each proved query."""
         proved = np.zeros(len(numbers), np.bool_)
         looked: list[_Looked] = []
         listed: list[_Listed] = []
@@ -229,7 +230,7 @@ class _Search(HostSearch):
                 bar.add(len(members) * len(self.points))
 
         def advance(batch: _Looked | None) -> None:
-            """Take every batch a step further, the later ones first, so that the device has work meanwhile."""
+            """Advance every batch by one step, later batches first, to keep the device busy."""
             following = self._list(looked[0], width) if looked else None
             if listed:
                 finish(listed[0])
@@ -248,7 +249,7 @@ class _Search(HostSearch):
     def _look(
         self, numbers: npt.NDArray[np.int64], some: slice, precision: str, width: int, sample: Sample | None
     ) -> _Looked:
-        """Launch the first step of a batch; this waits for the device only if the queries are there."""
+        """Launch the first step of a batch; waits for the device only if the queries are on it."""
         these = numbers[some]
         rows, own = self.on_host(these), self.own_there(these)
         first = int(these[0])

@@ -1,12 +1,12 @@
-"""The route on which the GPU screens and the CPU refines (matsumoto2015): the original rows need not fit on the GPU.
+"""The route for points in host memory: the GPU screens, and the CPU refines (matsumoto2015).
 
     GPU   screen, select (attempts/first.py)  -> members of the chosen groups    of one batch of queries, while
     CPU   exact values, order          -> the k best                      of the previous batch are computed
     GPU   certify                      -> proved or not
 
-Points are in host memory or in a mapped file; their packed copy is on the device, or that of their contracted rows
-(host_contracted.py). Rows that are not proved are searched once more, with all minima and more groups; exact search on
-the CPU, or one pass of all points through the device, answers the rest (host_search.py).
+The original rows, in host memory or in a mapped file, need not fit on the device; their packed copy, or a packed copy
+of their contracted rows (host_contracted.py), is there. Unproved rows are searched again with all minima and more
+groups. Exact search on the CPU, or one pass of all points through the device, answers the rest (host_search.py).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ScreenedPoints:
 
 
 class _OneCopy:
-    """The packed copy of all rows, at the only precision, and those of some rows, taken from there."""
+    """The packed copy of all rows at the only precision, from which copies of samples are taken."""
 
     def __init__(self, whole: PackedPoints) -> None:
         self._made = {1: (whole, whole.written())}
@@ -132,7 +132,7 @@ def search_part(
 
 @dataclass
 class _Batch:
-    """A batch of queries whose screen on the device is launched.
+    """A batch of queries after the launch of its screen.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class _Batch:
     rows : array (rows, d)
         The queries, in host memory.
     sent : Sent
-        Members of the chosen groups, ascending in each row and padded with NO_MEMBER: int32 (rows, columns).
+        Members of the chosen groups, int32 (rows, columns), ascending in each row and padded with NO_MEMBER.
     shift, following : tensors
         Input of the certificate.
     """
@@ -162,7 +162,7 @@ class _Search(HostSearch):
         self.chooser = Chooser(prepared, plan)
 
     def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
-        """Search some queries, write the results, and return the numbers of the queries that are not proved."""
+        """Search some queries, write the results, and return the numbers of the unproved queries."""
         verdicts: list[Any] = []
         started = time.perf_counter()
         ahead: list[_Batch] = []
@@ -183,7 +183,7 @@ class _Search(HostSearch):
         return left
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
-        """Launch the screen of a batch; this waits for the device only if the queries are there."""
+        """Launch the screen of a batch; waits for the device only if the queries are on it."""
         precision = self.plan.precisions[0]
         rows = self.on_host(numbers)
         sample = self.chooser.sample(width) if sampled else None
@@ -195,7 +195,7 @@ class _Search(HostSearch):
         return _Batch(numbers, rows, Sent(members), packed.shift, following)
 
     def _finish(self, batch: _Batch, *, counted: bool) -> Any:
-        """Refine a batch, write the results, and launch its certificate, a tensor with 1 for each proved row."""
+        """Refine a batch, write the results, and launch its certificate; return a tensor with 1 for each proved row."""
         (members,) = batch.sent.arrive()
         best = self.nearest(batch.rows, members)
         self.write(batch.numbers, best)

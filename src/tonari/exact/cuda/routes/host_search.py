@@ -1,6 +1,6 @@
-"""What searches share whose exact values come from points in host memory: lists to and from there, and the last rows.
+"""The common part of searches that refine on the CPU: transfers of lists, and the search of the last unproved rows.
 
-Rows that no screen proves are searched in all dimensions: by the CPU or, where that is expected to take longer, by the
+Rows that no screen proves are searched in all dimensions on the CPU or, if that is expected to be faster, on the
 device, to which all points are copied once, slab by slab (routes/streamed.py).
 """
 
@@ -34,7 +34,7 @@ from tonari.exact.cuda.routes import streamed
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import Prepared
-from tonari.exact.plan import plan_on_cpu
+from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
@@ -46,7 +46,7 @@ LONG_SECONDS = 1.0  # of the CPU, from which on rows may be left to the device, 
 
 
 class Sent:
-    """Copies of tensors, on their way to host memory behind the work that was launched before."""
+    """Copies of tensors to host memory, launched after the work that computes the tensors."""
 
     def __init__(self, *tensors: Any) -> None:
         self._copies, self._event = list(tensors), None
@@ -66,13 +66,13 @@ class Sent:
 
 
 class HostSearch:
-    """The state that all batches of one search share, of which the CPU computes the exact values.
+    """A search that refines on the CPU: the state that its batches share.
 
     Parameters
     ----------
     queries : array or tensor of shape (m, d)
     prepared : Prepared
-        Its points are an array.
+        The prepared points, with rows in a NumPy array.
     plan : CudaPlan
     place : Place
     bar : Counter
@@ -82,11 +82,11 @@ class HostSearch:
     found : Neighbors of arrays of shape (m, k)
     report : Report
     flags : int64 tensor of shape (3,)
-        Of the queries; see ``inputs.check_flags``.
+        Flags of the queries; see ``inputs.check_flags``.
     double : bool
         Whether values are returned as float64.
     workers : Workers
-        The threads of :meth:`nearest`; a context manager, inside which batches share them.
+        The threads of :meth:`nearest`; inside this context manager, batches share them.
     """
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -101,17 +101,17 @@ class HostSearch:
         self.workers = Workers(default_threads())
 
     def check_queries(self) -> None:
-        """Refuse queries with values that were flagged; waits for the device."""
+        """Raise for queries with flagged values; waits for the device."""
         inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
 
     def nearest(self, rows: npt.NDArray[Any], members: npt.NDArray[np.int32]) -> Neighbors:
-        """Return the k best of the members of each row, by exact values.
+        """Return the k best of each row's members, by exact values.
 
         Parameters
         ----------
         rows : array of shape (rows, d)
         members : int32 array of shape (rows, at least 1)
-            Points, ascending in each row, and padded with NO_MEMBER.
+            Numbers of points, ascending in each row and padded with NO_MEMBER.
         """
         there = members != NO_MEMBER
         listed, counts = members[there].astype(np.int64), np.where(there[:, -1], members.shape[1], there.argmin(1))
@@ -134,7 +134,7 @@ class HostSearch:
         return best
 
     def certify(self, level: str, rows: int, proved: int, started: float, *, again: bool) -> None:
-        """Report how many rows a pass since `started` proved, refined on the CPU; `again` after the first pass."""
+        """Report the number of rows that a pass since `started` proved on the CPU; `again` marks later passes."""
         seconds, record = time.perf_counter() - started, current.get()
         self.report.certify(level, proved, seconds)
         if record is not None:
@@ -147,7 +147,7 @@ class HostSearch:
     def rest(self, numbers: npt.NDArray[np.int64], *, seen: bool = True) -> None:
         """Answer some queries in all dimensions, on the CPU or on the device, whichever is expected to be faster.
 
-        `seen` says that the progress has counted them, and that their values are checked; if not, they are all queries.
+        `seen` says that progress has counted them and that their values are checked; otherwise they are all queries.
         """
         points, plan, rows = self.points, self.plan, self.on_host(numbers)
         if not seen:
@@ -181,7 +181,7 @@ class HostSearch:
         return numbers + (self.place.first_query - self.place.first_point) if self.place.self_join else None
 
     def own_there(self, numbers: npt.NDArray[np.int64]) -> Any:
-        """Return the same as a tensor on the device."""
+        """Return these numbers as a tensor on the device."""
         own = self.own(numbers)
         return None if own is None else self.there(own)
 
@@ -199,7 +199,7 @@ class HostSearch:
 
     @property
     def _name(self) -> str:
-        """What messages call the queries."""
+        """The name of the queries in messages."""
         return "points" if self.place.self_join else "queries"
 
     def _lists(self, rows: int, ids: Any) -> Neighbors:
@@ -209,7 +209,7 @@ class HostSearch:
         return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))
 
     def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
-        """Return the plan by which all points are streamed, in the memory of batches, which are done; None without."""
+        """Return the plan that streams all points, in the memory that batches no longer need; None if none fits."""
         plan, n = self.plan, len(self.points)
         room = plan.working_bytes - 8 * m * self.place.self_join  # of own numbers
         if room <= 0:
@@ -227,7 +227,7 @@ def ascending(members: Any) -> Any:
 
 
 class _Uncounted:
-    """The progress of rows that were counted before; it stops them as that of others does."""
+    """Progress that counts nothing, for rows counted before, but stops on the same events."""
 
     def __init__(self, bar: Counter) -> None:
         self._bar = bar

@@ -1,16 +1,18 @@
-"""The route over several devices: each has an equal part of the points or of the queries, and its own host thread.
+"""The route for several devices: each has an equal part of the points or of the queries, and its own host thread.
 
     points     every query is compared with every part; lists are merged on the first device
     queries    all points are on each device; lists are concatenated
 
-Each part is searched by the plan's route like a search of its own (routes/partition.py).
+The plan's route searches each part like a whole search (routes/partition.py).
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import on, to_device
+from tonari.cuda.devices import await_copies, on, to_device
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
@@ -30,6 +32,8 @@ from tonari.exact.cuda.routes.partition import SearchPart
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
+
+PARTS = "the points of each device"  # the record of searches of parts of the points
 
 
 class _Route(NamedTuple):
@@ -44,32 +48,55 @@ _ROUTES = {
 }
 
 
-class SpreadPoints(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)  # replayed searches are found by it
+class SpreadPoints:
     """Points that are prepared on several devices.
 
     Attributes
     ----------
     bounds : list of slices
-        The points of each device that has any.
+        The slice of the points on each device.
     parts : list
-        These points as prepared by the plan's route.
+        The prepared points of each slice.
     """
 
     bounds: list[slice]
     parts: list[Any]
 
 
-def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> SpreadPoints:
-    """Prepare points on the plan's devices: a part, or all of them, on each."""
-    n = len(points)
-    bounds = [slice(0, n)] * len(plan.devices) if plan.shard == "queries" else cut(n, share(n, len(plan.devices)))
+def prepare_on_several(
+    points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
+) -> SpreadPoints:
+    """Prepare points on the plan's devices: a part, or all of them, on each; `once` for a single search."""
+    bounds = _bounds(points, plan, once)
 
     def prepare(at: int) -> Any:
         here = bounds[at]
         part = plan_for_part(plan, here.stop - here.start, plan.m, plan.devices[at])
-        return _ROUTES[plan.route].prepare(points[here], part)
+        rows = points[here]
+        if plan.route == "resident":
+            rows = to_device(rows, plan.devices[at], at_once=len(bounds))
+        return _ROUTES[plan.route].prepare(rows, part)
 
-    return SpreadPoints(bounds, side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare))
+    parts = side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare)
+    if not once and not isinstance(points, np.ndarray):  # a search waits for all devices
+        await_copies(points, plan.devices)
+    return SpreadPoints(bounds, parts)
+
+
+def _bounds(points: Any, plan: CudaPlan, once: bool) -> list[slice]:
+    """Return the points of each device: all, an equal part, or, for a single search, more where the points are."""
+    n, devices = len(points), len(plan.devices)
+    if plan.shard == "queries":
+        return [slice(0, n)] * devices
+    home = "" if isinstance(points, np.ndarray) else str(points.device)
+    if not (once and plan.points_at_home and home in plan.devices):
+        return cut(n, share(n, devices))
+    rest = n - plan.points_at_home
+    sizes = [part.stop - part.start for part in cut(rest, share(rest, devices - 1))]
+    sizes.insert(plan.devices.index(home), plan.points_at_home)
+    ends = list(itertools.accumulate(sizes))
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
 def search_on_several(
@@ -78,7 +105,7 @@ def search_on_several(
     """Search points on several devices; see :mod:`tonari.exact.cuda.dispatch`."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     by_queries = plan.shard == "queries"
-    tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
+    tops = tops_of(plan, prepared, m)
 
     def rows_for(at: int) -> Any:
         if self_join and by_queries:
@@ -101,7 +128,7 @@ def search_on_several(
             return _ROUTES[plan.route].search_part(*part_of(at))
 
         started, count = time.perf_counter(), len(tops)
-        with contextlib.nullcontext() if by_queries else trail.part("the points of each device", count * m):
+        with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 # One batch each: two threads that launch at the same time take turns, and take longer than one.
                 launched = [_launched(*part_of(at)) for at in range(count)]
@@ -110,27 +137,66 @@ def search_on_several(
                 answers = side_by_side(workers, plan.devices, count, search)
         record = trail.current.get()
         if record is not None and not by_queries:
-            record.tried(f"lists of {count} devices, merged", m, m, time.perf_counter() - started)
+            record.tried(merged_name(count), m, m, time.perf_counter() - started)
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
     # Results that the CPU made are NumPy arrays.
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
-    values = lists[0].distances
-    double = values.dtype == torch.float64
-    if by_queries:
-        where = "cpu" if host else queries.device
-        found = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=where)
-        for top, part in zip(tops, lists, strict=True):
+    where = lists[0].distances.device if not by_queries else "cpu" if host else queries.device
+    return join(lists, plan, prepared.bounds, where, m), report
+
+
+def tops_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[slice]:
+    """Return the queries of each part."""
+    if plan.shard == "queries":
+        return cut(m, share(m, len(plan.devices)))
+    return [slice(0, m)] * len(prepared.bounds)
+
+
+def parts_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[tuple[slice, CudaPlan]]:
+    """Return the queries of each part, and its plan."""
+    tops = tops_of(plan, prepared, m)
+    return [
+        (top, plan_for_part(plan, here.stop - here.start, top.stop - top.start, device))
+        for here, top, device in zip(prepared.bounds, tops, plan.devices, strict=False)
+    ]
+
+
+def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], device: Any, m: int) -> Neighbors:
+    """Join the lists of all parts of a search of m queries: merge them, or put those of successive queries together.
+
+    Parameters
+    ----------
+    lists : Neighbors of tensors
+        Of each part; those of the first may be overwritten.
+    plan : CudaPlan
+        Of the whole search.
+    bounds : slices
+        The points of each part.
+    device : torch device
+        Of the result, if parts are of the queries. Lists are merged on the plan's first device.
+    m : int
+    """
+    first = lists[0]
+    double = first.distances.dtype == torch.float64
+    if plan.shard == "queries":
+        found = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=device)
+        for top, part in zip(cut(m, share(m, len(plan.devices))), lists, strict=True):
             found.distances[top], found.indices[top] = part
-        return found, report
-    if values.shape[1] == plan.k and lists[0].indices.element_size() == index_dtype(plan.n).itemsize:
-        found, others = lists[0], range(1, len(lists))  # the first part begins with point 0
+        return found
+    if first.distances.shape[1] == plan.k and first.indices.element_size() == index_dtype(plan.n).itemsize:
+        found, others = first, range(1, len(lists))  # the first part begins with point 0
     else:
-        found, others = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=values.device), range(len(lists))
+        found, others = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=device), range(len(lists))
     for at in others:
-        merge_into(found, lists[at], prepared.bounds[at].start, plan.metric, torch.device(plan.devices[0]))
-    return found, report
+        merge_into(found, lists[at], bounds[at].start, plan.metric, torch.device(plan.devices[0]))
+    return found
+
+
+def merged_name(count: int) -> str:
+    """Return what records call the lists of this many devices, once they are merged."""
+    return f"lists of {count} devices, merged"
 
 
 def _launched(
@@ -142,7 +208,7 @@ def _launched(
 
 
 class Watched:
-    """The progress of one part of several; it stops the part if another one failed or Ctrl-C was pressed."""
+    """The progress of one of several parts; stops the part if another part has failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

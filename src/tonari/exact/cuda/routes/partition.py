@@ -1,4 +1,4 @@
-"""A part of a search (rows/part.py) is searched by the same code as a whole search.
+"""Parts of a search (rows/part.py), and whole searches as a single part.
 
 Every route has a function ``search_part(queries, prepared, plan, place, bar)``. ``routes/multi_gpu.py`` calls it for
 each device, and ``search_x`` of the route calls it for the whole search.

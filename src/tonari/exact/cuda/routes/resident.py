@@ -1,4 +1,4 @@
-"""The route on which points and queries are on one device."""
+"""The route for points and queries on one device."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ COPIES = "copies"  # the level of reports at which rows are that are not searche
 
 
 class PreparedOnce:
-    """Prepared points on one GPU of which copies are left out; they serve searches of one k.
+    """Prepared points on one GPU without their later copies, for searches of a fixed k.
 
     Parameters
     ----------
     points : tensor of shape (n, d)
-        All of them.
+        All points.
     copies : FirstCopies
-        The k + 1 first copies of each row, which are searched.
+        The k + 1 first copies of each row: the points that are searched.
     queries : tensor, or array in host memory
         The queries; for a graph, the points.
     plan : CudaPlan
@@ -49,7 +49,7 @@ class PreparedOnce:
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search the points that are kept for checked queries."""
+        """Search the kept points for checked queries."""
         graph = place.self_join and queries is self.points
         if graph:  # in which a row that is left out has the answer of its last first copy, before which k others come
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
@@ -74,7 +74,7 @@ def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None)
 
 
 def prepare_resident_once(queries: Any, points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
-    """Prepare points on the plan's device for one search, without copies that it cannot find; waits for the device.
+    """Prepare points on the plan's device for one search, without copies that it cannot return; waits for the device.
 
     The queries of a graph are the points themselves.
     """
@@ -109,7 +109,7 @@ def search_part(
 def begin_part(
     queries: Any, prepared: Searchable, plan: CudaPlan, place: Place, bar: Counter
 ) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at rows on the device, and return the function that ends the search of the part."""
+    """Launch the first attempt at a part on its device, and return the function that finishes its search."""
     return begin_on_device(
         queries,
         prepared,

@@ -1,11 +1,11 @@
-"""The route on which points are streamed: each slab is searched like a search of its own, and lists are merged.
+"""The route for streamed points: each slab is searched like a whole search, and the lists are merged.
 
     for slab of queries:
-        for slab of points, forth and back:      the next one is copied meanwhile (cuda/prefetch.py)
+        for slab of points, forth and back:      the next slab is copied meanwhile (cuda/prefetch.py)
             pack, search                         attempts/ladder.py
             merge                                by (value, number), so that the order of the slabs does not matter
 
-Points are in host memory, in a mapped file, or on the device if only their packed copy does not fit there.
+Points are in host memory, in a mapped file, or on the device if there is no room for their packed copy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def prepare_streamed(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
-    """Return the points themselves; nothing is kept on the device between searches."""
+    """Return the points unchanged; nothing stays on the device between searches."""
     return points
 
 
@@ -85,7 +85,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
 def _visit(
     queries: Any, prepared: Any, plan: CudaPlan, place: Place, first: int, best: Neighbors, bar: Counter
 ) -> Report:
-    """Search a slab of points, whose first point is number `first`, for a slab of queries, and merge the lists."""
+    """Search a slab of points, numbered from `first` on, for a slab of queries, and merge the lists."""
     m, n, device = len(queries), len(prepared.points), plan.devices[0]
     found, report = search_on_device(
         queries,

@@ -1,9 +1,9 @@
 """Searches within a radius by every route: on one device or several, with points on the device or streamed in slabs.
 
     resident       the prepared points
-    streamed       slab after slab of the points, each searched like points of its own; lists are joined
+    streamed       one slab of points after another, each searched like a whole search; lists are joined
     host_refine    the same: lists of any length are not refined on the CPU
-    several        each device has a part of the points, whose lists are joined, or of the queries
+    several        each device has a part of the points or of the queries; lists of parts of the points are joined
 
 The number of points found is not known in advance, so the memory of a plan does not include them.
 """
@@ -28,25 +28,24 @@ from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.within import WithinSearch
-from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
+from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched, tops_of
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """What a search returns, lists or counts of the pairs within the limits, and how parts of the answer are joined.
+    """The answer of a search, lists or counts of pairs within the limits, and the ways to join parts of it.
 
     Attributes
     ----------
     answer : callable(WithinSearch)
-        Of queries and points on one device; ids are numbers in the whole search.
+        Searches queries and points on one device; ids are numbers in the whole search.
     join : callable(list of answers)
-        For the same queries, from parts of the points, all on one device.
+        Joins answers of the same queries from parts of the points, all on one device.
     stack : callable(list of answers)
-        For successive blocks of queries, all on one device or in host memory.
+        Concatenates answers of successive blocks of queries, all on one device or in host memory.
     move : callable(answer, device)
     listed : bool
     """
@@ -65,7 +64,8 @@ def finding(plan: Plan) -> Verb:
 
     def answer(search: WithinSearch) -> RadiusNeighbors:
         found = one_after_another(search.run())
-        return found._replace(indices=found.indices.to(dtype) + search.first_point) if search.first_point else found
+        first = search.place.first_point
+        return found._replace(indices=found.indices.to(dtype) + first) if first else found
 
     def join(parts: list[RadiusNeighbors]) -> RadiusNeighbors:
         return join_parts([part._replace(indices=part.indices.to(dtype)) for part in parts], descending=descending)
@@ -89,22 +89,36 @@ def within(
     limits: npt.NDArray[Any],
     verb: Verb,
     *,
-    self_join: bool,
+    place: Place,
     progress: ProgressLike,
 ) -> Any:
     """Answer a search within a radius by the plan's route, on its first device or in host memory."""
-    bounds = torch.from_numpy(limits + 0.0)  # not -0.0
-    with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
+    m = len(queries)
+    with Progress(progress, total=m * plan.n, seconds=plan.seconds * m / plan.m, label="neighbours") as bar:
         if len(plan.devices) > 1:
-            return _on_several(queries, prepared, plan, bounds, verb, self_join, bar)
-        rows = prepared.points if self_join and plan.route == "resident" else queries
-        return _search_part(rows, prepared, plan, bounds, verb, Place(self_join=self_join), bar)
+            return _on_several(queries, prepared, plan, limits, verb, place, bar)
+        if place.self_join and plan.route == "resident":
+            queries = _own_rows(prepared.points, place.first_query, m)
+        return _search_part(queries, prepared, plan, limits, verb, place, bar)
+
+
+def _own_rows(points: Any, first: int, m: int) -> Any:
+    """Return consecutive rows of points: themselves if these are all."""
+    return points if m == len(points) else points[first : first + m]
+
+
+def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
+    """Return limits on a device, with 0.0 for -0.0. One for all queries is filled in there: a copy takes longer."""
+    if limits.strides == (0,) and len(limits):
+        one = float(limits[0]) + 0.0
+        return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)
+    return torch.from_numpy(limits + 0.0).to(device)
 
 
 def _search_part(
-    queries: Any, prepared: Any, plan: CudaPlan, limits: Any, verb: Verb, place: Place, bar: Counter
+    queries: Any, prepared: Any, plan: CudaPlan, limits: npt.NDArray[Any], verb: Verb, place: Place, bar: Counter
 ) -> Any:
-    """Answer on one device, for a part of the points or queries that is searched like a whole."""
+    """Answer on one device, for a part of the points or queries."""
     if plan.route == "resident":
         rows = to_device(queries, plan.devices[0])
         return _search_points(rows, prepared.in_all_dimensions(plan), plan, limits, verb, place, bar)
@@ -128,38 +142,50 @@ def _search_part(
 
 
 def _search_points(
-    rows: Any, points: DevicePoints, plan: CudaPlan, limits: Any, verb: Verb, place: Place, bar: Counter
+    rows: Any,
+    points: DevicePoints,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    verb: Verb,
+    place: Place,
+    bar: Counter,
 ) -> Any:
     """Answer for rows and points on one device."""
     search = WithinSearch(
         rows,
         points,
         plan,
-        limits.to(rows.device),
+        limits_on(limits, rows.device),
         listed=verb.listed,
-        own=place.own(len(rows), rows.device),
+        place=place,
         bar=bar,
-        first_point=place.first_point,
-        first_query=place.first_query,
     )
     return verb.answer(search)
 
 
 def _on_several(
-    queries: Any, prepared: SpreadPoints, plan: CudaPlan, limits: Any, verb: Verb, self_join: bool, bar: Progress
+    queries: Any,
+    prepared: SpreadPoints,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    verb: Verb,
+    whole: Place,
+    bar: Progress,
 ) -> Any:
-    """Answer on several devices, each with a host thread of its own; see routes/multi_gpu.py."""
+    """Answer on several devices, each with its own host thread; see routes/multi_gpu.py."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     by_queries = plan.shard == "queries"
-    tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
+    tops = tops_of(plan, prepared, m)
     workers = a_thread_each(plan.devices)
     watched = Watched(bar, workers)
 
     def answer(at: int) -> Any:
         here, top = prepared.bounds[at], tops[at]
-        rows = prepared.parts[at].points[top] if self_join and by_queries else queries[top]
+        own = whole.self_join and by_queries
+        first, count = whole.first_query + top.start, top.stop - top.start
+        rows = _own_rows(prepared.parts[at].points, first, count) if own else queries[top]
         part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[at])
-        place = Place(here.start, top.start, self_join)
+        place = whole.at(here.start, top.start)
         return _search_part(rows, prepared.parts[at], part, limits[top], verb, place, watched)
 
     found = side_by_side(workers, plan.devices, len(tops), answer)

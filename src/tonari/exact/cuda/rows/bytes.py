@@ -1,6 +1,6 @@
-"""Rows whose elements are integers of one byte, such as pixels, whatever their dtype.
+"""Detect rows whose elements are integers of one byte, such as pixels, in any dtype.
 
-The elements are shifted by a whole number, so that 0 to 255 become -128 to 127.
+A whole number, the shift, is subtracted from the elements: 0 to 255 become -128 to 127.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FEW = 4  # rows that are looked at in host memory first: launches for a sample o
 
 
 def shifts_of(rows: Any) -> list[int]:
-    """Return the shifts that bring the elements of some of the rows to whole numbers from -128 to 127.
+    """Return the shifts that turn all elements of a sample of rows into whole numbers from -128 to 127.
 
     Waits for the device.
     """

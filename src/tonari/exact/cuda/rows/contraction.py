@@ -3,9 +3,9 @@
     f(x) = (V' z, |z - V V' z|)        z = x' - origin, the centred form row; V has p - 1 orthonormal columns
 
 For orthonormal V the residuals r satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence |f(q) - f(x)| <= |q' - x'|. For any V,
-with e >= |V' V - I|, |f(q) - f(x)|^2 <= (1 + e (1 + e)) |q' - x'|^2. So any V is correct, and the principal directions
-of a sample leave the fewest candidates. What is stored is f evaluated in float64 and rounded to float32; each row has a
-bound on its distance from f.
+with e >= |V' V - I|, |f(q) - f(x)|^2 <= (1 + e (1 + e)) |q' - x'|^2. So any V is correct; the principal directions of a
+sample leave the fewest candidates. The stored rows are f in float64, rounded to float32, and each row has a bound on
+its distance from f.
 
 The angular metrics have form rows of length `scale`: |q' - x'|^2 = 2 scale^2 value, at most that for a row of zeros.
 """
@@ -40,7 +40,7 @@ class Contraction:
     Attributes
     ----------
     form : DeviceForm
-        Of the original rows.
+        The form of the original rows.
     directions : float64 tensor (d, p - 1)
     origin : float64 tensor (d,)
         Subtracted from form rows.
@@ -60,7 +60,7 @@ class Contraction:
 
     @functools.cached_property
     def screened(self) -> DeviceForm:
-        """The form by which contracted rows are packed: squared distances, neither moved nor scaled."""
+        """The form in which contracted rows are packed: squared distances, without centre or scale."""
         import torch
 
         device = self.origin.device
@@ -75,9 +75,9 @@ class ContractedRows:
     Attributes
     ----------
     values : float32 tensor (n, p)
-        f, rounded; BEYOND everywhere for a row without a contraction.
+        f, rounded; all elements are BEYOND in a row that cannot be contracted.
     errors : float64 tensor (n,)
-        An upper bound of each row's distance from f; +inf for a row without a contraction.
+        An upper bound on each row's distance from f; +inf for a row that cannot be contracted.
     """
 
     values: Any
@@ -89,7 +89,7 @@ class ContractedRows:
 
 
 def sample_rows(d: int) -> int:
-    """Return the most rows of the sample."""
+    """Return the largest number of rows in the sample."""
     return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
 
 
@@ -99,9 +99,9 @@ def contracted_row_bytes(p: int) -> int:
 
 
 def contraction_bytes(d: int, p: int) -> int:
-    """Return the most bytes that choosing a contraction, or contracting a block of rows, takes beyond its output.
+    """Return the scratch bytes for choosing a contraction or contracting a block of rows, whichever is larger.
 
-    That is a sample and its square, or a block, in float64; matrices of the iteration; and the directions.
+    They hold the sample and its square, or a block, in float64, the matrices of the iteration, and the directions.
     """
     rows = sample_rows(d)
     block = max(1, BLOCK_VALUES // d)
@@ -125,7 +125,7 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
 
 
 def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
-    """Return form rows of a sample of the points less their mean, float64 (rows, d), and that mean."""
+    """Return form rows of a sample of the points minus their mean, float64 (rows, d), and that mean."""
     import torch
 
     n, d = points.shape
@@ -138,9 +138,9 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
 
 
 def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the form rows of all points less an origin, float64 (block, d), and their lengths, a block at a time.
+    """Yield blocks of the form rows of all points minus an origin, float64 (block, d), and their lengths.
 
-    Rows without a contraction are zeros of infinite length.
+    Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
     block = max(1, min(BLOCK_VALUES // d, SAMPLE_ROWS))  # callers hold many numbers per row
@@ -174,10 +174,10 @@ def contract(
         Output for the same number of rows, on their device; written and returned. Default: a new one.
 
     Notes
-    -----
-    With w = 2^-53, g = (d + p + 16) w and any order of additions, the product is within g sqrt(p) |z| of V' z, the
-    residual within twice that of its own, and its length within (d + 4) w of itself. Form rows are within (d + 16) w of
-    theirs, which is what the norm of an angular row may be off. All of it is below 8 g sqrt(p) (|z| + |origin|).
+    ----- Let w = 2^-53 and g = (d + p + 16) w. For any order of additions, the error of the product V' z is at most g
+    sqrt(p) |z|, the error of the residual at most twice that, and the relative error of its length at most (d + 4) w.
+    The relative error of form rows is at most (d + 16) w, from the norm of an angular row. The sum is below 8 g sqrt(p)
+    (|z| + |origin|).
     """
     from tonari.exact.cuda.kernels.rows.round_contracted import round_contracted_kernel
 
@@ -210,7 +210,7 @@ def contract(
 
 
 def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int) -> tuple[Any, Any]:
-    """Return the form rows less an origin, float64 (n, d), and their lengths, +inf for rows without a contraction."""
+    """Return the form rows minus an origin, float64 (n, d), and their lengths, +inf if a row cannot be contracted."""
     import torch
 
     from tonari.exact.cuda.kernels.rows.write_form import write_form_kernel
@@ -265,7 +265,7 @@ def principal(covariance: Any, count: int) -> Any:
 
 
 def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
-    """Return the contraction by some directions, whose deviation from orthonormal is measured."""
+    """Return the contraction to some directions, after measuring how far they are from orthonormal."""
     import torch
 
     d, count = directions.shape

@@ -36,7 +36,7 @@ class Subset:
     points : tensor of shape (n, d)
         All of them.
     kept : int64 tensor of shape (kept,)
-        The numbers of some, ascending.
+        The numbers of the subset's points, ascending.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class FirstCopies(NamedTuple):
     kept : int64 tensor of shape (kept,)
         Their numbers, ascending.
     alike : int64 tensor of shape (n,)
-        For each row the position in `kept` of the row itself or, if it is left out, of its last copy that is kept.
+        For each row, the position of the row in `kept` or, if it is left out, the position of its last kept copy.
     """
 
     kept: Any
@@ -78,7 +78,7 @@ class FirstCopies(NamedTuple):
 
 
 def first_copies(points: Any, most: int) -> FirstCopies | None:
-    """Return the first `most` copies of every row; None if these are all rows.
+    """Return the first `most` copies of every row; None if no row has more copies.
 
     Waits for the device.
 
@@ -104,20 +104,20 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
 
 
 def subset_bytes(n: int, row_bytes: int) -> int:
-    """Return the largest number of bytes for a subset of n points: for its rows, and for choosing them."""
+    """Return the largest number of bytes for a subset of n points: its rows, and the scratch for choosing them."""
     return n * (SORTED_BYTES + row_bytes)
 
 
 def numbers_of_first_copies(points: Any, most: int) -> Any:
-    """Return the numbers of the first `most` copies of every row, ascending; None if these are all rows."""
+    """Return the numbers of the first `most` copies of every row, ascending; None if no row has more copies."""
     found = first_copies(points, most)
     return None if found is None else found.kept
 
 
 def runs_of_copies(points: Any) -> tuple[Any, Any]:
-    """Return an order of the rows, int64 (n,), and which rows are copies of the row before them in it, int8 (n,).
+    """Return an order of the rows, int64 (n,), and a mark for each row that equals the row before it, int8 (n,).
 
-    Copies are in the order of their numbers.
+    Equal rows are in the order of their numbers.
     """
     import torch
 

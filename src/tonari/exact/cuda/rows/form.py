@@ -5,9 +5,9 @@
     inner_product             x' = scale x                    a = 0          query_term = 0
     elementwise               x' = scale x
 
-The identities are those of the CPU with two exceptions. Angular forms have scale 1 on the CPU and 2^6 here, so that
-small elements are normal in float16: value = 1 + score / (2 scale^2). And bytes need not be signed here, so the inner
-product has no centre.
+The identities are the same as on the CPU, with two exceptions. Angular forms have scale 1 on the CPU and 2^6 here, so
+that small elements are normal in float16: value = 1 + score / (2 scale^2). And bytes need not be signed here, so the
+inner product has no centre.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DeviceForm:
     d : int
     centre : float64 tensor (d,)
     scale : float64 tensor (1,)
-        A power of two from 2^-493 to 2^500, and so is scale^degree of an elementwise metric, from 2^-1000 to 2^1000.
+        A power of two from 2^-493 to 2^500. For an elementwise metric, scale^degree is from 2^-1000 to 2^1000.
     """
 
     metric: str
@@ -64,8 +64,8 @@ def make_form(points: Any, metric: str) -> DeviceForm:
     """Choose centre and scale for points, from at most SAMPLE_ROWS of them, without waiting for the device.
 
     The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. For a metric
-    whose bounds hold only for elements of at most `largest` it is in [1/4, 1), far below that. Bytes keep
-    scale 1 under L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
+    whose bounds hold only up to the element `largest`, it is in [1/4, 1), far below `largest`. Bytes keep scale 1 under
+    L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""How many coordinates to screen: measured on pilot rows, some of the points, when points are prepared.
+"""Choose the number of coordinates to screen, by measurements on a sample of the points (pilot rows).
 
-With the exact k-th distance as threshold, the points that contracted rows leave over are counted for each number of
-coordinates p: all points are read twice, for the distances and for the counts. Seconds of a query follow from the
+With the exact k-th distance as threshold, the points that contracted rows do not rule out are counted for each number
+of coordinates p. All points are read twice, for the distances and for the counts. The time of a query follows from
 measured rates (costs/):
 
     screen(p) + left over * (8 members of a group in p coordinates + one row of d)
 
-Every answer is the same whatever is chosen, so products of float64 without error bounds do here.
+The choice does not affect any answer, so float64 products without error bounds are good enough here.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
 
 
 def largest_form_dim(d: int) -> int:
-    """Return the largest number of coordinates that is considered for d dimensions, 0 if none is."""
+    """Return the largest number of coordinates to consider for d dimensions, 0 for none."""
     return max((p for p in FORM_DIMS if 2 * p <= d), default=0)
 
 
 def is_pilot_due(seconds: float) -> bool:
-    """Whether a search of so many seconds without a contraction may be worth the pilot rows.
+    """Whether a search that takes this many seconds without a contraction is long enough to justify the pilot.
 
     >>> is_pilot_due(1.9), is_pilot_due(2.1)
     (False, True)
@@ -50,16 +50,16 @@ def is_pilot_due(seconds: float) -> bool:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the most bytes that the choice takes: a sample, a block of rows in all forms, and distances."""
+    """Return the largest number of bytes for the choice: a sample, a block of rows in all forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
     return 8 * (rows * (2 * d + 3 * most + 6 * PILOT_ROWS) + 4 * d * d + 3 * d * most)
 
 
 def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: int) -> Contraction | None:
-    """Return the contraction that is expected to answer m queries fastest, None if none is clearly faster than none.
+    """Return the contraction expected to answer m queries fastest; None if all dimensions are about as fast.
 
-    Without one, queries are expected to take as long as `columns` of float16. Waits for the device.
+    The time without a contraction is estimated as that of `columns` columns of float16. Waits for the device.
     """
     import torch
 
@@ -95,16 +95,16 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
 
 
 def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, columns: int) -> int:
-    """Return the number of coordinates that takes the least time, 0 if none takes clearly less than all dimensions.
+    """Return the fastest number of coordinates; 0 if none is clearly faster than all dimensions.
 
     Parameters
     ----------
-    counted : for each of FORM_DIMS that is considered, the mean of points left over, and what nearly all rows reach
+    counted : mean and near-maximum of the remaining points per row, for each of FORM_DIMS that is considered
     n, m, d : int
     itemsize : int
         Bytes per value of a point.
     columns : int
-        Of float16, which are screened as fast as all dimensions.
+        The number of float16 columns that take as long to screen as all dimensions.
 
     Examples
     --------
@@ -123,12 +123,12 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
 
 def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
-    """Return the squared distances of the pilot rows from other rows, all of known lengths."""
+    """Return the squared distances of the pilot rows from other rows, given the lengths of both."""
     return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
 
 
 def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
-    """Yield rows in each number of coordinates, from those along all directions; their lengths stay as they are."""
+    """Yield the rows in each number of coordinates, given their coordinates along all directions."""
     import torch
 
     for p in considered:

@@ -1,9 +1,8 @@
-"""Groups of points: a group is the columns of a tile that one thread of a warp holds after a matrix product.
+"""Groups of points: the columns of a tile that one thread of a warp holds after a matrix product form a group.
 
 In the accumulator of a tile of POINT_TILE columns, four threads share a row, and each holds two adjacent columns of
 every eight. A group consists of the columns that such a thread holds in G / 2 consecutive runs of eight, so its minimum
-needs no exchange between threads. Members are not adjacent and need not be, because later their rows are gathered one
-by one.
+needs no exchange between threads. Members need not be adjacent, because their rows are gathered one by one later.
 
     tile t, part j, thread q:    group  = t * (POINT_TILE / G) + 4 j + q
     member 2 v + b:              column = t * POINT_TILE + 8 (j G / 2 + v) + 2 q + b        v < G / 2, b < 2

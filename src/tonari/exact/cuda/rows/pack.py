@@ -1,4 +1,4 @@
-"""Packing: rows -> the rounded rows that the screen reads, and the error bounds that the certificate needs.
+"""Pack rows: round them for the screen, and measure the error bounds for the certificate.
 
     int8      one product; elements rounded to integers of one byte, whose sums are exact
     float16   one product; elements rounded to float16
@@ -107,7 +107,7 @@ class PackedQueries:
 
 
 def new_flags(device: Any) -> Any:
-    """Return flags without any row, int64 (3,); see :func:`tonari.inputs.check_flags`."""
+    """Return flags that name no row, int64 (3,); see :func:`tonari.inputs.check_flags`."""
     import torch
 
     return torch.full((3,), NO_ROW, dtype=torch.int64, device=device)
@@ -139,7 +139,7 @@ def packed_bytes(n: int, d: int, precision: str) -> int:
 
 
 def query_bytes(d: int, precisions: tuple[str, ...]) -> int:
-    """Return the most bytes of a packed query: its values, and three bounds."""
+    """Return the largest number of bytes of a packed query: its values and three bounds."""
     return 16 + max(packed_row_bytes(d, precision) for precision in precisions)
 
 

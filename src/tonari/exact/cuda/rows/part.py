@@ -1,4 +1,4 @@
-"""A part of a search: some of its points, its queries, or both, with their position in the whole and their plan."""
+"""Parts of a search: some points, some queries, or both, with their position in the whole search and their plan."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ class Place(NamedTuple):
     first_point, first_query : int
     self_join : bool
     numbers : int64 array, optional
-        The points that the queries are, in a self-join of which only some rows are searched. Default: query i is
+        The number of each query among the points, if only some rows of a self-join are searched. Default: query i is
         point i.
+    later : bool
+        Whether, in a search within a radius, points find those of larger numbers alone.
     """
 
     first_point: int = 0
     first_query: int = 0
     self_join: bool = False
     numbers: npt.NDArray[np.int64] | None = None
+    later: bool = False
 
     def at(self, point: int, query: int) -> Place:
         """Return the place of a part of this part."""
@@ -52,6 +55,14 @@ def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     width, contracted = plan.width, plan.contracted_width
     if plan.k >= n:
         width = contracted = group_count(n, plan.group)
+    alone = len(plan.devices) == 1  # else the plan of the whole search says how it is replayed
     return dataclasses.replace(
-        plan, n=n, m=m, k=min(plan.k, n), width=width, contracted_width=contracted, devices=(device,)
+        plan,
+        n=n,
+        m=m,
+        k=min(plan.k, n),
+        width=width,
+        contracted_width=contracted,
+        devices=(device,),
+        cuda_graph=plan.cuda_graph and alone,
     )

@@ -1,4 +1,4 @@
-"""Prepared points: all that searches of them share, behind one interface, wherever the rows are.
+"""Prepared points: the state that searches of the same points share, behind one interface for all places of the rows.
 
     DevicePoints            on one device, in all dimensions: all or some    attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
@@ -6,9 +6,10 @@
     ScreenedPoints          packed on one device, rows in host memory        routes/host_refine.py
     HostContractedPoints    the same, in fewer dimensions                    routes/host_contracted.py
 
-Points in fewer dimensions are :class:`Contracted`, too, and points with rows on the device search themselves
-(``Searchable`` in attempts/first.py). Two classes hold such points, and have no interface of this kind: PreparedOnce
-(routes/resident.py), without copies of rows, and SpreadPoints (routes/multi_gpu.py), one part for each device.
+Points in fewer dimensions are also :class:`Contracted`. Points with rows on the device have a search of their own
+(``Searchable`` in attempts/first.py). Two more classes wrap prepared points and do not have this interface:
+PreparedOnce (routes/resident.py) leaves out copies of rows, and SpreadPoints (routes/multi_gpu.py) has one part per
+device.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ class Prepared(Protocol):
     Attributes
     ----------
     points : tensor or C-contiguous array of shape (n, d)
-        The original rows; refinement reads them, so they must not change.
+        The original rows. Refinement reads them, so they must not change.
     form : DeviceForm
     flags : int64 tensor of shape (3,)
         The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
     copies : Copies
-        Of the rows that are screened.
+        Packed copies of the screened rows.
     written : Written
-        When all of this is, except the copies.
+        The event after which all of this, except the copies, is complete.
     """
 
     points: Any
@@ -76,7 +77,7 @@ class Contracted(Prepared, Protocol):
 
 
 class PackedCopies:
-    """Packed copies of rows on one GPU, each made when it is first asked for.
+    """Packed copies of rows on one GPU, each made at its first use.
 
     Parameters
     ----------

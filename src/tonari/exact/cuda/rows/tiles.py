@@ -1,4 +1,4 @@
-"""Tiles of rows and points: widths of packed rows, their division among programs, lists of groups below thresholds."""
+"""Tiles: widths of packed rows, division of rows and points among programs, lists of groups below thresholds."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ class Lists:
     Attributes
     ----------
     values : float32 (rows, segments * room)
-        The certified minima; +inf where there is no entry.
+        The certified minima; +inf beyond the last entry.
     entries : int32 (rows, segments * room)
-        16 times a group's number, plus a bit for each of its parts of LEAST_GROUP points that may contain a point at or
-        below the threshold; undefined where there is no entry.
+        16 times a group's number, plus one bit for each part of LEAST_GROUP points that may contain a point at or below
+        the
+    threshold; undefined beyond the last entry.
     counts : int32 (rows, segments)
         Number of groups found for each segment; if it exceeds `room`, entries are missing.
     """
@@ -83,13 +84,13 @@ def row_bytes(packed: Any) -> int:
 
 
 def step_of(packed: Any) -> int:
-    """Return the columns of wide rows of packed values that are loaded at a time."""
+    """Return the number of columns of wide packed rows per load."""
     return int(STEP_BYTES // packed.element_size())
 
 
 @dataclass(frozen=True)
 class Split:
-    """The division of work: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
+    """A division of work: `parts` programs per tile of `rows` queries, each for `each` blocks of points."""
 
     rows: int
     columns: int
@@ -100,22 +101,27 @@ class Split:
 
 
 def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: Any, *, programs: int) -> Split:
-    """Divide work among the fewest programs that keep all multiprocessors busy to the end, with a full last round.
+    """Divide work among the fewest programs that keep all multiprocessors busy until the end.
 
-    A multiprocessor runs `programs` at a time.
+    A multiprocessor runs `programs` programs at once.
     """
     slots = programs * multiprocessors(device)
     most = max(1, min(-(-tuning.MOST_ROUNDS * slots // row_tiles), blocks // tuning.LEAST_BLOCKS))
-    parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
-    each = -(-blocks // parts)
+    each = -(-blocks // _parts_of(row_tiles, blocks, slots, most))
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
-def even_batch(batch: int, device: Any) -> int:
-    """Return the most rows, `batch` or less, whose tiles all multiprocessors of a device share evenly.
+@cached(maxsize=1024)  # a few rows may have a thousand parts, which take longer to compare than a kernel to launch
+def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
+    """Return the number of parts, up to `most`, that takes the fewest rounds of so many slots."""
+    return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
 
-    With tiles of 64 or 128 rows, and as many parts of the points as it takes, no round of programs is then a short one.
-    A batch that is too short for that is returned as it is.
+
+def even_batch(batch: int, device: Any) -> int:
+    """Return the largest number of rows, at most `batch`, whose tiles fill all multiprocessors of a device evenly.
+
+    With tiles of 64 or 128 rows, divided into enough parts of the points, every round of programs is then full. A batch
+    that is too short for that is returned unchanged.
     """
     count = multiprocessors(device)
     step = POINT_TILE * count // math.gcd(count, 4)
@@ -140,7 +146,7 @@ def swizzled(x: Any, rows: int, columns: int) -> Any:
 
 
 def is_hopper(device: Any) -> bool:
-    """Whether a device has Hopper's matrix units. ROCm is excluded: it also has architectures numbered 9."""
+    """Whether a device has Hopper's matrix units; False on ROCm, whose architectures may be numbered 9 too."""
     return rehearsed_card().is_hopper if device.type == "meta" else _is_hopper(device)
 
 

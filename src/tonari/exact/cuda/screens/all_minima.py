@@ -1,8 +1,8 @@
-"""The screen: certified minima of groups of points for a slice of the queries, all of them or those below a threshold.
+"""The screen by matrix products: certified minima of all groups of points, or of the groups below a threshold.
 
-A matrix product at low precision whose group minima are taken in registers, so that the (queries x points) scores never
-reach memory. The output is either one float32 per (query, group), or a list per query of the groups below a threshold,
-which is very short for a threshold from a sample of the points (matsumoto2015).
+Group minima of the low-precision product are computed in registers, so the (queries x points) scores never reach
+memory. The output is one float32 per query and group, or for each query a list of the groups below its threshold, which
+is very short if the threshold comes from a sample of the points (matsumoto2015).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> N
     points : PackedPoints
     rows : slice of the queries
     group : int
-        Points per group, of ``groups.GROUP_SIZES``.
+        Points per group, one of ``groups.GROUP_SIZES``.
     minima : float32 (rows, group_count(n, group))
         Output; +inf for groups of padding.
     """
@@ -59,10 +59,10 @@ def screen_below(
     queries, points, rows : as for :func:`screen`
     thresholds : float32 (rows,)
     capacity : int
-        Most entries that a row is expected to have; its list is somewhat longer, because segments fill unevenly. With
-        as many as there are groups of LISTED points, no entry is missing.
+        The largest number of entries expected in a row. Its list is somewhat longer, because segments fill unevenly. If
+    `capacity` is the number of groups of LISTED points, no entry can be missing.
     least_slots : int
-        Slots of a row that its list has at least.
+        The smallest number of slots in a row's list.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def screen_below(
 
 
 def slots_of(m: int, n: int, length: int, capacity: int, device: Any) -> int:
-    """Return the slots of a row's list of groups among n points, for m packed queries of `length` bytes."""
+    """Return the number of slots in a row's list of groups of n points, for m packed queries of `length` bytes."""
     split = _split_for_lists(m, n, length, device)
     return 4 * split.parts * room_of(split, n, capacity)
 

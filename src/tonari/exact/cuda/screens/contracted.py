@@ -1,12 +1,12 @@
-"""The screen of contracted rows in two steps, between which and after which others refine original rows.
+"""The screen of contracted rows, in two steps; the caller refines original rows after each step.
 
-    look       screen; of the members of the lowest groups, the nearest in p coordinates
-               -> the caller refines these by their original rows, and has their k-th value
-    within     how far apart contracted rows of an answer no worse than that may be; all groups at or below that limit,
-               and of their members those within it                               -> what is refined, and is it all?
+    look       screen; the nearest members of the lowest groups, in p coordinates
+           -> the caller refines them by their original rows, which gives the k-th value
+within     the largest distance of contracted rows at that value; all groups at or below this limit,
+           and their members within it        -> points to refine, and a mark for each complete row
 
-The limit holds before the points are refined, as in a search within a radius. A row is proved if everything at or below
-its limit was there: in what is left of the screen, and in the room for groups and members.
+The limit holds before the points are refined, as in a search within a radius. A row is proved if no group or member at
+or below its limit is missing, neither from the kept output of the screen nor for want of room.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ ROWS = 256  # per program that computes limits
 
 
 class Look(NamedTuple):
-    """What the first step leaves of a batch of queries.
+    """The output of the first step for a batch of queries.
 
     Attributes
     ----------
     rows : ContractedRows
-        Of the queries.
+        The contracted queries.
     shift : float64 tensor of shape (rows,)
     screened : Screened
     nearest : int32 tensor of shape (rows, any)
-        Points, the nearest in p coordinates first, -1 where there are no more.
+        Points, nearest in p coordinates first, followed by -1.
     """
 
     rows: ContractedRows
@@ -63,7 +63,7 @@ class ContractedScreen:
     prepared : Contracted
     plan : CudaPlan
     flags : int64 tensor of shape (3,)
-        Output: as for :func:`tonari.exact.cuda.rows.contraction.contract`, of the queries.
+        Output: flags of the queries, as for :func:`tonari.exact.cuda.rows.contraction.contract`.
     double : bool
         Whether values are returned as float64.
     """
@@ -85,10 +85,10 @@ class ContractedScreen:
         known: ContractedRows | None = None,
         keep: bool = False,
     ) -> Look:
-        """Screen a batch and find the points that are nearest in p coordinates.
+        """Screen a batch, and find the nearest points in p coordinates.
 
-        `first` is the number of the first query, for flags and for the mirror of a graph. `known` are the contracted
-        queries, if they have been contracted as points. With `keep`, little memory is held until the second step.
+        `first` is the number of the first query, for flags and for the mirror of a graph. `known`: the contracted
+        queries, if they were contracted as points. With `keep`, the batch takes little memory until the second step.
         """
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
@@ -106,10 +106,10 @@ class ContractedScreen:
         return pack_queries(rows.values, self.prepared.by.screened, precision, self._unread)
 
     def within(self, look: Look, kth: Any, own: Any, width: int) -> tuple[Near, Any]:
-        """Return the points that may be as good as each row's k-th value, and which rows have all of them.
+        """Return the points that may be as near as each row's k-th value, and a mark for each row that has all of them.
 
-        `kth`, float32 or float64 (rows,), has each row's exact k-th value so far, or one worse than any if fewer than k
-        points were found.
+        `kth`, float32 or float64 (rows,), is each row's exact k-th known value, or the worst possible value if fewer
+        than k points are known.
         """
         squares, scores = self._limits(look, kth)
         room, values = KEPT * width, self.prepared.rows.values
@@ -125,7 +125,7 @@ class ContractedScreen:
         return members, whole
 
     def level(self, precision: str) -> str:
-        """Return what reports call a precision of this screen, such as "float16 in 64 dimensions"."""
+        """Return the name of a precision in reports, such as "float16 in 64 dimensions"."""
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def _limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
@@ -164,9 +164,9 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield the precisions at which rows are screened again in p coordinates, and how many times the width.
+    """Yield the precisions at which rows are screened again in p coordinates, each with a factor for the width.
 
-    `unproved` is the share of the first rows that were not proved at the width that was fitted to them.
+    `unproved`: the share of the first rows that stayed unproved at the width fitted to them.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
     if first != last and unproved <= FEW_UNPROVED:  # few rows are not worth packing the points once more
@@ -176,5 +176,5 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
 
 
 def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
-    """Return how many rows of a retry the scratch memory has room for, at `each` bytes per group and member."""
+    """Return the number of rows of a retry that fit into the scratch memory, at `each` bytes per group and member."""
     return max(1, SCRATCH_BYTES // (each * KEPT * width))

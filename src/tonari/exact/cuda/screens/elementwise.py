@@ -1,7 +1,7 @@
-"""The screen for elementwise metrics, whose terms are not products: float32 on ordinary lanes, without matrix units.
+"""The screen for elementwise metrics, whose terms are not products: float32 arithmetic, without matrix units.
 
-A program takes as many queries as keep its lanes busy: fewer for a short batch, and fewer if a term divides, because
-then each score needs more registers.
+The number of queries per program is smaller for a short batch, and for metrics whose terms divide, because each of
+their scores needs more registers.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
 
 
 def screen_parts(packed: PackedQueries, points: PackedPoints, metric: str) -> Any:
-    """Return the minimum of every group of LEAST_GROUP points by an elementwise metric, float32 (rows, groups)."""
+    """Return the certified minimum of every group of LEAST_GROUP points, float32 (rows, groups)."""
     import torch
 
     rows = len(packed.values)

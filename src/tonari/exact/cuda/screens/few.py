@@ -1,4 +1,4 @@
-"""The first attempt for a few queries, in two launches: the usual ones take longer to begin and end than to compute.
+"""The first attempt at a few queries, in two launches: starting and ending the usual ones takes longer than their work.
 
     screen_few    queries -> their bounds and float64 rows; minima of groups of GROUP points, and of tiles
     finish_few    minima -> groups -> exact values -> the k best, in order, and whether they are proved
@@ -42,21 +42,21 @@ SURVEYED = 1024  # tiles that so many warps survey
 
 
 class Measured(NamedTuple):
-    """What the first launch tells the second of m queries; its output.
+    """The output of the first launch for m queries, which the second launch reads.
 
     Attributes
     ----------
     minima, tile_minima : float32 tensors of shape (m * tiles * PER_TILE,) and (m * tiles,)
-        Least scores of groups and of tiles.
+        The smallest scores of groups and of tiles.
     norm, rest : float32 tensors of shape (m,)
     shift : float64 tensor of shape (m,)
-        Of the certificate; see ``pack.PackedQueries``.
+        Terms of the certificate; see ``pack.PackedQueries``.
     widened : float64 tensor of shape (m, any)
         The queries, padded to whole steps; see ``refine.widen``.
     norms : float64 tensor of shape (m,), or None
-        Of these rows, for angular metrics.
+        Norms of the queries, for angular metrics.
     counters : int32 tensor of shape (m,)
-        Of the second launch's programs; zeros.
+        Counters for the programs of the second launch; initially zeros.
     """
 
     minima: Any
@@ -70,30 +70,30 @@ class Measured(NamedTuple):
 
 
 class Few:
-    """Buffers and launches for some queries of one dtype.
+    """The buffers and launches of a search of a few queries.
 
     Parameters
     ----------
     queries : tensor of shape (m, d)
-        Those of the first search, or others of that shape, dtype, stride and alignment.
+        The queries of the first search, or others of the same shape, dtype, stride and alignment.
     prepared : DevicePoints
     plan : CudaPlan
-        With ``few``; for at least m queries.
+        A plan with ``few``, for at least m queries.
     flags : int64 tensor of shape (3,)
-        Lowered to the first rows of queries that are refused, as by ``pack_queries``.
+        Output: lowered to the first rows of queries that searches refuse, as by ``pack_queries``.
     first : int
         Number of ``queries[0]`` in the flags.
     state : int64 tensor of shape (6 + m,)
-        Output: flags of the points and of the queries, and 1 for each row that is proved. May be in pinned memory.
+        Output: flags of the points and of the queries, and 1 for each proved row. May be in pinned memory.
 
     Attributes
     ----------
     screen, finish : Launch
         To be launched in this order.
     found : Neighbors
-        Output, unless `finish` is given others.
+        Output, unless `finish` gets other tensors.
     proved : uint8 tensor of shape (m,)
-        Output: 1 for each row that is proved, else 0.
+        Output: 1 for each proved row, else 0.
     """
 
     def __init__(self, queries: Any, prepared: Any, plan: CudaPlan, flags: Any, state: Any, *, first: int = 0) -> None:
@@ -257,13 +257,13 @@ def _finish(
 
 
 def few_row_bytes(n: int, d: int) -> int:
-    """Return at least the bytes of the buffers for each query: minima, packed copies, and what candidates take."""
+    """Return an upper bound on the bytes per query of all buffers: minima, packed copies, candidates."""
     minima = 4 * (group_count(n, GROUP) + group_count(n, POINT_TILE))
     return minima + 2 * MOST_PROGRAMS * (d + POINT_TILE) + CANDIDATES_BYTES
 
 
 def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:
-    """Search a few queries once (:class:`Few`); return their neighbours, and 1 for each row that is proved, uint8."""
+    """Search a few queries once (:class:`Few`); return their neighbours, and 1 for each proved row, uint8."""
     import torch
 
     state = torch.empty(2 * FLAGS + len(queries), dtype=torch.int64, device=queries.device)

@@ -1,14 +1,14 @@
-"""The screen of a graph, in which each pair is compared once, for both of its rows.
+"""The screen of a graph, which compares each pair of rows once, for both rows.
 
-    thresholds    of all rows, by the sample, before the first batch
-    screen        the rows of a batch against its own points and those of later batches (kernels/screens/mirrored.py):
-                  this gives lists of the rows, and scores of the rows for the later points
-    note          rows with low scores in the lists of the later points (kernels/screens/mirrored_note.py); a list is
-                  complete when the batch of its point is searched
+    thresholds    for all rows, from the sample, before the first batch
+    screen        the rows of a batch against its own points and those of later batches
+                  (kernels/screens/mirrored.py): lists for the rows, and scores for the later points
+    note          rows with low scores are appended to the lists of the later points
+                  (kernels/screens/mirrored_note.py); the list of a point is complete when its own batch starts
 
-This takes half of the products, and memory for the noted rows. Batches have to be searched in the order of the rows. If
-a batch, or some of its rows, is searched again, all rows from there on are compared with all points, because a row that
-was noted twice would be found twice.
+This halves the products, and needs memory for the noted rows. Batches must be searched in the order of the rows. If a
+batch or a part of it is searched again, all later rows are compared with all points, because a row noted twice would be
+found twice.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a th
 
 
 def may_mirror(length: int) -> bool:
-    """Whether the products of packed rows of this length in bytes take longer than their minima."""
+    """Whether products of packed rows of this length in bytes take longer than their minima."""
     return length > RESIDENT_BYTES
 
 
 def is_faster(length: int, device: Any) -> bool:
-    """Whether this screen is faster for packed rows of this length in bytes; in the interpreter always true."""
+    """Whether this screen is faster for packed rows of this length in bytes; always True in the interpreter."""
     return may_mirror(length) and (
         held_tiling(length, device, mirrored=True) is not None
         or length >= tuning.LEAST_STREAMED
@@ -57,16 +57,16 @@ def is_faster(length: int, device: Any) -> bool:
 
 
 def noted_bytes(n: int, slots: int, batch: int) -> int:
-    """Return the bytes of limits, of a batch's notes, and of lists with the given slots for each of n rows.
+    """Return the bytes of limits, of the notes of a batch, and of lists with `slots` entries for each of n rows.
 
-    Three numbers are noted by each of the four threads that share a row and a tile of points.
+    Each of the four threads that share a row and a tile of points notes three numbers.
     """
     tiles = -(-n // POINT_TILE)
     return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)
 
 
 def slots_within(room: int, n: int, batch: int) -> int:
-    """Return the slots of each row for which there is room."""
+    """Return the number of slots per row that fit into memory."""
     least = noted_bytes(n, 0, batch)
     return max(0, room - least) // (noted_bytes(n, 1, batch) - least)
 
@@ -81,9 +81,9 @@ class Mirror:
     sample : Sample
         For thresholds.
     slots : int
-        Room of a row for what earlier batches note for it.
+        Room for the points that earlier batches note for a row.
     batch : int
-        Rows of a batch at most.
+        The largest number of rows in a batch.
     pack : callable(slice)
         Packs some rows, as queries.
     threshold : callable(PackedQueries)
@@ -122,12 +122,12 @@ class Mirror:
             self.norm[some], self.rest[some] = packed.norm, packed.rest
 
     def takes(self, first: int, count: int) -> bool:
-        """Whether these rows are the next ones to search, in whole tiles."""
+        """Whether these rows are the next in order, in whole tiles."""
         end = first + count
         return first == self._next and (end == self.points.n or end % POINT_TILE == 0)
 
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
-        """Screen the next batch, the packed rows from number `first` on."""
+        """Screen the next batch: packed rows, numbered from `first` on."""
         m = len(queries.values)
         self._next = -1  # until all is launched: a batch that fails half-way must not be noted twice
         here = slice(first, first + m)
@@ -203,7 +203,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return, for each later point, the score up to which rows of a batch are noted."""
+        """Return for each later point the largest score at which rows of a batch are noted."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel
@@ -264,6 +264,6 @@ class Mirror:
 
 
 def _split(m: int, n: int, first: int, device: Any) -> Split:
-    """Divide the work of a batch among programs, of which a multiprocessor runs one at a time."""
+    """Divide the work of a batch among programs; a multiprocessor runs one program at once."""
     row_tiles, blocks = -(-m // tuning.MIRRORED_ROWS), -(-n // POINT_TILE) - first // POINT_TILE
     return fewest_parts(tuning.MIRRORED_ROWS, POINT_TILE, row_tiles, blocks, device, programs=1)

@@ -2,10 +2,10 @@
 
 matsumoto2015, section V-A, samples the distances of every query, and takes as threshold the sampled distance whose rank
 is such that k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th
-smallest group minimum becomes the row's threshold. Of the `wanted` nearest points (the k nearest, and those that the
-screen's error cannot distinguish from them) the sample contains about Poisson(wanted / stride). About
-stride * Gamma(rank) points are below the sample's rank-th point, whatever the data. So both ways to fail have known
-probabilities:
+smallest group minimum becomes the row's threshold. Let `wanted` be the number of the k nearest points and of the points
+that the screen's error cannot distinguish from them. The sample contains about Poisson(wanted / stride) of these, and
+about stride * Gamma(rank) points are below the sample's rank-th point, for any data. So both kinds of failure have
+known probabilities:
 
     P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
     P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
@@ -43,7 +43,7 @@ class Sample:
     capacity : int
         Slots in a row's list.
     least_slots : int
-        Slots that the list has at least, its segments together.
+        The smallest number of slots in all segments of the list together.
     """
 
     stride: int
@@ -53,15 +53,15 @@ class Sample:
 
 
 class FirstAttempt(NamedTuple):
-    """The sample of a first attempt, and the sizes that its launches depend on.
+    """The sample of a first attempt, and the sizes on which its launches depend.
 
     Attributes
     ----------
     n : int
-        Points of which the sample is.
+        The number of points that the sample is drawn from.
     sample : Sample
     slots : int
-        Of a row's list.
+        The number of slots in a row's list.
     """
 
     n: int
@@ -94,11 +94,11 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 @cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
-    """Return a sample of n of the points that needs no kernels beyond those of the first attempt on all points.
+    """Return a sample of n of the points that needs no other kernels than the first attempt at all points.
 
-    None if so few points cannot have one, or it would be all of them. Rows are selected from in registers, by kernels
-    for the next power of two. So the sample has nearly as many points as that of all, and lists have more slots than
-    the power of two below theirs. Among so few points a larger share in the sample takes little time.
+    None if n is too small for a sample, or if the sample would contain all points. Selection kernels are compiled for
+    powers of two. To reuse them, this sample has nearly as many points as the sample of all points, and its lists have
+    more slots than the power of two below the length of the lists for all points.
 
     >>> whole = FirstAttempt(1_000_000, sample_for(1_000_000, 10, 8), 2652)
     >>> sample_like(50_000, 10, 8, whole)
@@ -115,7 +115,7 @@ def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample 
 
 
 def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -> Sample | None:
-    """Return the sample, or a larger one whose lists have at most so many slots; None if none is small enough.
+    """Return the sample, or a larger one whose lists have at most `slots` slots; None if all lists are longer.
 
     >>> usual = sample_for(1_000_000, 64, 8)
     >>> sample_within(1_000_000, 64, 8, usual, 1408) == usual, sample_within(1_000_000, 64, 8, usual, 1000)

@@ -1,4 +1,4 @@
-"""Screen: what the points of a search are to a batch of queries, by all minima or below sampled thresholds."""
+"""Choose and run the screen of a batch: all minima, or lists below sampled thresholds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Chooser:
         return first_sample(self.plan, n, width)
 
     def first_attempt(self, width: int) -> FirstAttempt | None:
-        """Return what searches among some of the points share with the first attempt; None if that has no sample."""
+        """Return the sample and sizes that searches among some of the points share with this one; None without one."""
         sample, plan = self.sample(width), self.plan
         if sample is None:
             return None
@@ -79,7 +79,7 @@ class Chooser:
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
-        """Compare rows and points of a graph once for both from now on, if the plan has room for what that notes.
+        """From now on compare each pair of a graph once, for both of its rows, if the plan has room for the notes.
 
         `pack` packs some of the rows, as queries.
         """
@@ -109,7 +109,7 @@ class Chooser:
     def screened_in_turn(
         self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
     ) -> AllMinima | Listed | Mirrored:
-        """Screen all points for a batch that begins with query number `first`; None if it is out of turn."""
+        """Screen all points for a graph's batch from query `first` on; None unless it is the next batch."""
         if self.mirror is not None and first is not None:
             if self.mirror.takes(first, len(packed.values)):
                 return self.mirror.screened(packed, first)
@@ -118,7 +118,7 @@ class Chooser:
         return self.screened(packed, precision, sample)
 
     def screened(self, packed: PackedQueries, precision: str, sample: Sample | None) -> AllMinima | Listed:
-        """Screen all points: all minima, or those below a threshold from a sample."""
+        """Screen all points: all minima, or groups below a threshold from a sample."""
         if sample is None:
             minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
             return AllMinima(minima, self.plan.group)
@@ -142,7 +142,7 @@ class Chooser:
         return minima
 
     def _thresholds(self, packed: PackedQueries, precision: str, sample: Sample) -> Any:
-        """Return each row's threshold: the sample's minimum of its rank."""
+        """Return each row's threshold: the group minimum of the sample with the sample's rank."""
         count = -(-len(self.prepared.points) // sample.stride)
         minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
         return k_smallest(minima, sample.rank).values[:, -1].contiguous()

@@ -1,4 +1,4 @@
-"""The screen of wide rows on Hopper, which stay in shared memory (kernels/screens/wide_rows.py)."""
+"""The screen of wide rows on Hopper, which keeps the queries in shared memory (kernels/screens/wide_rows.py)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
 
 @dataclass(frozen=True)
 class HeldTiling:
-    """How programs hold rows of one length.
+    """The tiling of programs for rows of one length.
 
     Attributes
     ----------
     stages : int
         Buffers of points.
     programs : int
-        That a multiprocessor runs at a time.
+        The number of programs that a multiprocessor runs at once.
     rows, warps, registers : int
         Rows of a tile, warps of a program, and registers of a thread.
     """
@@ -49,16 +49,16 @@ class HeldTiling:
     registers: int = REGISTERS
 
     def split(self, m: int, n: int, first: int, device: Any) -> Split:
-        """Divide the work of m rows and all of n points from number `first` on."""
+        """Divide the work of m rows and of the points from number `first` to n."""
         blocks = -(-n // POINT_TILE) - first // POINT_TILE
         return fewest_parts(self.rows, POINT_TILE, -(-m // self.rows), blocks, device, programs=self.programs)
 
 
 def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool = False) -> HeldTiling | None:
-    """Return how packed rows of so many bytes are held on a device, `whole` ones of int8; None if they are not.
+    """Return the tiling for packed rows of `length` bytes, `whole` for int8; None if another screen is used for them.
 
-    Those of up to RESIDENT_BYTES have other kernels (screens/all_minima.py), and so have wide ones, unless the screen
-    is a graph's: then minima take so long that one warpgroup of a multiprocessor is as fast.
+    Rows of up to RESIDENT_BYTES have other kernels (screens/all_minima.py). The widest rows have this one only in the
+    screen of a graph, where minima take so long that one warpgroup per multiprocessor is as fast.
     """
     if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
         return None
@@ -66,7 +66,7 @@ def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool
 
 
 def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
-    """Return how rows of up to LARGEST_MIRRORED bytes are held on Hopper; tall tiles have room for TALL_TO.
+    """Return the tiling for rows of up to LARGEST_MIRRORED bytes on Hopper; tall tiles have room for TALL_TO bytes.
 
     >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
     [(5, 2), (5, 1)]
@@ -84,21 +84,21 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups below the thresholds of some rows; with outputs for NOTED, note the rows for later points, too.
+    """List the groups below the thresholds of some rows; with outputs for NOTED, also note the rows for later points.
 
     Parameters
     ----------
     rows : float16 or int8 tensor of shape (m, width)
         Packed queries.
     points : PackedPoints
-        All of them are screened, or those from row number `first` on.
+        The points; the screen starts at point `first`.
     tiling : HeldTiling
     split : Split
-        By the tiling.
+        The division of work by the tiling.
     lists : Lists
         Output.
     terms : dict
-        The errors and thresholds of the rows; for NOTED those of all rows, limits, shifts of the rows, and the outputs.
+        Errors and thresholds of the rows; for NOTED errors of all rows, limits, shifts of the rows, and outputs.
     first : int
     """
     from tonari.exact.cuda.kernels.screens.wide_rows import screen_held_kernel

@@ -1,4 +1,4 @@
-"""The number of groups that are refined per row: at first, as fitted to the first rows of a search, and in retries."""
+"""The width, the number of groups refined per row: at first, after a fit to the first rows, and in retries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGAIN = 100.0  # times as long as a row's groups take it takes to search it agai
 
 
 def usual_width(wanted: int) -> int:
-    """Return how many groups are refined at first to find the wanted number of neighbours.
+    """Return the first width for the wanted number of neighbours.
 
     >>> usual_width(10), usual_width(100)
     (16, 112)
@@ -23,7 +23,7 @@ def usual_width(wanted: int) -> int:
 
 
 def wider(d: int) -> int:
-    """Return the factor by which a retry refines more groups, for rows of d columns.
+    """Return the factor by which a retry widens the search of rows of d columns.
 
     >>> wider(3), wider(5), wider(16), wider(768)
     (16, 12, 4, 4)
@@ -39,17 +39,18 @@ class Fitted(NamedTuple):
 
 
 def fitted_width(least: int, unproved_at: Callable[[int], float], again: float = AGAIN) -> Fitted:
-    """Return the width that takes the least time, given the share of the first rows that each width leaves unproved.
+    """Return the fastest width, given the share of the first rows that each width leaves unproved.
 
-    How many groups the bounds cannot separate depends on the data. Widths are doubled as long as that may be worth it.
+    The number of groups that bounds cannot separate depends on the data. Widths are doubled as long as that may save
+    time.
 
     Parameters
     ----------
     least : int
     unproved_at : callable(int)
-        Searches the first rows with a width, and returns the share of them that is not proved.
+        Searches the first rows with a width, and returns the share of unproved rows.
     again : float
-        How many times as long as `least` groups take it takes to search a row again.
+        The time to search a row again, in units of the time for `least` groups.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 """The last splits of a tree: the points of a node, a run of 32 leaves, are halved five times.
 
-A program takes a node. In each of its 2^l segments, S x L positions of a tile with L = 32 / 2^l * LEAF, it takes the
-dimension of largest variance and numbers the values there,
+A program processes a node. In each of its 2^l segments, S x L positions of a tile with L = 32 / 2^l * LEAF, it finds
+the dimension of largest variance and maps the values in it to steps,
 
     step = floor((value - low) / (high - low) * (2^BITS - 1))
 
-finds the step of the point in the middle bit by bit, counting smaller ones BITS times, and moves the points up to it to
-the left half and the others to the right. Points are moved in `order` itself, so nothing is written beside it. Ties at
-the middle go to the left in the order of their positions until it is full. A node with fewer points fills its leaves
-from the left. What sorting a level takes (kernels/split.py), 0.2 ms at any size, this takes for five of them.
+then finds the median step bit by bit, by counting smaller steps BITS times, and moves the points up to the median to
+the left half and the others to the right half. Points are moved within `order`, without another buffer. Ties at the
+median go to the left half, in the order of their positions, until it is full. A node with fewer points fills its leaves
+from the left. Five levels take 0.2 ms, the time of sorting a single level (kernels/split.py) at any size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def halve_kernel(
     LEVELS: tl.constexpr,
     BITS: tl.constexpr,
 ):
-    """Order the points of a node by leaf; LEAF is a power of two from `leaf` on."""
+    """Order the points of a node by leaf; LEAF is a power of two, at least `leaf`."""
     first = tl.program_id(0).to(tl.int64) * (1 << LEVELS) * leaf
     for level in tl.static_range(LEVELS):
         _halve(rows_ptr, order_ptr, first, n, leaf, D, LEAF, 1 << level, 1 << (LEVELS - level), BITS)

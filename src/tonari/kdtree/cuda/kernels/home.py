@@ -1,7 +1,7 @@
-"""The first leaf of every query: from the root down, always into the nearest child.
+"""The first leaf of every query: the descent from the root, always into the nearest child.
 
-One program takes BLOCK queries one after another; a lane is a child, as in the search. Queries are then sorted by this
-leaf, so that those that need the same points follow each other (the buffers of gieseke2014, filled once).
+A program processes BLOCK queries one after another; a lane is a child, as in the search. Queries are then sorted by
+this leaf, so that queries that need the same points are adjacent (like buffers of gieseke2014 that are filled once).
 """
 
 from __future__ import annotations

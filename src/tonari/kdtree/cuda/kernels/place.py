@@ -1,7 +1,8 @@
-"""The points in their leaves, and the boxes around them, level by level.
+"""Copy the points to their leaves, and compute the boxes around them level by level.
 
-`place_kernel` takes a leaf: BLOCK of its points at a time, column by column, as warps compare them. `enclose_kernel`
-takes a node above: of its WIDTH children, nodes themselves, each box is that around WIDTH boxes.
+A program of `place_kernel` copies a leaf in blocks of BLOCK points, column by column, in the order in which warps
+compare them. A program of `enclose_kernel` computes a node on a higher level: the box of each of its WIDTH children
+encloses the WIDTH boxes of that child.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def place_kernel(
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Copy the points of a leaf to their places, -1 and +inf where there are none, and store its box."""
+    """Copy the points of a leaf to their places, padded with -1 and +inf, and store the leaf's box."""
     leaf = tl.program_id(0).to(tl.int64)
     box_ptr = boxes_ptr + leaf // WIDTH * D * 2 * WIDTH + leaf % WIDTH
     lanes = tl.arange(0, BLOCK)
@@ -58,7 +59,7 @@ def enclose_kernel(
     D: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Store a node's boxes, from those of nodes `below` to `below + children`; the level begins at node `begin`."""
+    """Store a node's boxes, computed from nodes `below` to `below + children`; the level begins at node `begin`."""
     node = tl.program_id(0).to(tl.int64)
     lanes = tl.arange(0, WIDTH)
     child = node * WIDTH + lanes

@@ -1,17 +1,18 @@
 """The k nearest points of every query by walking the tree: one warp per query, with all its state in registers.
 
-    program       one query, one warp; queries come in leaf order, so that adjacent programs share leaves in the cache
-    node          the boxes of its 32 children, one per lane. The nearest child that may hold a neighbour is entered
-                  first; the others are compared with the threshold again when their turn comes. This is the traversal
-                  of gieseke2014 (section 2.1), 32-way instead of binary; its stack is one vector of keys per level
+    program       one query, one warp; queries are in leaf order, so that adjacent programs share leaves in the cache
+    node          the boxes of its 32 children, one per lane. The nearest child that may contain a neighbour is entered
+                  first; each of the others is compared with the threshold again before it is entered. This is the
+                  traversal of gieseke2014 (section 2.1), 32-way instead of binary; its stack is one vector of keys per
+                  level
     leaf          blocks of 64 points, two per lane: direct differences in single precision; if any point is near
                   enough, exact float64 values, summed in the order of exact/cuda/kernels/value.py, then rounded
     list          the LIST nearest so far, ascending by (value, id), one per lane; insertion shifts the tail up a lane
 
-    given up      a query that has visited `most_visits` nodes and leaves and has not ended is marked; its list then
-                  means nothing
+    given up      a query that is not finished after `most_visits` nodes and leaves is marked; its list is then
+                  meaningless
 
-Exact: everything skipped is farther than the k-th value so far (kernels/bounds.py). Launch with ``fused=False``.
+Exact: all skipped points are farther than the k-th known value (kernels/bounds.py). Launch with ``fused=False``.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def visit(
 ):  # fmt: skip
     """Search everything below a node; return the updated list, limit and counts. Children of level 0 are leaves.
 
-    BOUNDED: no more nodes and leaves than are `left`; nothing is near enough once none is.
+    BOUNDED: visit at most `left` nodes and leaves; after these, no child is near enough.
     """
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     if COUNT:

@@ -1,12 +1,12 @@
-"""One round of splits: the dimension in which each segment varies most, then a sort key for each point.
+"""One round of splits: find the dimension in which each segment varies most, then compute a sort key for each point.
 
-A segment is a run of positions that the round cuts in two. `spread_kernel` looks at SAMPLES evenly spaced points of
-each; a program takes SEGMENTS segments and loops over the dimensions. `key_kernel` gives position i the int32 key
+A segment is a run of positions that the round cuts in two. `spread_kernel` reads SAMPLES evenly spaced points of each;
+a program processes SEGMENTS segments and loops over the dimensions. `key_kernel` gives position i the int32 key
 
     segment << bits | floor((value - low) / (high - low) * steps)
 
-whose order is that of (segment, value), up to one step. A split need not be the exact median, because boxes are
-computed from the points that end up in them (gieseke2014, section 3.3, splits at exact medians on the host).
+Keys have the order of (segment, value), up to one step. A split need not be the exact median, because boxes are
+computed from the points in them (gieseke2014, section 3.3, splits at exact medians on the host).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def spread_kernel(
     SAMPLES: tl.constexpr,
     SEGMENTS: tl.constexpr,
 ):
-    """Find each segment's dimension of largest variance and the smallest and largest value in it, from a sample."""
+    """Find each segment's dimension of largest variance, and its smallest and largest value there, from a sample."""
     segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     present = segment < segments
     begin = tl.load(bounds_ptr + segment, mask=present, other=0)

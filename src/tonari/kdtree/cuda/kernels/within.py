@@ -1,11 +1,11 @@
 """All points within a limit of every query, by walking the tree: one warp per query, as in kernels/search.py.
 
-    node, leaf    those of the walk for the k nearest, with a limit that holds from the beginning: the order of children
-                  does not matter, and no child is compared twice
-    hits          written one after the other from the query's place on, as many as it has room for; all are counted
+    node, leaf    as in the walk for the k nearest, with a limit that is fixed from the beginning: the order of children
+              does not matter, and no child is compared twice
+hits          written one after the other from the query's place on, up to its room; all hits are counted
 
-Exact: everything skipped is farther than the limit (kernels/bounds.py); of the rest, the exact value decides. Launch
-with ``fused=False``.
+Exact: all skipped points are farther than the limit (kernels/bounds.py), and exact values decide about the others.
+Launch with ``fused=False``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tonari.kdtree.cuda.kernels.nearest import exact_values
 @triton.jit
 def scan_leaf(
     query, hits, reach, limit, leaf, rows_ptr, ids_ptr, own, blocks, values_ptr, found_ptr, room,
-    D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, BLOCK: tl.constexpr,
+    D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, LATER: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write and count the points of a leaf that are within the limit; return the number of hits so far."""
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
@@ -36,7 +37,11 @@ def scan_leaf(
         if tl.max(near.to(tl.int32)) > 0:
             numbers = tl.load(ids_ptr + at)
             values = exact_values(query, points, D, METRIC, DOUBLE)
-            inside = near & (values <= limit) & (numbers != own)
+            inside = near & (values <= limit)
+            if LATER:
+                inside = inside & (numbers > own)
+            else:
+                inside = inside & (numbers != own)
             hit = inside.to(tl.int32)
             if LISTED:
                 place = hits + tl.cumsum(hit, 0) - hit
@@ -51,7 +56,7 @@ def scan_leaf(
 def visit(
     query, hits, reach, limit, node, level_ptrs, rows_ptr, ids_ptr, own, blocks, values_ptr, found_ptr, room,
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr,
-    BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+    LATER: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Visit everything below a node; return the number of hits so far. Children of level 0 are leaves."""
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
@@ -61,12 +66,12 @@ def visit(
         if LEVEL == 0:
             hits = scan_leaf(
                 query, hits, reach, limit, child, rows_ptr, ids_ptr, own, blocks, values_ptr, found_ptr, room,
-                D, METRIC, DOUBLE, LISTED, BLOCK,
+                D, METRIC, DOUBLE, LISTED, LATER, BLOCK,
             )  # fmt: skip
         else:
             hits = visit(
                 query, hits, reach, limit, child, level_ptrs, rows_ptr, ids_ptr, own, blocks, values_ptr, found_ptr,
-                room, LEVEL - 1, D, METRIC, DOUBLE, LISTED, BLOCK, WIDTH,
+                room, LEVEL - 1, D, METRIC, DOUBLE, LISTED, LATER, BLOCK, WIDTH,
             )  # fmt: skip
         keys = tl.where(keys == nearest, 0x7FFFFFFF, keys)
         nearest = tl.min(keys)
@@ -103,8 +108,9 @@ def within_kernel(
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
     HAS_OWN: tl.constexpr,
+    LATER: tl.constexpr,
 ):
-    """Find or count the points within the limit of one query."""
+    """Find or count the points within the limit of one query: not itself, nor a point before it if LATER."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     row = tl.load(order_ptr + tl.program_id(0))
     query = load_query(queries_ptr, row, D)
@@ -121,6 +127,6 @@ def within_kernel(
         found_ptr += begin
     hits = visit(
         query, tl.full([], 0, tl.int32), reach, limit, tl.full([], 0, tl.int32), level_ptrs, rows_ptr, ids_ptr, own,
-        blocks, values_ptr, found_ptr, room, TOP, D, METRIC, DOUBLE, LISTED, BLOCK, WIDTH,
+        blocks, values_ptr, found_ptr, room, TOP, D, METRIC, DOUBLE, LISTED, LATER, BLOCK, WIDTH,
     )  # fmt: skip
     tl.store(counts_ptr + row, hits)

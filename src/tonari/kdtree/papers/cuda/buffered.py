@@ -1,10 +1,10 @@
 """The buffered traversal on one CUDA device: the rounds of gieseke2014 (algorithm 1).
 
-Queries wait in `order` (the paper's queue input), in `again` (reinsert), or for a leaf (its buffer). The buffers are
-the waiting queries sorted by their leaf, when they are emptied. As in the paper (section 3.3), the host only moves
-indices between the queues and launches one kernel a phase. The few queries that are left in the end would make as many
-rounds as the longest traversal has leaves; the paper answers them by brute force, here the walk does, in one launch: a
-round's launches and its waits for the device take as long as the walk of ALONE queries through a leaf.
+Queries wait in `order` (the paper's queue input), in `again` (reinsert), or for a leaf (its buffer). Buffers are
+emptied after sorting the waiting queries by their leaf. As in the paper (section 3.3), the host only moves indices
+between the queues and launches one kernel per phase. The last few queries would need one round for each leaf of the
+longest traversal. The paper answers them by brute force; here the walk answers them in one launch, because the launches
+and waits of a round take as long as the walk of ALONE queries through a leaf.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def search_by_rounds(
     search, order
         As for :func:`tonari.kdtree.cuda.search.walk`.
     buffer : int
-        B: all buffers are emptied once one holds half as many queries.
+        B: all buffers are emptied when one has B / 2 queries.
     check : callable
         Called before every round; may raise to end the search.
     bar : Counter
         Counts queries.
     rounds : Rounds, optional
-        Output: what was done. Its seconds are those of the device, which is then waited for after each phase.
+        Output: counters. If they are requested, the host waits for the device after each phase, to measure seconds.
     """
     queries, tree, found = search.queries, search.tree, search.found
     device, m = queries.device, len(order)
@@ -107,7 +107,7 @@ def search_by_rounds(
 
 
 def rehearse_rounds(search: TreeSearch, order: Any, *, buffer: int) -> None:
-    """Launch on the device "meta" what the rounds of :func:`search_by_rounds` launch, and the walk of the rest."""
+    """Launch the kernels of :func:`search_by_rounds`, and of the final walk, on the device "meta"."""
     m = len(order)
     limits, stacks = (torch.empty((m, width), dtype=torch.int32, device="meta") for width in (1, MOST_LEVELS))
     state = _State(search, limits, stacks)
@@ -120,7 +120,7 @@ def rehearse_rounds(search: TreeSearch, order: Any, *, buffer: int) -> None:
 
 
 def _next_leaves(queue: Any, state: _State) -> Any:
-    """Move queries on to their next leaf: int32 tensor, -1 for those that have finished."""
+    """Return the next leaf of each query: int32 tensor, -1 for finished queries."""
     from tonari.kdtree.papers.cuda.kernels.find_leaf import find_leaf_kernel
 
     search, tree = state.search, state.search.tree
@@ -151,7 +151,7 @@ def _next_leaves(queue: Any, state: _State) -> Any:
 
 
 def _process(queue: Any, tiles: Tiles, state: _State) -> None:
-    """Compare the waiting queries, leaf by leaf in `queue`, with the points of their leaves."""
+    """Compare the waiting queries, sorted by leaf in `queue`, with the points of their leaves."""
     from tonari.kdtree.papers.cuda.kernels.process_buffers import process_kernel
 
     search, tree, k = state.search, state.search.tree, state.search.k
@@ -189,9 +189,9 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 
 
 class Tiles(NamedTuple):
-    """Runs of a sorted queue, each of up to TILE places that belong to one leaf.
+    """Tiles of a sorted queue: runs of up to TILE places that belong to one leaf.
 
-    For each run: its first place, its number of places, and its leaf.
+    The first place, the number of places and the leaf of each run.
     """
 
     begins: Any
@@ -216,7 +216,7 @@ def cut_tiles(leaves: Any) -> Tiles:
 
 
 class _Phases:
-    """Counts and times phases if that is asked for; else nothing happens, and nothing is waited for."""
+    """Counts and times phases if counters are requested; otherwise does nothing."""
 
     def __init__(self, rounds: Rounds | None, device: Any) -> None:
         self._rounds, self._device = rounds, device

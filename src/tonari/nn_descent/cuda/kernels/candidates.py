@@ -2,20 +2,20 @@
 
     program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then BREADTH entries of the list of
                each of HUBS + ROOM neighbours
-    kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), other
-               than the point itself and the ids in its own list
+    kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), except
+           the point itself and the ids in its own list
     order      by a hash of the id, a bijection on 32 bits. Equal ids become adjacent, and if there are more than WIDTH
                distinct ids, a pseudo-random but deterministic subset is kept
 
-wang2021 (section 4.1) samples lists, joins their members and inserts what it finds into the lists of others, under
-locks. Here a point reads the lists of others and writes only its own row.
+wang2021 (section 4.1) samples lists, compares their members with each other and inserts the results into the lists of
+both, under locks. Here a point reads the lists of other points and writes only its own row.
 """
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
-from triton.language.standard import _log2
+from triton.language.standard import _log2, _sum_combine
 
 _NONE = tl.constexpr(0x7FFFFFFF)  # not the hash of any id below 2**30
 _HASH = tl.constexpr(0x9E3779B1)
@@ -24,20 +24,39 @@ _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to sig
 
 
 @triton.jit
+def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
+    """Sort every two keys 2**BIT apart. The partner of x is (x + partner) - x."""
+    # As tl.sum does, whose own code would be translated for every axis.
+    partner = tl.reduce(cube, BITS - BIT, _sum_combine, keep_dims=True) - cube
+    upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - BIT) + [2] + [1] * BIT) == 1
+    return tl.where((cube > partner) != upper, partner, cube)
+
+
+@triton.jit
+def merge_runs(cube, size, BITS: tl.constexpr):
+    """Sort runs of 2**size keys, each a bitonic sequence: every second one descending, which is complemented meanwhile.
+
+    What a loop repeats is translated twice from Python, unless it is a function.
+    """
+    down = -((tl.reshape(tl.arange(0, 1 << BITS), [1] + [2] * BITS) >> size) & 1)
+    cube = cube ^ down
+    for bit in tl.static_range(BITS - 1, -1, -1):
+        if bit < size:
+            cube = exchange(cube, bit, BITS)
+    return cube ^ down
+
+
+@triton.jit
 def sort_rows(keys, ROWS: tl.constexpr, SLOTS: tl.constexpr):
     """Sort each row of int32 keys, ascending, by a bitonic network (Batcher 1968) on a hypercube of side 2.
 
-    Positions 2**bit apart are compared along one axis; the partner of x is (x + partner) - x.
+    Positions 2**bit apart are compared along one axis. The code has each axis once: LLVM takes seconds for all the
+    steps of 1024 slots.
     """
     BITS: tl.constexpr = _log2(SLOTS)
     cube = tl.reshape(keys, [ROWS] + [2] * BITS)
-    for size in tl.static_range(1, BITS + 1):
-        for bit in tl.static_range(size - 1, -1, -1):
-            partner = tl.sum(cube, axis=BITS - bit, keep_dims=True) - cube
-            upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - bit) + [2] + [1] * bit) == 1
-            if size < BITS:
-                upper = upper ^ (tl.reshape(tl.arange(0, 2), [1] * (BITS - size) + [2] + [1] * size) == 1)
-            cube = tl.where((cube > partner) != upper, partner, cube)
+    for size in tl.range(1, BITS + 1):
+        cube = merge_runs(cube, size, BITS)
     return tl.reshape(cube, [ROWS, SLOTS])
 
 

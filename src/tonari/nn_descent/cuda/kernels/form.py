@@ -1,4 +1,4 @@
-"""The form of rows for the start (cuda/form.py): where they lie, then float16 rows, then their squares.
+"""The form of rows for the start (cuda/form.py): ranges of the columns, then float16 rows, then their squared norms.
 
     range      CHUNKS programs for each step of STEP columns, each over every CHUNKS-th tile of ROWS rows: the minimum,
                the maximum and the sum of each column, as float64
@@ -6,7 +6,7 @@
                for a centred metric, divided by its norm, for which the row is read once or twice more
     squares    a program takes ROWS rows of the form; the sums are float32
 
-All else is float64: rows may lie far from the origin. Columns beyond d are zeros.
+All other numbers are float64, since rows may be far from the origin. Columns beyond d are zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tonari.exact.cuda.kernels.rows.value import widened
 
 @triton.jit
 def load_step(points_ptr, row, present, stride, column, d):
-    """Return columns of some rows, [ROWS, STEP] float64, 0 where there is none."""
+    """Return columns of some rows, [ROWS, STEP] float64, zeros beyond the last row and column."""
     inside = present[:, None] & (column < d)[None, :]
     return widened(tl.load(points_ptr + row[:, None] * stride + column[None, :], mask=inside, other=0)).to(tl.float64)
 

@@ -1,7 +1,7 @@
-"""The end of a round: write the new rows of entries, the first k of each as returned, and how many of these are new.
+"""End a round: write the new rows of entries, the first k of each as results, and the number of new ones among these.
 
-An id that was not in the old row becomes NEW. An id that was stays NEW only if it was NEW and not among the first HUBS,
-since it has not been a hub yet. A program takes ROWS points.
+An id that was not in the old row becomes NEW. An id of the old row stays NEW only if it was NEW and not among the first
+HUBS, because it has not been a hub yet. A program processes ROWS points.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def mark_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """Write rows of entries, their first k, how many of these are new, and the sum of their distances."""
+    """Write rows of entries, their first k, the number of new ones among these, and the sum of their distances."""
     tl.static_assert(SIZE <= PADDED)
     tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]

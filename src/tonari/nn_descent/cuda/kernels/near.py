@@ -3,11 +3,10 @@
     program    QUERIES rows, contiguous in memory or gathered by number, against all centres, CENTRES at a time
     score      query term + centre term - 2 <q, c>, at least 0, as a float32, whose bits have the order of integers; the
                lowest bits are replaced by the number of the tile of centres
-    state      the two smallest keys of each column over all tiles; in the end, BEST times the smallest of each row
+    state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
-Of the centres in one column, whose numbers differ by multiples of CENTRES, only the two nearest are kept, and scores
-that differ only in the replaced bits may be swapped. Clusters are only a guess at where neighbours are, so more
-precision would not pay off.
+The centres in one column, whose numbers differ by multiples of CENTRES, share two places, and scores that differ only
+in the replaced bits may be swapped. Clusters only suggest where neighbours are, so higher precision would not pay off.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def near_kernel(
     CENTRES: tl.constexpr,
     BEST: tl.constexpr,
 ):
-    """Write the numbers of each row's nearest centres, the nearest first; if ORDERED, for the rows in `order`."""
+    """Write the numbers of each row's nearest centres, nearest first; if ORDERED, for the rows in `order`."""
     slot = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
     present = slot < rows
     query = slot

@@ -1,8 +1,8 @@
-"""Reverse lists: sorted pairs (listed, listing) are written to the rows of the listed points, as far as there is room.
+"""Reverse lists: write sorted pairs (listed, listing) to the rows of the listed points until these are full.
 
-A program takes BLOCK pairs. The position of a pair is the number of pairs before it with the same listed point, plus
-those written by earlier calls. All positions are distinct, so no locks are needed (wang2021, section 4.1, appends
-atomically, in the order in which threads arrive).
+A program processes BLOCK pairs. The position of a pair in its row is the number of earlier pairs with the same listed
+point, including the pairs of earlier calls. All positions are distinct, so no locks are needed (wang2021, section 4.1,
+appends atomically, in the order in which threads arrive).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Compare points with the members of the clusters near them, on tensor cores; keep BEST members per (point, cluster).
+"""Compare points with the members of near clusters on tensor cores; keep BEST members per (point, cluster).
 
     program    QUERIES points that share a near cluster, against its members in tiles of MEMBERS, all gathered by number
     score      query term + member term - 2 <q, x>, at least 0, as a float32, whose bits have the order of integers; the
                lowest 11 bits are replaced by the number of the member among those compared
-    state      the two smallest keys of each column over all tiles; in the end, BEST times the smallest of each row
+    state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
-Members whose scores differ by less than a relative 2**-12 may be swapped, and of the members in one column only the two
-best are kept. That is enough: lists are longer than k, and rounds order them exactly.
+Members whose scores differ by less than a relative 2**-12 may be swapped, and each column keeps only its two best
+members. This is enough, because lists are longer than k and rounds order them exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LAST = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def member_range(bounds_ptr, cluster, at, limit):
-    """Return the positions [begin, end) of the members to compare: all, or `limit` of them around `at`."""
+    """Return the positions [begin, end) of the members to compare: all, or `limit` members around `at`."""
     begin = tl.load(bounds_ptr + cluster)
     end = tl.load(bounds_ptr + cluster + 1)
     begin = tl.maximum(begin, tl.minimum(at - limit // 2, end - limit))

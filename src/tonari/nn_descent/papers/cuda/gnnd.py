@@ -1,6 +1,6 @@
 """A round of wang2021 (GNND, section 4): each point introduces its neighbours to one another.
 
-    sample    of each list the first p NEW and the first p OLD entries; those that sample a point follow, up to 2p   4.1
+    sample    the first p NEW and the first p OLD entries of each list, then points that sample this one, up to 2p   4.1
     match     a point's NEW samples with each other and with its OLD ones, as tiles on matrix units                  4.2
     propose   to each sample its nearest NEW one and, if it is NEW itself, its nearest OLD one                       4.3
     insert    proposals are inserted into the lists of their targets; each segment of 32 entries has a spinlock      4.3
@@ -27,26 +27,26 @@ _REGISTERS = 128  # of a thread that matches: so four programs share a multiproc
 
 
 class Lists(NamedTuple):
-    """Neighbours of n points while they grow, in segments; kernels/lists.py defines the order.
+    """Neighbour lists of n points during a run, in segments; kernels/lists.py defines the order.
 
     Attributes
     ----------
     entries : int32 tensor of shape (n, list_size)
         See ``entries.py``.
     distances : float32 tensor of the same shape
-        Of the form, scaled; infinite where an entry is missing.
+        Scaled distances in the form; infinite for missing entries.
     """
 
     entries: Any
     distances: Any
 
     def arguments(self) -> dict[str, Any]:
-        """Return them as arguments of kernels."""
+        """Return the tensors as arguments of kernels."""
         return {"entries_ptr": self.entries, "distances_ptr": self.distances}
 
 
 def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
-    """Measure entries, int32 (n, any), -1 where one is missing, and put them into lists of `size`."""
+    """Compute the distances of entries, int32 (n, columns) with -1 for missing ones, and make lists of `size`."""
     from tonari.nn_descent.papers.cuda.kernels.lists import lists_kernel
 
     (n, columns), device = entries.shape, entries.device
@@ -80,7 +80,7 @@ class Spinlocks:
         self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, the first `room` rows to arrive that sample it: int32 (n, room)."""
+        """Return, for each point, the first `room` arriving rows that sample it: int32 (n, room)."""
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
         n, count = samples.shape
@@ -96,11 +96,11 @@ class Spinlocks:
         return found
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of some rows, and insert what they find into the lists."""
+        """Match the samples of some rows, and insert the proposals into the lists."""
         self.insert(lists, *cross(form, lists, new, old, rows, self.segment, boundary))
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
-        """Insert proposals, (rows, 3, 2p): a warp for those of one row and kind."""
+        """Insert proposals, (rows, 3, 2p); a warp processes the proposals of one row and kind."""
         from tonari.nn_descent.papers.cuda.kernels.insert import insert_kernel
 
         rows, kinds, batch = keys.shape
@@ -123,7 +123,7 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
     samples : int
         The paper's p.
     block : int
-        Rows whose proposals exist at once.
+        The number of rows whose proposals are in memory at once.
     boundary : int, optional
         Compare only points on different sides of this number (section 5.1).
     """
@@ -151,7 +151,7 @@ def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
 
 
 def join(own: Any, reverse: Any) -> Any:
-    """Return the samples of one kind with those that sample a point, int32 (n, 2p), -1 where there is none."""
+    """Return the samples of one kind joined with the reverse samples, int32 (n, 2p), padded with -1."""
     from tonari.nn_descent.papers.cuda.kernels.join import join_kernel
 
     n, samples = own.shape
@@ -209,7 +209,7 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return the columns of a form, and those that a kernel loads at once, as constants of kernels."""
+    """Return the numbers of columns in a form and per load of a kernel, as constants of kernels."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 

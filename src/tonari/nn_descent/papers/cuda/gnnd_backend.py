@@ -47,13 +47,13 @@ class GnndBackend(CudaBackend):
         return super().exact(rows, k)
 
     def _formed(self) -> Form:
-        """Return the points as the start and the rounds compare them."""
+        """Return the points in the form that the start and the rounds compare."""
         if self._form is None:
             self._form = super()._formed()
         return self._form
 
     def _closed(self, lists: Lists, before: Any) -> Round:
-        """End a round: the first k of each list by exact values, and how many of these the list did not have."""
+        """End a round: return the first k of each list by exact values, and the number of new ones among these."""
         plan, device = self.plan, self.points.device
         double = self.points.dtype == torch.float64
         found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)
@@ -73,12 +73,12 @@ class GnndBackend(CudaBackend):
 
 
 def _ids(entries: Any) -> Any:
-    """Return the ids of entries, -1 where one is missing."""
+    """Return the ids of entries, -1 for missing ones."""
     return torch.where(entries < 0, MISSING, entries & ID)
 
 
 def _contained(ids: Any, others: Any) -> Any:
-    """Return whether each id is in its row of others."""
+    """Return whether each id is in the same row of `others`."""
     listed = others.sort(1).values
     at = torch.searchsorted(listed, ids.contiguous()).clamp_(max=listed.shape[1] - 1)
     return listed.gather(1, at) == ids

@@ -1,10 +1,10 @@
-"""Lists of different lengths, each put in the order of (value, id): several short ones per program.
+"""Sort lists of different lengths by (value, id), several short lists per program.
 
     program   N / LENGTH lists of up to LENGTH entries, padded to that: one row [N] of pairs, sorted in runs
     keys      of kernels/keys.py: integers in the order of the values; the bits of a value follow from its key
     network   kernels/network.py: log2(LENGTH)² / 2 steps for all lists at once
 
-A list is read from anywhere and written to its place among the ordered ones.
+A list may be anywhere in the input; it is written to its place in the output.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The lowest listed groups of each row, split into their wanted parts; one program per row.
+"""Split the lowest listed groups of each row into their marked parts; one program per row.
 
-    entry = 16 group + mask        bit b of the mask: part b of the group is wanted
-    place of a part                number of wanted parts in lower groups, and before it in its own group
+    entry = 16 group + mask        bit b of the mask: part b of the group may contain a candidate
+place of a part                number of marked parts in lower groups, and before it in its own group
 
-Parts that are not written are bounded from below by the threshold if their group is not listed, by the next minimum if
-it is listed after the `width` lowest, and by the minimum of the first group whose parts do not fit.
+The lower bound of the other parts is the smallest of three numbers: the threshold, for groups that are not listed; the
+next minimum, for groups after the `width` lowest; and the minimum of the first group whose parts do not fit.
 """
 
 from __future__ import annotations

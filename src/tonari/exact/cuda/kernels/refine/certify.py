@@ -21,7 +21,7 @@ _REACH = tl.constexpr(2.0**511)  # larger scaled values might overflow when they
 
 @triton.jit
 def unit_of(scale, METRIC: tl.constexpr):
-    """Return what a value of an elementwise metric is multiplied by for a score: scale^degree, without a rounding."""
+    """Return the factor from values of an elementwise metric to scores: scale^degree, without rounding."""
     if METRIC.degree == 0:
         unit = scale * 0 + 1.0
     elif METRIC.degree == 0.5:

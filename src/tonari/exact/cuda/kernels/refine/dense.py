@@ -1,6 +1,6 @@
 """Exact values of some queries with every point of a slice.
 
-    program        POINTS consecutive points, and some of the queries, four at a time
+    program        POINTS consecutive points, and some of the queries, in steps of four
     one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
 
 Both sides are widened (kernels/rows/widen.py): padded to whole steps of 16 columns, with means already subtracted. The

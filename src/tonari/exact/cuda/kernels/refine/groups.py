@@ -172,7 +172,7 @@ def members_kernel(
     POINT_TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Write the point number of every candidate; 2**31 - 1 where there is none."""
+    """Write the point number of every candidate; 2**31 - 1 for missing ones."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

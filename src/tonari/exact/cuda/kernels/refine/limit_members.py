@@ -1,13 +1,13 @@
 """From the screen of contracted rows to the points that are within a limit by these, in two steps.
 
-    groups     those of a list, or of all minima, whose certified minimum is at or below the row's score
-    members    those of these groups with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows:
-               CHUNK members and COLUMNS columns of their rows at a time, gathered, in float32
+    groups     groups of a list, or of all minima, whose certified minimum is at or below the row's score
+members    their members with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows, gathered in
+           float32, in steps of CHUNK members and COLUMNS columns
 
-One program per row; where rows are few, several share the members of a row, in turns of CHUNK. Both steps count what
-there is and write it while there is room. A row with too little is searched again, so that the second step does nothing
-for it; so is one of whose groups the list does not tell all. Which members are written does not depend on the order in
-which programs run, only their places do. The limit allows for the rounding of the sums (contracted_limits.py).
+One program processes a row; if rows are few, several programs share the members of a row in chunks of CHUNK. Both steps
+count all results, and write them while there is room. A row without enough room, or with an incomplete list of groups,
+is searched again, so the second step skips it. The set of written members does not depend on the order in which
+programs run; their places do. The limit allows for the rounding of the sums (contracted_limits.py).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def near_members_kernel(
     COLUMNS: tl.constexpr,
     PARTS: tl.constexpr,
 ):  # fmt: skip
-    """Write the members of a row's groups that are within its limit, behind those that are there."""
+    """Append the members of a row's groups that are within its limit."""
     row = (tl.program_id(0) // PARTS).to(tl.int64)
     found = tl.load(found_ptr + row)
     limit = tl.load(limits_ptr + row)

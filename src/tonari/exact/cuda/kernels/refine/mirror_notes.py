@@ -1,6 +1,6 @@
-"""Of the rows that are noted for a row: the lowest, or those at or below a score; one program per row.
+"""Select from the noted rows of a row: the lowest, or all at or below a score; one program per row.
 
-What is not noted is above the row's threshold, unless there was no room for it.
+Rows that are not noted are above the row's threshold, unless the room was too small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def lowest_noted_kernel(
     # constants
     WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the rows of the lowest values, -1 where there is none, and a lower bound on what all others are."""
+    """Write the rows of the lowest values, padded with -1, and a lower bound on all other values."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
     value = tl.load(lowest_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]

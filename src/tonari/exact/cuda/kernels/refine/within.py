@@ -1,15 +1,15 @@
 """All points within a limit of each query, from the groups that the screen cannot rule out.
 
-    threshold   the score that no point within the limit exceeds: T(limit) of kernels/refine/certify.py, rounded up
-    parts       of each row the groups of eight points at or below its threshold: counted, then written one row after
+    threshold   the largest score of points within the limit: T(limit) of kernels/refine/certify.py, rounded up
+    parts       the groups of eight points at or below the threshold of each row: counted, then written one row after
                 the other, in blocks of BLOCK groups that belong to one row, padded with -1
-    values      a program takes a block: exact values of its points (kernels/refine/groups.py), rounded as they are
-                returned, and compared with the row's limit
-    pack        what is within the limit of all blocks, one after the other
+    values      a program processes a block: exact values of its points (kernels/refine/groups.py), rounded like
+                returned values, and compared with the row's limit
+    pack        the points within the limit, of all blocks, one after the other
 
-A threshold holds from the beginning, so nothing is selected and nothing has to be proved afterwards: a point that is
-not a candidate has a lower bound above the threshold (docs/exactness.md, Lemmas 2 and 3, for the limit in place of the
-k-th value). Nothing depends on the order in which programs run.
+The threshold is known in advance, so no selection and no proof is necessary: a point that is not a candidate has a
+lower bound above the threshold (docs/exactness.md, Lemmas 2 and 3, with the limit in place of the k-th value). The
+result does not depend on the order in which programs run.
 """
 
 from __future__ import annotations
@@ -156,12 +156,16 @@ def within_kernel(
     DOUBLE: tl.constexpr,
     LISTED: tl.constexpr,
     HAS_OWN: tl.constexpr,
+    LATER: tl.constexpr,
     GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr,
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Compare the points of a block with its row's limit; write them if LISTED, and how many there are."""
+    """Compare the points of a block with its row's limit; write them if LISTED, and how many there are.
+
+    A row does not find itself, nor a point before it if LATER.
+    """
     BLOCK: tl.constexpr = CHUNK // GROUP
     here = tl.program_id(0).to(tl.int64)
     block = first_block + here
@@ -169,7 +173,11 @@ def within_kernel(
     numbers = tl.arange(0, CHUNK)
     ids, present = candidates(parts_ptr, own_ptr, block, numbers, BLOCK, BLOCK, n, False, GROUP, POINT_TILE)
     if HAS_OWN:
-        present = present & (ids != tl.load(own_ptr + row))
+        own = tl.load(own_ptr + row)
+        if LATER:
+            present = present & (ids > own)
+        else:
+            present = present & (ids != own)
     row_ptrs = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
     query_ptrs = queries_ptr + row * query_width + tl.arange(0, 16)
     values = values_of(row_ptrs, query_ptrs, norms_ptr, row, present, d, METRIC, TERM, UNIT, CHUNK)

@@ -1,4 +1,4 @@
-"""Original rows -> form rows (native/exact/form.hpp), a block of columns at a time, in registers and in float64.
+"""Convert original rows to form rows (native/exact/form.hpp) by blocks of columns, in registers and in float64.
 
     euclidean                          x' = scale (x - centre)
     cosine, correlation                x' = scale x / |x|, for correlation with the row's mean subtracted first
@@ -49,13 +49,13 @@ def is_sound(x, NONNEGATIVE: tl.constexpr):
 
 @triton.jit
 def load_elements(rows_ptr, row, column, n, d, stride):
-    """Load elements as they are stored (bfloat16 as float32), 0 where there is none; `row` and `column` broadcast."""
+    """Load stored elements (bfloat16 as float32), 0 beyond the rows and columns; `row` and `column` broadcast."""
     return widened(tl.load(rows_ptr + row * stride + column, mask=(row < n) & (column < d), other=0))
 
 
 @triton.jit
 def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr):
-    """Return elements as float64, 0 where there is none or it is refused; and which elements were not refused."""
+    """Return elements as float64, 0 for absent and refused ones, and a mask of the elements that are not refused."""
     x = load_elements(rows_ptr, row, column, n, d, stride)
     sound = is_sound(x, NONNEGATIVE)
     return tl.where(sound, x, 0).to(tl.float64), sound

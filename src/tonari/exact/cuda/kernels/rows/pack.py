@@ -101,7 +101,7 @@ def note(flag_ptr, row, bad):
 
 @triton.jit
 def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
-    """Load elements [ROWS, T, V] as they are stored, and those of the centre, which is 0 unless the metric has one."""
+    """Load stored elements [ROWS, T, V], and the elements of the centre, which are 0 unless the metric has one."""
     centre = 0.0
     if METRIC.squares:
         centre = tl.load(centre_ptr + column, mask=column < d, other=0.0)
@@ -127,7 +127,7 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
 
 @triton.jit
 def whole_numbers(elements, centre, factor):
-    """Return which elements [ROWS, T, V], less a centre, are whole numbers of which nothing is lost, int32."""
+    """Return a mask of the elements [ROWS, T, V] that are exact whole numbers after subtracting a centre, int32."""
     x = elements.to(tl.float64)
     return ((x == tl.floor(x)) & (centre == tl.floor(centre)) & (factor[:, None, None] == 1)).to(tl.int32)
 
@@ -148,14 +148,14 @@ def product_errors(size, difference, d, PRECISION: tl.constexpr):
 
 @triton.jit
 def gamma_of(units):
-    """Return gamma for so many units of 2^-24."""
+    """Return gamma for this many units of 2^-24."""
     n = tl.minimum(units * _UNIT, 0.25)
     return n / (1 - 2 * n)
 
 
 @triton.jit
 def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
-    """Store what the screen and the certificate need of queries."""
+    """Store the terms of queries for the screen and the certificate."""
     tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
     tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
     tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)

@@ -3,7 +3,7 @@
     f      = (along, |rest|)      along = V' z, rest = z - V V' z, both products in float64
     error <= 2^-24 |f| + 8 (d + p + 16) sqrt(p) 2^-53 (|z| + |origin|)      exact/cuda/rows/contraction.py
 
-One program per ROWS rows, COLUMNS columns at a time; sums of squares in float64.
+One program per ROWS rows, in steps of COLUMNS columns; sums of squares in float64.
 """
 
 from __future__ import annotations

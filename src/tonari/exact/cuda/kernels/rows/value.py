@@ -37,7 +37,7 @@ def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
 
 @triton.jit
 def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
-    """Add one term of a user's function to each lane, except beyond the end of a row, where it may return anything."""
+    """Add one term of a user's function to each lane, except beyond the end of a row."""
     return lanes + tl.where(inside[None, :], TERM(q, x), 0.0)
 
 
@@ -80,7 +80,7 @@ def add_chord(lanes, q, x, query_inverse, point_inverse):
 
 @triton.jit
 def angular_value(cosine, close, square, d):
-    """Return the value of an angular metric: half the squared chord where rows are close, 0 where they are parallel."""
+    """Return the value of an angular metric: half the squared chord if rows are close, 0 if they are parallel."""
     shortest = (tl.cast(d, tl.float64) + 192) * 2.0**-57
     near = tl.where(square <= shortest * shortest, 0.0, tl.minimum(square / 2, 0.5))
     return tl.where(close, near, tl.minimum(1.0 - cosine, 2.0))

@@ -2,7 +2,7 @@
 
     every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/rows/pack.py makes them
     all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
-    the first       no tiles, but what the certificate and the exact values read: norms, errors, float64 rows, flags
+    the first       no tiles, but the input of the certificate and the exact values: norms, errors, float64 rows, flags
 
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
@@ -18,10 +18,10 @@ The error of the sums, line by line against that page, with u = 2^-24 and w colu
     the sum      within w u / (1 - w u) of the magnitudes, `low` among them, as sums start at it. gamma and e0 are made
                  for y / (1 - y), y = 4 w u, of both (kernels/rows/pack.py, whose functions make all bounds here)
 
-The queries are packed by every program alike, element by element, so that the errors that the first one measures are
-those of all. Only norms and means of the angular metrics are sums, which each program makes by the same instructions.
+Every program packs the queries in the same way, element by element, so the errors measured by the first program hold
+for all. Only norms and means of the angular metrics are sums, which each program computes by the same instructions.
 
-Groups are adjacent points here, not those of a matrix unit's accumulator (rows/groups.py).
+Here groups are adjacent points, not parts of a matrix unit's accumulator (rows/groups.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load_step(
 
 @triton.jit
 def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
-    """Load what the sums [M, POINTS] of a tile begin with."""
+    """Load the start values of the sums [M, POINTS] of a tile."""
     present = point < tl.where(tile < tiles, POINTS, 0)
     low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
     return tl.zeros([M, POINTS], tl.float32) + low[None, :]

@@ -1,24 +1,24 @@
 """From the minima of a few queries to their answers: choose groups, compute exact values, order them, certify.
 
-`parts` programs share a row. Each makes the same choice, and then computes the values of CHUNK candidates of its own;
-the last one orders all of them and ends the row:
+`parts` programs share a row. Each makes the same choice of groups and computes the values of CHUNK candidates; the last
+program to finish orders all candidates and writes the row:
 
     lower       minimum - (N E1 + r E2)                     of a tile of points, or of a group
-    tiles       those whose `lower` is at most t1           at least `width`, or all that there are
-    groups      of these tiles, those at most t2            at least `width`, or all that there are
-    following   the least `lower` of all tiles and groups that were not taken, +inf if all were
+    tiles       tiles whose `lower` is at most t1               at least `width`, or all tiles
+groups      their groups whose `lower` is at most t2        at least `width`, or all groups
+following   the smallest `lower` of all other tiles and groups, +inf if there are none
     values      of the members, by the definition (kernels/rows/value.py)
     rank        number of candidates before a candidate, in the order (returned value, id)
     proved      as kernels/refine/certify.py says
 
-t1 and t2 come from CHUNKS minima over chunks of the numbers: the least of these minima that `width` of them do not
-exceed. So `width` numbers do not exceed it either (docs/exactness.md, "Hierarchical Partition"). Few more do, since
-adjacent numbers belong to different chunks. What there is no room for is not taken, and lowers `following`, no more;
-what ties at the limit comes after what is below it.
+t1 and t2 are limits that at least `width` of CHUNKS minima do not exceed, each minimum over a chunk of the numbers. So
+at least `width` numbers are at or below them (docs/exactness.md, "Hierarchical Partition"), and few more, since
+adjacent numbers belong to different chunks. Numbers below the limit precede ties at the limit. Numbers beyond the room
+are dropped, which only lowers `following`.
 
-Groups are taken in ascending order, so that candidates ascend in id: of equal values the earlier candidate is the one
-of the smaller id. Candidates that do not exist come last, and have the value +inf; there are at least k others, as each
-group that is taken has a point.
+Groups are in ascending order, so candidates ascend in id: the earlier of two candidates with equal values has the
+smaller id. Padding candidates are last, with the value +inf. At least k candidates exist, because each group contains a
+point.
 
 Programs do not wait for each other: the last one is known by a counter, which screen_few.py sets to 0. A program counts
 itself after a barrier, when all its threads have written their values. The atomic addition acquires and releases, so
@@ -39,7 +39,7 @@ _FLAGS = tl.constexpr(3)  # of the points, and as many of the queries
 
 @triton.jit
 def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Return a number that at least `wanted` of [NUMBERS] do not exceed, and few more; +inf if there are fewer."""
+    """Return a number that at least `wanted` of [NUMBERS], and few more, do not exceed; +inf if too few exist."""
     tl.static_assert(NUMBERS % CHUNKS == 0)
     minima = tl.min(tl.reshape(lower, [NUMBERS // CHUNKS, CHUNKS]), 0)
     # The sum goes over axis 0, which each thread holds whole.
@@ -65,7 +65,7 @@ def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
 
 @triton.jit
 def bound_of(tile, present, norm, rest, e1_ptr, e2_ptr):
-    """Return what is subtracted from the minima in some tiles."""
+    """Return the error bounds to subtract from the minima in some tiles."""
     e1 = tl.load(e1_ptr + tile, mask=present, other=0.0)
     return norm * e1 + rest * tl.load(e2_ptr + tile, mask=present, other=0.0)
 

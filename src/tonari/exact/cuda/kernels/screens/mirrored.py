@@ -1,21 +1,21 @@
 """The screen of a graph: one product of a tile of rows and a tile of points, for the rows and for the points.
 
-    s = -2 <x^(row), x^(point)>       what the row is to the point, and the point to the row
-    to the row, the point is          s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
-    to the point, the row is          s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
+    s = -2 <x^(row), x^(point)>       shared by the pairs (row, point) and (point, row)
+lower bound of (row, point)       s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
+lower bound of (point, row)       s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
 
-Of int8, s + low(row) + low(point) is noted (kernels/screens/mirrored_note.py).
+In int8, the noted score is s + low(row) + low(point) (kernels/screens/mirrored_note.py).
 
     tile of rows      ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
     accumulator       ROWS x COLUMNS float32, or int32
 
-Rows are those of a batch; points are its own and those of all later batches, so that each product of two batches is
-computed once. What points are to rows is appended to the rows' lists (record.py). What rows are to points of later
-batches is noted in lists of the rows, too, so that nothing is atomic here: for each LISTED points that a thread holds
-of a row, if the row is at or below the threshold of any, a mask of these, and the lowest of their scores. A thread has
-one slot for each tile, and so none is ever missing. kernels/screens/mirrored_note.py hands them to the points.
+The rows are a batch; the points are the batch itself and all later batches, so each product of two batches is computed
+once. Points are appended to the rows' lists (record.py). Rows are noted for points of later batches, but in lists of
+the rows, so no operation is atomic. For each run of LISTED points of a thread, a note has a mask of the points whose
+limit the row's score does not exceed, and the lowest of these scores. A thread has one slot per tile, so notes are
+never lost. kernels/screens/mirrored_note.py transfers the notes to lists of the points.
 
-A row is noted where its score is at or below `limit`, the threshold plus the bound (kernels/screens/mirrored_note.py).
+A row is noted if its score is at or below `limit`, the threshold plus the bound (kernels/screens/mirrored_note.py).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""What a batch of rows is to points of later batches: how near is noted, and by whom.
+"""Transfer the notes of a batch of rows to the lists of points in later batches.
 
     limit(point) = threshold + N(point) E1 + r(point) E2, raised by more than the roundings of it and of
 
     value        = score - (N(point) e1 + r(point) e2) <= threshold
 
-with e of the row's tile, and E the largest of those of the batch: so whatever has its value at or below the threshold
-has its score at or below the limit. The screen notes the latter, in lists of the rows; here they are handed over to
-lists of the points, by one program per row, SLOTS entries at a time, and of each entry all LISTED points of which its
-mask has some. A point's next place is what an atomic counter returns, so that entries are in any order; those that find
-no room are counted.
+with e of the row's tile and E the largest e of the batch. So if a value is at or below the threshold, its score is at
+or below the limit. The screen notes scores at or below the limit in lists of the rows. Here one program per row
+transfers them to lists of the points, in steps of SLOTS entries: all points in the mask of an entry. An atomic counter
+gives the next place in a point's list, so entries are in any order; entries beyond the room are only counted.
 
-Of int8, where all rows are exact, `low` of the point is added to scores and limits, and taken off again here. They are
-squared distances then: the lowest of some points tells more of each, and below 2^24 none is rounded.
+In int8, where all rows are exact, `low` of the point is added to scores and limits, and subtracted again here. The
+scores are then squared distances: the lowest score of some points is a better bound for each, and numbers below 2^24
+are exact.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ COUNTED = tl.constexpr(2.0**24)  # whole numbers up to here are exact in float32
 
 @triton.jit
 def scores_of(sums):
-    """Return -2 <q^, x^> as float32: sums of float16 are that already, and those of int8 are <q^, x^>, exact."""
+    """Return -2 <q^, x^> as float32: float16 queries include the factor -2, and int8 sums are <q^, x^>, exact."""
     if sums.dtype == tl.int32:
         result = sums.to(tl.float32) * -2.0
     else:
@@ -31,7 +31,7 @@ def scores_of(sums):
 
 @triton.jit
 def never_rounded(minima, WHOLE: tl.constexpr):
-    """Return minima of scores; those of int8 are no more than float32 counts to, but +inf where there is no point."""
+    """Return minima of scores; in int8 they are within the exact range of float32, and +inf for padding."""
     if WHOLE:
         result = tl.where(minima < float("inf"), tl.minimum(minima, COUNTED), minima)
     else:

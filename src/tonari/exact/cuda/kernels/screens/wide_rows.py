@@ -4,13 +4,12 @@
     tile of points    COLUMNS x STEP, through STAGES buffers by TMA
     accumulator       ROWS x COLUMNS float32, or int32, of one warpgroup: a thread has 32 columns of its two rows each
 
-A program is a single warpgroup, which waits for no other; others on the same multiprocessor go on with their products
-while it takes the minima of its own. One product is in flight while the buffers of the one before are filled again,
-across tiles of points, too. What the minima need of a tile's points is one number of each thread until then, and goes
-through shared memory: 32 of each would be too many. Layouts are kept up to the stores
-(kernels/screens/all_minima_hopper.py).
+A program is a single warpgroup, which waits for no other; other programs on the same multiprocessor continue with their
+products while it computes minima. One product is in progress while the buffers of the previous one are refilled, also
+across tiles of points. The terms of a tile's points are passed through shared memory, since 32 registers per thread for
+them would be too many. Layouts are kept up to the stores (kernels/screens/all_minima_hopper.py).
 
-With MIRRORED the rows are those of a batch of a graph: kernels/screens/mirrored.py has what is computed then.
+With MIRRORED the rows are a batch of a graph, and kernels/screens/mirrored.py explains the output.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def note_near(
 
 @gluon.jit
 def after(block, column, width):
-    """Return the next step of loading: the next block's first columns if those of this one are all loaded."""
+    """Return the next step of loading: the next columns of this block, or the first columns of the next block."""
     ends = column == width
     return gl.where(ends, block + 1, block), gl.where(ends, 0, column)
 

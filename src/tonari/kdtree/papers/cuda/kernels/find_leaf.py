@@ -1,14 +1,13 @@
-"""FindLeafBatch of gieseke2014 (algorithm 2): the next leaf of every query that is taken from the queues.
+"""FindLeafBatch of gieseke2014 (algorithm 2): find the next leaf of every query from the queues.
 
     program        one query, one warp; a lane is a child of a node, as in the walk (kernels/search.py)
-    stack          in global memory between rounds: for each level the key of the last child that was entered, -1 where
-                   none was. The node on each level follows from the numbers in the keys of the levels above it. The
-                   children of a node are entered in ascending order of their keys, which all differ, so the next one is
-                   the nearest beyond the last
-    limit          in global memory: the largest key that may hold a neighbour
+    stack          in global memory between rounds: for each level the key of the last entered child, or -1. The node on
+               each level follows from the numbers in the keys of the levels above. The children of a node are entered
+               in ascending order of their keys, which are distinct, so the next child has the smallest larger key
+    limit          in global memory: the largest key whose box may contain a neighbour
 
-Exact: keys are computed again with the same bits, so a query enters the nodes and leaves of the walk, in its order. A
-node ends at the first key above the limit; its other keys are larger, and the limit never grows.
+Exact: keys are recomputed with the same bits, so a query enters the same nodes and leaves as in the walk, in the same
+order. A node ends at the first key above the limit: its other keys are larger, and the limit never grows.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@
                    once for the tile. A query whose sums all exceed its limit is done with the block
     refine         for each other query, one after another: exact float64 values of the block's points, summed in the
                    order of exact/cuda/kernels/value.py, then rounded, and inserted into its list (kernels/nearest.py)
-    list           k values and ids in global memory, where the answer will be; in registers while points are inserted.
-                   The limit follows from the k-th value (kernels/bounds.py)
+    list           k values and ids, at their place in the result; in registers while points are inserted. The limit
+               follows from the k-th value (kernels/bounds.py)
 
-Exact: a point that is skipped is farther than the k-th value so far. A query is in one buffer only, so that no two
-programs write to one list. Launch with ``fused=False``.
+Exact: a skipped point is farther than the k-th known value. A query is in only one buffer, so no two programs write to
+the same list. Launch with ``fused=False``.
 """
 
 from __future__ import annotations

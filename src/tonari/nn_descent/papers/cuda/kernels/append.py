@@ -1,8 +1,7 @@
 """Reverse samples (wang2021, section 4.1): each row is appended to the lists of those that it samples.
 
-The place of a pair (listed, listing) is what an atomic counter of the listed point returns; pairs that find ROOM taken
-are dropped. So which rows are kept, and in which order, depends on the order in which threads arrive. A program takes
-BLOCK pairs.
+An atomic counter of the listed point gives the position of a pair (listed, listing); pairs beyond ROOM are dropped. So
+the kept rows and their order depend on the order in which threads arrive. A program processes BLOCK pairs.
 """
 
 from __future__ import annotations

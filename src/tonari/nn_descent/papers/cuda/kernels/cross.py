@@ -3,11 +3,11 @@
     match      two products of gathered float16 rows, [TILE, TILE] each, in steps of STEP columns on matrix units:
                NEW x NEW and NEW x OLD. TILE is 2 SAMPLES
     distance   term of the target as a query + term of the candidate as a member - 2 <u, v>, at least 0 (cuda/form.py)
-    propose    to a NEW sample the nearest other NEW and the nearest OLD one, to an OLD sample the nearest NEW one: 64
-               bits, the target above the bits of the distance, or -1; beside them the id that is proposed. The bits of
-               a float32 that is not negative ascend as integers do
+    propose    to a NEW sample its nearest other NEW sample and its nearest OLD one, to an OLD sample its nearest NEW
+               one: a key of 64 bits, the target above the bits of the distance, or -1, and the proposed id.
+               Nonnegative float32 numbers have the order of their bits as integers
 
-A program takes one row. The two products stay in registers, 2 TILE² float32, and no distance is written.
+A program processes one row. The two products stay in registers, 2 TILE² float32, and no distance is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INFINITE = tl.constexpr(float("inf"))
 
 @triton.jit
 def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr):
-    """Return the products NEW x NEW and NEW x OLD of the rows of samples, -1 where there is none."""
+    """Return the products NEW x NEW and NEW x OLD of the rows of samples, of which -1 is missing."""
     tl.static_assert(D % STEP == 0, "steps of columns are loaded without a mask")
     steps = tl.arange(0, STEP)[None, :]
     new_rows = rows_ptr + new.to(tl.int64)[:, None] * D + steps
@@ -39,7 +39,7 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
 
 @triton.jit
 def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.constexpr):
-    """Return distances, infinite for a point with itself and, with ACROSS, between points of one side."""
+    """Return distances, infinite between a point and itself and, with ACROSS, between points on one side."""
     distance = tl.maximum(terms[:, None] + other_terms[None, :] - 2.0 * products, 0.0)
     # Of one kind no sample occurs twice, but one may be of both kinds.
     left_out = ids[:, None] == other_ids[None, :]
@@ -52,7 +52,7 @@ def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.c
 def propose(
     keys_ptr, ids_ptr, distances_ptr, target, distance, id, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
 ):  # fmt: skip
-    """Write the proposals that the target's segment has room for: a gap, or an entry that is no nearer."""
+    """Write the proposals for which the target's segment has a gap or an entry that is no nearer."""
     found = (target >= 0) & (distance < _INFINITE)
     last = target.to(tl.int64) * SIZE + id % (SIZE // SEGMENT) * SEGMENT + (SEGMENT - 1)
     found = found & (distance <= tl.load(distances_ptr + last, mask=found, other=0.0))
@@ -85,7 +85,7 @@ def cross_kernel(
     ACROSS: tl.constexpr,
     SYMMETRIC: tl.constexpr,
 ):
-    """Write the proposals of one row, from row `first` on; without SYMMETRIC a distance depends on the target."""
+    """Write the proposals of one row; rows start at `first`. Without SYMMETRIC, a distance depends on the target."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)

@@ -1,20 +1,19 @@
 """Insertion behind spinlocks (wang2021, section 4.3, multiple spinlocks): one lock for each segment of a list.
 
-A program is one warp. It takes BATCH proposals one after the other (kernels/cross.py), and moves one into its segment,
-[SEGMENT] entries and distances, one or two for each lane (kernels/lists.py):
+A program is one warp. It processes BATCH proposals (kernels/cross.py) one after the other. A segment has [SEGMENT]
+entries and distances, one or two per lane (kernels/lists.py):
 
-    look      without the lock: a proposal that is listed already, or farther than the last entry, is dropped
+    look      without the lock: drop a proposal that is listed already, or is farther than the last entry
     lock      compare-and-swap of 0 with 1 until it succeeds, with acquire
-    insert    its rank is the number of entries that precede it; those from there on move by one column
+    insert    the rank is the number of entries that precede the proposal; later entries move by one column
     unlock    exchange with 0, with release
 
-A warp takes one lock at a time and holds none while it waits, so there is no deadlock. One lane takes the lock and
-gives it back, for the whole device; barriers order what the other lanes read after the one, and what they write before
-the other. Lists are read past the L1 cache, which does not see what other processors write.
+A warp holds at most one lock, and none while it waits, so deadlock is impossible. One lane acquires and releases the
+lock at device scope; barriers make the other lanes read after the acquire and write before the release. Lists are read
+past the L1 cache, which does not see writes of other processors.
 
-The look may read old entries, or entries that are half written. But the last distance of a segment only falls, and an
-entry that was once in it is still there or was replaced by nearer points. So no proposal is dropped that belongs in the
-segment.
+The look may read old or half-written entries. But the last distance of a segment never grows, and an entry leaves it
+only if nearer points replace it. So a proposal that belongs in the segment is never dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tonari.nn_descent.papers.cuda.kernels.lists import precedes
 
 @triton.jit
 def lock(lock_ptr):
-    """Wait until the lock is free, and take it; reads of what it guards come after."""
+    """Wait until the lock is free, and take it; later reads see the guarded data."""
     while tl.atomic_cas(lock_ptr, 0, 1, sem="acquire", scope="gpu") != 0:
         pass
     tl.debug_barrier()
@@ -35,7 +34,7 @@ def lock(lock_ptr):
 
 @triton.jit
 def unlock(lock_ptr):
-    """Give the lock back; writes to what it guards come before."""
+    """Release the lock after all writes to the guarded data."""
     tl.debug_barrier()
     tl.atomic_xchg(lock_ptr, 0, sem="release", scope="gpu")
 
@@ -57,7 +56,7 @@ def insert_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """Insert BATCH proposals; what is inserted is NEW."""
+    """Insert BATCH proposals, as NEW entries."""
     SEGMENTS: tl.constexpr = SIZE // SEGMENT
     columns = tl.arange(0, SEGMENT)
     first = tl.program_id(0).to(tl.int64) * BATCH

@@ -1,11 +1,12 @@
-"""Lists with distances (wang2021, section 4): the entries of a start are measured, and put in their places.
+"""Lists with distances (wang2021, section 4), made from the entries of a start.
 
     distance   query term + member term - 2 <q, x> of float16 rows (cuda/form.py), at least 0, as a float32
     list       SIZE columns of (entry, distance) in segments of SEGMENT, each ascending by (distance, id), with
                (-1, infinite) at its end; a point belongs in segment id % (SIZE // SEGMENT)              (section 4.3)
 
-A program takes one row: its WIDTH entries are gathered in steps of STEP columns, [WIDTH, STEP]; all pairs of them,
-[WIDTH, WIDTH], give the place of each. What is listed twice, is the row itself, or finds its segment full is dropped.
+A program processes one row: its WIDTH entries are gathered in steps of STEP columns, [WIDTH, STEP]; comparisons of all
+pairs, [WIDTH, WIDTH], give the position of each. Repeated entries, the row itself, and entries beyond a full segment
+are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _INFINITE = tl.constexpr(float("inf"))
 
 @triton.jit
 def precedes(distance, id, other_distance, other_id):
-    """Return whether one precedes the other in a list; all broadcast."""
+    """Return whether one entry precedes the other in a list, with broadcasting."""
     return (distance < other_distance) | ((distance == other_distance) & (id < other_id))
 
 
@@ -42,7 +43,7 @@ def lists_kernel(
     SEGMENT: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """Write the list of one row from `columns` entries in any order, -1 where one is missing."""
+    """Write the list of one row from `columns` entries in any order; missing ones are -1."""
     tl.static_assert(D % STEP == 0, "steps of columns are loaded without a mask")
     row = tl.program_id(0).to(tl.int64)
     slots = tl.arange(0, WIDTH)

@@ -1,8 +1,8 @@
 """Own samples (wang2021, section 4.1): the first SAMPLES NEW and the first SAMPLES OLD entries of each list.
 
-First means nearest by (distance, id) over all segments of the list. The rank of an entry is the number of entries of
-its kind that precede it: all pairs of columns are compared, [ROWS, SIZE, SIZE]. What is sampled as NEW becomes OLD
-(algorithm 1, lines 8 and 32). A program takes ROWS rows.
+"First" means nearest by (distance, id) over all segments of the list. The rank of an entry is the number of entries of
+its kind that precede it, from comparisons of all pairs of columns, [ROWS, SIZE, SIZE]. Sampled NEW entries become OLD
+(algorithm 1, lines 8 and 32). A program processes ROWS rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def sample_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """Write the ids of the samples of ROWS rows, the nearest first."""
+    """Write the ids of the samples of ROWS rows, nearest first."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     place = row * SIZE + tl.arange(0, SIZE)[None, :]
     entry = tl.load(entries_ptr + place, mask=row < n, other=-1)

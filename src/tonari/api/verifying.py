@@ -1,0 +1,179 @@
+"""`tonari.verify`: compare the neighbours that any program found with the exact ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.searching import search
+from tonari.core.draws import Purpose, generator
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.metrics import get_metric
+from tonari.metrics.changed import change_of
+from tonari.metrics.reference import returned, values_at
+from tonari.metrics.verification import Verification, verified
+
+
+@in_default_floats
+@inputs.without_gradients("pass rows without gradients, as by rows.detach()")
+def verify(
+    queries: Any,
+    points: Any,
+    indices: Any,
+    distances: Any = None,
+    *,
+    metric: str = "euclidean",
+    weights: Any = None,
+    sample: int = 1000,
+    seed: int = 0,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+) -> Verification:
+    """Compare the neighbours that any program found with the exact ones, on a random sample of rows.
+
+    Parameters
+    ----------
+    queries : array of shape (m, d), or None
+        None: the lists are a graph of the points, in which a point is not its own neighbour.
+    points : array of shape (n, d)
+    indices : integers of shape (m, k)
+        The row numbers of the points that were found for each query; -1 where none was found.
+    distances : array of shape (m, k), optional
+        The distances that were found, which are compared with the exact distances of the listed points.
+    metric, weights
+        As for :func:`search`.
+    sample : int
+        Number of rows to compare, drawn without replacement; at most all rows.
+    seed : int
+        Seed of the sample: the same seed compares the same rows.
+    device, threads, memory, progress
+        As for :func:`search`, which finds the exact neighbours of the sample.
+
+    Returns
+    -------
+    Verification
+        ``print`` shows it as a report. Its ``exact`` is True if every compared row lists k of its nearest points; any
+        of several tied points counts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`search`; also if indices are no integers, the shapes differ, or the lists are empty.
+
+    Notes
+    -----
+    The values of the listed points are computed in float64 and rounded once, as in an answer of :func:`search`. A point
+    counts as a neighbour up to four roundings beyond the true k-th distance.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> points = np.array([[0.0], [1.0], [3.0], [7.0]], dtype=np.float32)
+    >>> report = tonari.verify(None, points, indices=[[1], [0], [3], [2]], distances=[[1.0], [1.0], [16.0], [4.0]])
+    >>> report.exact, report.recall.by_distance
+    (False, 0.75)
+    >>> print(report)
+    recall by distance  0.75, 95 % interval 0.75 to 0.75; 4 of 4 rows, k=1, euclidean
+    recall by index     0.75
+    entries             1 farther than the true k-th neighbour
+    distances           1 of 4 differ from the exact value by more than 4 roundings of float32; the largest difference \
+is 12 (row 2, point 3: 16 given, 4 exact)
+    worst rows          row 2 misses 1 of 1: it lists up to 4, the true k-th is 2
+    """
+    named = get_metric(metric)
+    own = queries is None
+    sample, seed = inputs.check_count(sample, "sample"), inputs.check_count(seed, "seed", least=0)
+    base = _rows(points, "points", named.bits)
+    asked = base if own or queries is points else _rows(queries, "queries", named.bits)
+    inputs.same_width(asked, base)
+    m, n = len(asked), len(base)
+    listed = _listed(indices, m, "points" if own else "queries")
+    given = _given(distances, listed.shape)
+    k = inputs.check_k(listed.shape[1], n - own, without_self=own)
+
+    rows = np.sort(generator(seed, Purpose.VERIFIED).choice(m, min(sample, m), replace=False)).astype(np.int64)
+    some, listed = _taken(asked, rows), listed[rows].astype(np.int64)
+    truth = search(
+        inputs.rows_at(asked, rows),
+        base,
+        k + own,
+        metric=metric,
+        weights=weights,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    truth = Neighbors(*(np.asarray(inputs.to_host(part)) for part in truth))
+    if own:
+        truth = _without_self(truth, rows)
+    ids = np.where((listed >= 0) & (listed < n), listed, 0)
+    needed, place = np.unique(ids, return_inverse=True)
+    near, place = _taken(base, needed), place.reshape(ids.shape)
+    change = change_of(named.name, weights)
+    if change is None:
+        values = values_at(some, near, place, named.name)
+    else:
+        values = values_at(change.rows(some, "queries"), change.rows(near, "points"), place, change.base)
+        values = np.asarray(change.values(values))
+    return verified(
+        Neighbors(None if given is None else given[rows], listed),
+        returned(values, truth.distances.dtype),
+        truth,
+        rows,
+        n=n,
+        of_rows=m,
+        metric=named.name,
+        own=own,
+    )
+
+
+def _rows(x: Any, name: str, bits: bool) -> Any:
+    """Return rows where they are, an array in host memory or a tensor on CUDA; the search checks their values."""
+    if inputs.place_of(x, name) is None:
+        return inputs.as_bits(x, name) if bits else inputs.as_rows(x, name, check_values=False)
+    return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
+
+
+def _taken(rows: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Copy some rows to host memory."""
+    return inputs.held(inputs.to_host(inputs.rows_at(rows, ids)))
+
+
+def _listed(indices: Any, m: int, noun: str) -> npt.NDArray[Any]:
+    listed = np.asarray(inputs.to_host(indices))
+    if listed.dtype.kind not in "iu":
+        raise TypeError(
+            f"indices are {listed.dtype}, expected whole numbers, the row numbers of points; swap the two "
+            "arrays if the distances came first"
+        )
+    if listed.ndim != 2 or len(listed) != m or 0 in listed.shape:
+        raise ValueError(f"indices have the shape {listed.shape}, expected ({m}, k): a list for each of the {noun}")
+    return listed
+
+
+def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
+    if distances is None:
+        return None
+    given = np.asarray(inputs.as_floats(inputs.held(inputs.to_host(distances))))
+    if given.dtype.kind in "iu":
+        given = given.astype(np.float64)
+    if given.dtype.kind != "f":
+        raise TypeError(f"distances are {given.dtype}, expected floating-point numbers")
+    if given.shape != shape:
+        raise ValueError(f"distances have the shape {given.shape}, indices {shape}: they must have one shape")
+    return given
+
+
+def _without_self(found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
+    """Remove each row's own entry from k + 1 nearest points; the last entry of a row without its own."""
+    last = np.argsort(found.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
+    return Neighbors(*(np.take_along_axis(part, last, axis=1) for part in found))

@@ -1,0 +1,128 @@
+"""tonari verify: compare the neighbours that any program found with the exact ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from tonari import io
+from tonari.api import verifying
+from tonari.cli import _common
+from tonari.cli._directories import load_graph, refuse
+from tonari.cli._points import Inputs, inputs_option
+from tonari.core.neighbors import Neighbors
+from tonari.io._common import open_regular, parsing, size_of
+
+
+@click.command()
+@_common.file_argument("found")
+@_common.file_argument("points")
+@click.argument("queries", metavar="[QUERIES]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--distances",
+    metavar="FILE.npy",
+    type=click.Path(path_type=Path),
+    help="The distances of FOUND, if it is a .npy file of row numbers.",
+)
+@click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of FOUND to compare.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random choice of rows."
+)
+@click.option(
+    "--metric",
+    metavar="METRIC",
+    callback=_common.named_metric,
+    help=f"Metric of FOUND; a graph records its own. One of {_common.METRIC_NAMES}.  [default: euclidean]",
+)
+@_common.key_option
+@inputs_option
+@click.option("--queries-key", help="Name of the array in QUERIES, if it is .npz or HDF5.")
+@_common.work_options
+@click.pass_context
+def verify(
+    context: click.Context,
+    found: Path,
+    points: Path,
+    queries: Path | None,
+    distances: Path | None,
+    sample: int,
+    seed: int,
+    metric: str | None,
+    key: str | None,
+    queries_key: str | None,
+    device: str | list[str],
+    threads: int | None,
+    memory: int | None,
+    progress: bool | None,
+    as_json: bool,
+    read: Inputs,
+) -> None:
+    """Compare the neighbours in FOUND with the exact ones among the POINTS, on a random sample of rows.
+
+    FOUND has a list for each of the QUERIES; without QUERIES, for each of the POINTS, which is then not its own
+    neighbour. It is a .npy file of row numbers, a file of neighbours (.ibin, .npz, .hdf5), or a graph of tonari.
+
+    \b
+    Example:
+      tonari verify found.npy base.npy queries.npy --distances distances.npy --metric sqeuclidean
+      tonari verify graph.npz points.fbin
+    """
+    read.check([points] if queries is None else [points, queries])
+    if found.suffix.lower() == ".npy":
+        lists = _numbers(found), None if distances is None else _numbers(distances)
+    else:
+        refuse(context, ("distances",), f"{found} has its own distances; leave this option out")
+        if _common.kind_of(found) == "graph":
+            refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
+            if queries is not None:
+                message = f"{found} is a graph of its points; leave {queries} out"
+                raise click.UsageError(message, context)
+            graph = load_graph(found)
+            first = int(graph.lists.include_self)
+            lists, metric = (graph.indices[:, first:], graph.distances[:, first:]), graph.metric
+        else:
+            lists = _signed(io.read_ground_truth(found))
+    base = read.read(points, key)
+    report = verifying.verify(
+        None if queries is None else read.read_queries(queries, queries_key, base),
+        base,
+        *lists,
+        metric=metric or "euclidean",
+        sample=sample,
+        seed=seed,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    facts = _plain(dataclasses.asdict(report)) | {"exact": report.exact, "seed": seed}
+    _common.emit(facts, str(report), as_json=as_json, inputs=read)
+
+
+def _numbers(path: Path) -> npt.NDArray[Any]:
+    """Map a .npy file of any dtype."""
+    fix = "Save the array with numpy.save."
+    with open_regular(path), parsing(path, size_of(path), "an array of numbers", fix):
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
+
+
+def _signed(neighbors: Neighbors) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return indices and distances; ids that are unsigned in some files become int64."""
+    indices = neighbors.indices
+    return indices.astype(np.int64) if indices.dtype.kind == "u" else indices, neighbors.distances
+
+
+def _plain(fact: Any) -> Any:
+    """Replace numbers that JSON lacks by null."""
+    if isinstance(fact, dict):
+        return {name: _plain(value) for name, value in fact.items()}
+    if isinstance(fact, list | tuple):
+        return [_plain(value) for value in fact]
+    return None if isinstance(fact, float) and not math.isfinite(fact) else fact

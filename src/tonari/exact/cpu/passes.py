@@ -1,0 +1,347 @@
+"""The passes of a search over the points: blocks of queries meet slices of points, on several threads.
+
+Packed points are met by one block on each thread at a time. If points are packed slice by slice, or if there are fewer
+blocks than threads, several blocks share a pass.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress
+from tonari.core.trail import current, decided
+from tonari.core.workers import Workers
+from tonari.exact.cpu.clusters import Near, Numbers, Sketch
+from tonari.exact.cpu.contraction import look_pays
+from tonari.exact.cpu.join import Bounds, Join, join_of
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.plan import ExactPlan
+from tonari.exact.report import Report
+
+Some: TypeAlias = slice | npt.NDArray[np.intp]
+Task: TypeAlias = tuple[Some, int, bool]  # rows, their level, and whether to use a sample
+
+
+class Block(Protocol):
+    """A block of queries during its pass over the points, such as a native RowBlock."""
+
+    def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
+        """Start queries [begin, end), with thresholds from near points if their positions are known (:class:`Near`)."""
+
+    def screen(
+        self,
+        points: _native.PackedPoints,
+        group_begin: int,
+        group_end: int,
+        stride: int,
+        take_stride: bool,
+        looks: bool,
+    ) -> None:
+        """Screen groups of a range of points: all, every stride-th, or all others; after a look if there is one."""
+
+    @property
+    def looked(self) -> tuple[int, int, int]:
+        """Numbers of pairs (tile, group) since the block was made: all pairs, pairs looked at, and pairs marked."""
+
+    def end_sample(self) -> None:
+        """Take thresholds from the groups that were screened."""
+
+    def absorb(self, other: Any) -> None:
+        """Add the results of a block for the same queries among other points."""
+
+
+AnyBlock = TypeVar("AnyBlock", bound=Block)
+
+_RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
+
+
+@dataclass
+class Search:
+    """The state that all passes of one search share."""
+
+    prepared: PreparedPoints
+    plan: ExactPlan
+    workers: Workers
+    bar: Progress
+    report: Report
+    # Packed points of this search, which no other search changes.
+    held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
+    near: Near | None = None  # where the queries are, if points are in an order of their own
+    looks: bool = True  # as long as looks pay
+
+    @property
+    def levels(self) -> int:
+        """Number of attempts: the precisions, and one with all columns if a contraction can fall back on them."""
+        return len(self.plan.precisions) + self.prepared.falls_back
+
+    def hold(self, level: int, count: int) -> None:
+        """Keep exactly the first `count` points packed for a level."""
+        kernel = self.plan.kernels[self.plan.precisions[level]]
+        self.held = "", []  # release slices before packing new ones
+        self.held = kernel, self.prepared.hold(kernel, count, self.workers)
+
+    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+        """Return the leading slices that are packed for `kernel`."""
+        return self.held[1] if kernel == self.held[0] else []
+
+    def holds(self, level: int) -> bool:
+        """Whether all points are packed for a level already."""
+        return len(self.resident(self.plan.kernels[self.plan.precisions[level]])) == len(self.prepared.slices)
+
+    def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
+        """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
+
+        Each task copies its rows, so it has at most as many rows as are processed at once while points are packed.
+        """
+        if not status.any():
+            return []
+        size = self.plan.blocks_at_once * self.plan.query_block
+        tasks: list[Task] = []
+        for end, at, sampled in ((_RESAMPLE, level, False), (_RETRY, level + 1, False)):
+            left = np.flatnonzero(status == end)
+            left = left + rows.start if isinstance(rows, slice) else rows[left]
+            tasks += [(left[first : first + size], at, sampled) for first in range(0, len(left), size)]
+        return tasks
+
+    def rows(
+        self,
+        queries: npt.NDArray[Any],
+        self_ids: npt.NDArray[np.int64] | None,
+        found: Neighbors,
+        *,
+        level: int,
+        sampled: bool,
+        may_retry: bool = True,
+        near: Near | None = None,
+    ) -> npt.NDArray[np.uint8]:
+        """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
+
+        Rows that may not be retried are resolved by exact values. `near` has the positions of the queries.
+        """
+        plan, started = self.plan, time.perf_counter()
+        kernel = plan.kernels[plan.precisions[level]]
+        status = np.empty(len(queries), np.uint8)
+
+        def new_block() -> _native.RowBlock:
+            return _native.RowBlock(
+                kernel,
+                self.prepared.form,
+                queries,
+                self.prepared.points,
+                plan.k,
+                plan.isa,
+                self_ids,
+                found.distances.dtype == np.float64,
+                may_retry and level + 1 < self.levels,
+                plan.capacity,
+                plan.sample_rank if sampled else 0,
+                self.prepared.look,
+                self.prepared.order,
+                self.prepared.sketch,
+            )
+
+        def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
+            part = slice(*bounds)
+            return block.finish(found.distances[part], found.indices[part], status[part])
+
+        blocks = cut_blocks(0, len(queries), plan.query_block)
+        refined = self.through(blocks, kernel, new_block, close_block, sampled, near)
+        return self._count(status, level, refined, started, sampled=sampled, final=not may_retry)
+
+    def through(
+        self,
+        blocks: list[Bounds],
+        kernel: str,
+        new_block: Callable[[], AnyBlock],
+        close_block: Callable[[Bounds, AnyBlock], int],
+        sampled: bool,
+        near: Near | None = None,
+    ) -> int:
+        """Compare blocks of queries with all packed points; return the sum of the results of closing the blocks."""
+        packed = self.resident(kernel)
+        if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
+            return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
+        own = threading.local()  # one block per thread, reopened for each task
+
+        def work(bounds: Bounds) -> int:
+            if not hasattr(own, "block"):
+                own.block = new_block()
+            own.block.open(*bounds, *(near or ()))
+            self._screen(own.block, kernel, bounds, packed, sampled)
+            return close_block(bounds, own.block)
+
+        return sum(self.workers.map(work, blocks))
+
+    def _count(
+        self,
+        status: npt.NDArray[np.uint8],
+        level: int,
+        refined: int,
+        started: float,
+        *,
+        sampled: bool = False,
+        final: bool = False,
+    ) -> npt.NDArray[np.uint8]:
+        left = int(np.count_nonzero(status))  # usually 0
+        precision, proved, seconds = self.plan.precisions[level], len(status) - left, time.perf_counter() - started
+        self.report.refined += refined
+        self.report.resampled += int(np.count_nonzero(status == _RESAMPLE)) if left else 0
+        self.report.certify(precision, proved, seconds)
+        record = current.get()
+        if record is not None:
+            name = precision if self.plan.form_dim == self.plan.d else f"{precision} in {self.plan.form_dim} columns"
+            name += " without a sample" if self.plan.sample_rank and not sampled else ""
+            name += ", then exact values" if final else ""
+            record.tried(name, len(status), proved, seconds)
+        return status
+
+    def join(
+        self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
+    ) -> npt.NDArray[np.uint8]:
+        """Search the points for each other, from row `first` on."""
+        started = time.perf_counter()
+        status = np.empty(len(self.prepared.points) - first, np.uint8)
+        refined = self._join(level, self_ids, found).all_points(found, status, first)
+        return self._count(status, level, refined, started)
+
+    def across(
+        self, found: Neighbors, *, level: int, boundary: int, known: npt.NDArray[np.float64] | None
+    ) -> npt.NDArray[np.uint8]:
+        """Find the neighbours of each point on the other side of a boundary; see :meth:`Join.across`."""
+        n, started = len(self.prepared.points), time.perf_counter()
+        status = np.empty(n, np.uint8)
+        refined = self._join(level, np.arange(n), found).across(found, status, boundary, known)
+        return self._count(status, level, refined, started)
+
+    def _join(self, level: int, self_ids: npt.NDArray[np.int64], found: Neighbors) -> Join:
+        kernel = self.plan.kernels[self.plan.precisions[level]]
+        may_retry = level + 1 < self.levels
+        double = found.distances.dtype == np.float64
+        return Join(
+            *(self.prepared, self.plan, self.workers, self.bar, self.resident(kernel)),
+            join_of(self.prepared, self.plan, kernel, self_ids, double=double, may_retry=may_retry),
+        )
+
+    def _screen(
+        self,
+        block: Block,
+        kernel: str,
+        bounds: Bounds,
+        packed: list[_native.PackedPoints],
+        sampled: bool,
+    ) -> None:
+        stride = self.plan.sample_stride if sampled else 0
+        if sampled:
+            for part in packed:
+                self.workers.check()
+                block.screen(part, 0, part.groups, stride, True, False)
+            block.end_sample()
+        for part in packed:
+            self.workers.check()
+            block.screen(part, 0, part.groups, stride, False, self.looks_at(part))
+            self.bar.add((bounds[1] - bounds[0]) * part.count)
+        self.judge(kernel, block.looked)
+
+    def looks_at(self, part: _native.PackedPoints) -> bool:
+        """Whether to look at a range of points before they are screened."""
+        return self.looks and part.looks
+
+    def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
+        """Stop looks that cost more time than they save; see :attr:`Block.looked`."""
+        look = self.prepared.look
+        if self.looks and look is not None and looked[0]:
+            self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
+            if not self.looks:
+                share = f"{looked[2] / looked[0]:.0%} of tiles and groups"
+                decided("look", f"left out from here on: {look.columns} columns leave {share} to be screened")
+
+    def _stream(
+        self,
+        blocks: list[Bounds],
+        kernel: str,
+        packed: list[_native.PackedPoints],
+        new_block: Callable[[], AnyBlock],
+        close_block: Callable[[Bounds, AnyBlock], int],
+        sampled: bool,
+        near: Near | None,
+    ) -> int:
+        """Screen a few blocks at once, first with the points that are already packed, then with all others.
+
+        If queries are few, several blocks have the same queries and each screens a share of the points; they are merged
+        at the end.
+        """
+        plan, splits = self.plan, self.plan.point_splits
+        packs = len(packed) < len(self.prepared.slices)
+        at_once = min(plan.blocks_at_once if packs else max(1, plan.threads // splits), len(blocks))
+        opened = [[new_block() for _ in range(splits)] for _ in range(at_once)]
+        refined = 0
+        for batch in _batches(blocks, at_once):
+            tasks = list(zip(batch, opened, strict=False))
+            for bounds, parts in tasks:
+                for block in parts:
+                    block.open(*bounds, *(near or ()))
+            for stage in (True, False) if sampled else (False,):
+                for some in self._all_points(kernel, packed):
+                    self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
+                    del some  # free these slices before the next ones are packed
+                if stage:
+                    for _, parts in tasks:
+                        parts[0].end_sample()
+            refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))
+        return refined
+
+    def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
+        """Yield the points that are packed already, then the others, in slices that are packed when needed."""
+        if packed:
+            yield packed
+        slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
+        pieces = [(a, min(a + size, end)) for begin, end in slices for a in range(begin, end, size)]
+        for some in _batches(pieces, self.plan.threads):
+            yield self.prepared.pack(kernel, some, self.workers, looks=False)
+
+    def _pass_over(
+        self,
+        tasks: Sequence[tuple[Bounds, Sequence[Block]]],
+        packed: list[_native.PackedPoints],
+        stride: int,
+        take_sample: bool,
+    ) -> None:
+        def work(task: tuple[Bounds, Block, list[_native.PackedPoints]]) -> None:
+            (begin, end), block, share = task
+            for part in share:
+                self.workers.check()
+                block.screen(part, 0, part.groups, stride, take_sample, not take_sample and self.looks_at(part))
+                if not take_sample:
+                    self.bar.add((end - begin) * part.count)
+
+        self.workers.map(
+            work,
+            [(bounds, block, packed[at :: len(parts)]) for bounds, parts in tasks for at, block in enumerate(parts)],
+        )
+
+
+def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, AnyBlock], int]) -> int:
+    """Merge the blocks that have the same queries, and finish the result."""
+    bounds, (first, *others) = task
+    for other in others:
+        first.absorb(other)
+    return close_block(bounds, first)
+
+
+def cut_blocks(begin: int, end: int, size: int) -> list[Bounds]:
+    """Return the bounds of blocks of queries [begin, end)."""
+    return [(first, min(first + size, end)) for first in range(begin, end, size)]
+
+
+def _batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]

@@ -1,0 +1,224 @@
+"""A repeated search among prepared points on several devices: a CUDA graph for each device, and one that joins.
+
+    copy the queries to each device | replay each part | copy its lists to the first device | replay the join
+    copy the output | wait | check the states
+
+The launches of one part take the host longer than a millisecond, for which the next device would wait, and those of a
+merge take it as long as refining a part takes a device. A graph takes it some 10 µs. Rows of a part that are not proved
+are searched again there, step by step, and the lists are joined once more. If a value is invalid, there is no answer,
+and the search is run without graphs, which raises the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tonari.core import trail
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.core.trail import decided
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import on
+from tonari.cuda.streams import synchronize
+from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.ladder import attempt, finish
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.replay.cache import GRAPHS
+from tonari.exact.cuda.replay.kept import KeptSearch
+from tonari.exact.cuda.replay.recorded import record
+from tonari.exact.cuda.routes.multi_gpu import PARTS, SpreadPoints, join, merged_name, parts_of
+from tonari.exact.report import Report
+from tonari.inputs.values import NO_ROW
+
+_NO_FLAGS = [NO_ROW] * 6
+
+
+class _Part:
+    """The part of one device as a CUDA graph.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+        Of all parts.
+    rows : slice
+        Those of this part.
+    plan : CudaPlan
+        Of this part.
+    points : callable() -> DevicePoints
+        The device's prepared points, which must exist while the graph is used.
+
+    Attributes
+    ----------
+    found, proved : Neighbors, and uint8 tensor of shape (rows,)
+        Written by each replay.
+    """
+
+    def __init__(self, queries: Any, rows: slice, plan: CudaPlan, points: Callable[[], DevicePoints]) -> None:
+        self.rows, self.plan, self.points = rows, plan, points
+        self.device = torch.device(plan.devices[0])
+        self.queries = torch.empty(queries[rows].shape, dtype=queries.dtype, device=self.device)
+        state = torch.empty(7, dtype=torch.int64, pin_memory=self.device.type == "cuda")
+        self._state = state.numpy()  # its tolist() is faster than a tensor's
+
+        def search() -> tuple[Neighbors, Any]:
+            found, proved, here = attempt(self.queries, self.points(), plan)
+            state.copy_(here, non_blocking=True)
+            return found, proved
+
+        with on(self.device):
+            self.queries.copy_(queries[rows])
+            search()  # compiles kernels, which is impossible during a capture
+            self._graph, (self.found, self.proved) = record(search, self.device)
+
+    def replay(self) -> None:
+        """Search again with the present queries."""
+        with on(self.device):
+            self._graph.replay()
+
+    def state(self) -> tuple[list[int], int]:
+        """Return the flags of points and queries, and the number of proved rows, once the device is done."""
+        *flags, certified = self._state.tolist()
+        return flags, int(certified)
+
+    def finish(self, certified: int) -> Report:
+        """Search again the rows that are not proved, all but `certified`, and write them to `found`."""
+        return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
+
+
+class SpreadSearch(KeptSearch):
+    """A captured search of queries among points that are prepared on several devices.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+    plan : CudaPlan
+        Of the whole search.
+    prepared : SpreadPoints
+        See :class:`KeptSearch`.
+    nbytes : int
+        Estimated memory of the device that holds most.
+
+    Raises
+    ------
+    RuntimeError, MemoryError
+        The search cannot be captured, or there is not enough memory.
+    """
+
+    how = "replayed as a CUDA graph on each device"
+
+    def __init__(self, queries: Any, plan: CudaPlan, prepared: SpreadPoints, *, nbytes: int) -> None:
+        super().__init__(plan, prepared, torch.device(plan.devices[0]), nbytes)
+        # Buffers made in inference mode could not be written to outside it.
+        with torch.inference_mode(False), torch.no_grad():
+            self._parts = [
+                _Part(queries, rows, part, functools.partial(self._points_of, at))
+                for at, (rows, part) in enumerate(parts_of(plan, prepared, len(queries)))
+            ]
+            with on(self._device):
+                self._lists = [
+                    Neighbors(*(torch.empty_like(each, device=self._device) for each in part.found))
+                    for part in self._parts
+                ]
+                bounds = list(prepared.bounds)
+
+                def joined() -> Neighbors:
+                    # The first list is joined in place, but those of a part are read once more if rows are left.
+                    first, *others = self._lists
+                    copy = Neighbors(*(each.clone() for each in first))
+                    return join([copy, *others], plan, bounds, self._device, len(queries))
+
+                self._bring()
+                joined()
+                self._graph, self._found = record(joined, self._device)
+
+    def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
+        started, (queries,) = time.perf_counter(), given
+        record, report = trail.current.get(), Report(rows=self.plan.m)
+        before = [] if record is None else list(record.steps)
+        # The lock protects the buffers: when it is released, no work on the devices uses them any more.
+        with self._lock:
+            try:
+                found = self._first_attempts(queries.detach() if queries.requires_grad else queries)
+                states = [part.state() for part in self._parts]
+                if any(flags != _NO_FLAGS for flags, _ in states):
+                    return None
+                proved = [certified for _, certified in states]
+                self._tried(record, proved, started)
+                left = [at for at, part in enumerate(self._parts) if proved[at] < part.plan.m]
+                if left:
+                    found = self._finished(queries.device, left, proved, report)
+                report.certify(self.plan.precisions[0], sum(proved[at] for at in range(len(proved)) if at not in left))
+            except torch.cuda.OutOfMemoryError as error:
+                GRAPHS.forget()
+                if record is not None:
+                    record.steps[:] = before
+                decided("replay", f"launched step by step instead: {error}")
+                return None
+            finally:
+                synchronize(self.plan.devices)
+        if record is not None and self.plan.shard == "points":
+            record.tried(merged_name(len(self._parts)), self.plan.m, self.plan.m, time.perf_counter() - started)
+        self.reported(report, started, progress)
+        return found
+
+    def _points_of(self, part: int) -> DevicePoints:
+        """Return the prepared points of a part."""
+        prepared: Any = self._held()  # type: ignore[misc]
+        points: DevicePoints = prepared.parts[part]
+        return points
+
+    def _first_attempts(self, queries: Any) -> Neighbors:
+        """Launch everything, wait, and return the answer, in which rows may not be proved."""
+        for part in self._parts:  # copies are launched where the queries are, before that device has other work
+            part.queries.copy_(queries[part.rows], non_blocking=True)
+        for part in self._parts:
+            part.replay()
+        found = self._joined(queries.device)
+        synchronize(self.plan.devices)
+        return found
+
+    def _bring(self) -> None:
+        """Copy the lists of all parts to the first device."""
+        for ours, part in zip(self._lists, self._parts, strict=True):
+            for here, there in zip(ours, part.found, strict=True):
+                here.copy_(there, non_blocking=True)
+
+    def _joined(self, device: Any) -> Neighbors:
+        """Join the lists of all parts; return new tensors on a device."""
+        self._bring()
+        with on(self._device):
+            self._graph.replay()
+        return Neighbors(*(each.to(device, copy=True) for each in self._found))
+
+    def _finished(self, device: Any, left: list[int], proved: list[int], report: Report) -> Neighbors:
+        """Search again the rows that are not proved, of the parts that have any; return the joined lists."""
+        devices = [self.plan.devices[at] for at in left]
+
+        def again(which: int) -> Report:
+            with on(devices[which]):
+                return self._parts[left[which]].finish(proved[left[which]])
+
+        with self._as_part(0):
+            for done in side_by_side(a_thread_each(devices), devices, len(left), again):
+                report.include(done)
+        return self._joined(device)
+
+    def _tried(self, record: trail.Record | None, proved: list[int], started: float) -> None:
+        """Record the first attempts."""
+        if record is None:
+            return
+        rows, seconds = sum(part.plan.m for part in self._parts), time.perf_counter() - started
+        with self._as_part(rows):
+            of_parts = trail.current.get()
+            assert of_parts is not None
+            of_parts.tried(f"{self.plan.precisions[0]}, {self.how}", rows, sum(proved), seconds)
+
+    def _as_part(self, rows: int) -> Any:
+        """Return the context of searches of parts: of points, each row is searched once on each device."""
+        return trail.part(PARTS, rows) if self.plan.shard == "points" else contextlib.nullcontext()

@@ -1,0 +1,68 @@
+"""How a search is cut: queries of a block, points of a slice, rows of a self-join at once, and the sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari import inputs
+from tonari.core.problem import Problem
+from tonari.exact import tuning
+from tonari.exact.memory import GROUPS_FIT, JOIN_BLOCK, SURVIVOR_BYTES, TILE, join_row_bytes, shares_enough
+from tonari.metrics import get_metric
+
+
+def query_block(m: int, k: int, threads: int) -> int:
+    room = tuning.BLOCK_BYTES // (max(2048, 4 * k) * SURVIVOR_BYTES)
+    fair = -(-m // (2 * threads))  # two blocks per thread keep all threads busy until the end
+    block = min(tuning.QUERY_BLOCK, max(TILE, fair), max(1, room))
+    return min(m, -(-block // TILE) * TILE if block > TILE else block)
+
+
+def point_chunk(n: int, d: int, threads: int) -> int:
+    most = max(GROUPS_FIT, tuning.CHUNK_VALUES // d // GROUPS_FIT * GROUPS_FIT)
+    shared = max(tuning.LEAST_CHUNK, n // (tuning.SLICES_PER_THREAD * threads)) if threads > 1 else n
+    return min(most, -(-shared // GROUPS_FIT) * GROUPS_FIT, -(-n // GROUPS_FIT) * GROUPS_FIT)
+
+
+def sample_of(n: int, k: int) -> tuple[int, int]:
+    """Return stride and rank of the sampled threshold of matsumoto2015 (section IV), for about 8 k samples.
+
+    The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that,
+    so that the threshold is too low for about one row in a thousand, which is then searched again.
+    """
+    stride = n // (8 * k)
+    if k < tuning.SAMPLE_FROM_K or stride < 4:
+        return 0, 0
+    expected = k / stride
+    return stride, int(expected + 3.0 * expected**0.5 + 3.0)
+
+
+def checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
+    if (stride == 0) != (rank == 0):
+        raise ValueError(
+            f"sample_stride={stride} and sample_rank={rank}: a sample needs both, and 0 for both means no sample"
+        )
+    if stride and splits > 1:
+        raise ValueError(
+            f"point_splits={splits} parts are searched in parallel and cannot share a sample: set only one of the two"
+        )
+    return stride, rank
+
+
+def can_join(metric: str, d: int, isa: str) -> bool:
+    """Return whether a product of two points can be used for both, and whether that is faster than two products."""
+    return get_metric(metric).form == "gemm" and d >= tuning.JOIN_FROM[isa][1]
+
+
+def checked_active(active: Any, self_join: bool) -> int:
+    if active and (not self_join or active % JOIN_BLOCK):
+        raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
+    return int(active)
+
+
+def active_rows(problem: Problem) -> int:
+    """Return the number of active rows that fit into memory, in whole blocks; 0 if sharing products would not pay."""
+    n = problem.n
+    room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
+    active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK
+    return active if shares_enough(active, n) else 0

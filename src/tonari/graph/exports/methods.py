@@ -1,0 +1,38 @@
+"""The methods of KNNGraph for other libraries: each is a function of the module of its library."""
+
+from __future__ import annotations
+
+from tonari.graph.exports import (
+    arrow,
+    csr,
+    edge_index,
+    hdbscan,
+    igraph,
+    networkx,
+    opentsne,
+    scanpy,
+    sklearn,
+    umap,
+    weights,
+)
+
+
+class Exports:
+    """A graph in the form that each consumer expects."""
+
+    to_csr = csr.to_csr
+    to_weights = weights.to_weights
+    to_edge_index = edge_index.to_edge_index
+    to_igraph = igraph.to_igraph
+    to_networkx = networkx.to_networkx
+    to_arrow = arrow.to_arrow
+
+    to_umap = umap.to_umap
+    to_opentsne = opentsne.to_opentsne
+    to_sklearn = sklearn.to_sklearn
+    to_scanpy = scanpy.to_scanpy
+
+    core_distances = hdbscan.core_distances
+    mutual_reachability = hdbscan.mutual_reachability
+    to_hdbscan = hdbscan.to_hdbscan
+    to_fast_hdbscan = hdbscan.to_fast_hdbscan

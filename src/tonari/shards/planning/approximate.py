@@ -1,0 +1,126 @@
+"""Plans of builds by NN-Descent: shards of near rows ("clusters"), and shards whose graphs are merged ("ggm")."""
+
+from __future__ import annotations
+
+import math
+
+from tonari.core.errors import Unsupported
+from tonari.metrics import get_metric
+from tonari.nn_descent.entries import MOST_POINTS
+from tonari.shards import tuning
+from tonari.shards.plan import ShardPlan
+from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
+
+_LOCKED = 2  # page-locked memory is of powers of two: at most so many times what is asked for
+_CENTRE_BYTES = 64  # of each dimension
+_GAP_BYTES = 64  # of two centres
+
+
+def clusters(sizes: Sizes, budget: int) -> ShardPlan:
+    if get_metric(sizes.metric).descending:
+        raise Unsupported(
+            f"metric={sizes.metric!r}: method='clusters' needs rows that are near each other's neighbours; "
+            "use method='ggm' or 'exact'"
+        )
+    n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
+
+    def needs(rows: int) -> Needs:
+        if not sizes.devices:  # what is written while the engine works on the next
+            return Needs(sizes, rows_held=rows, lists_held=rows)
+        # What is computed, what waits, and what is written.
+        return Needs(sizes, **waiting(rows, staged=staged), lists_held=_LOCKED * 3 * rows)
+
+    def bytes_of(rows: int) -> int:
+        return needs(rows).beside_engine + sizes.descent(rows).total_bytes
+
+    whole = Needs(sizes, rows_held=n, lists_held=2 * n)
+    if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
+        plan = sizes.descent(n)
+        disk = sizes.lists_bytes(n)
+        given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
+        return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
+    staged = True
+    rows = most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
+    if not sizes.may_stage(rows):
+        staged = False
+        rows = most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
+    if rows == 0:
+        raise too_little("clusters", budget, bytes_of(least), least)
+    shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
+    clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
+    if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
+        clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
+    plan = sizes.descent(rows)
+    return needs(rows).plan(
+        "clusters",
+        budget,
+        plan.total_bytes,
+        plan.seconds * tuning.COPIES * n / rows,
+        rows=rows,
+        shards=shards,
+        block=max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets)),
+        clusters=max(min(clusters, n // 8), min(2 * shards, n // 2)),
+        disk_bytes=math.ceil(sizes.lists_bytes(n) * (1 + tuning.COPIES) + tuning.COPIES * 8 * n),
+        rows_read=math.ceil(n * (2 + tuning.COPIES)),
+    )
+
+
+def ggm(sizes: Sizes, budget: int) -> ShardPlan:
+    n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
+    whole = Needs(sizes, rows_held=n, lists_held=2 * n)
+
+    def needs(rows: int, group: int = tuning.MOST_GROUP) -> Needs:
+        if not sizes.devices:
+            return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
+        # Of two groups; and of two slabs each what is computed, what waits, and what is merged, in page-locked memory.
+        return Needs(sizes, **waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
+
+    def bytes_of(rows: int) -> int:
+        plans = sizes.descent(rows), sizes.descent(2 * rows, start="graph")
+        return needs(rows).beside_engine + max(plan.total_bytes for plan in plans)
+
+    if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
+        plan = sizes.descent(n)
+        given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
+        return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
+    # Two shards at least, each with more than k rows.
+    most = min(n, MOST_POINTS) // 2
+    staged = True
+    rows = most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
+    if not sizes.may_stage(2 * rows):
+        staged = False
+        rows = most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
+    if rows == 0:
+        raise too_little("ggm", budget, bytes_of(least), least)
+    shards = -(-n // rows)
+    rows = -(-n // shards)
+    one, pair = sizes.descent(rows), sizes.descent(2 * rows, start="graph")
+    pairs, group = shards * (shards - 1) // 2, _group(sizes, shards)
+    return needs(rows, group).plan(
+        "ggm",
+        budget,
+        max(one.total_bytes, pair.total_bytes),
+        shards * one.seconds + pairs * pair.seconds,
+        rows=rows,
+        shards=shards,
+        block=rows,
+        disk_bytes=5 * sizes.lists_bytes(n),
+        rows_read=n * (1 + shards),
+        group=group,
+    )
+
+
+def _group(sizes: Sizes, shards: int) -> int:
+    """Return the slabs of a group: the largest number at which all workers have the same number of pairs in a round."""
+    if not sizes.devices:  # lists are within the budget
+        return 1
+    for size in range(tuning.MOST_GROUP, 1, -1):
+        pairs = -(-shards // size) // 2
+        if pairs and pairs % sizes.workers == 0:
+            return size
+    return 1
+
+
+def waiting(rows: int, *, staged: bool) -> dict[str, int]:
+    """Return where rows are on a device, and those of the next task meanwhile."""
+    return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

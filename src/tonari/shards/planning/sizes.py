@@ -1,0 +1,145 @@
+"""The sizes that plans of builds depend on, the memory of a worker, and the most rows that fit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.core.errors import BudgetExceeded
+from tonari.core.host_memory import free_host_memory
+from tonari.core.neighbors import index_dtype
+from tonari.core.plan import Plan
+from tonari.core.problem import Problem
+from tonari.core.units import MIB
+from tonari.graph.directory import value_dtype
+from tonari.methods.registry import method_for
+from tonari.metrics.problem import make_problem
+from tonari.shards import tuning
+from tonari.shards.plan import ShardPlan
+from tonari.shards.source import Source
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that plans depend on."""
+
+    source: Source
+    k: int
+    metric: str
+    recall: float | None
+    devices: tuple[str, ...]
+    threads: int | None
+    queries: int | None = None  # of a search; None for a graph
+    workers: int = 1  # tasks that run at the same time
+
+    @property
+    def asked(self) -> int:
+        """Rows of the result."""
+        return self.source.n if self.queries is None else self.queries
+
+    @property
+    def sets(self) -> int:
+        """Number of sets of rows in memory: the current one, and on a device the one that is read meanwhile."""
+        return 2 if self.devices else 1
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of a neighbour."""
+        return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
+
+    def staged_bytes(self, rows: int) -> int:
+        """Bytes of page-locked memory, of powers of two, for some rows and for those that leave while they arrive."""
+        return 2 << (rows * self.source.row_bytes - 1).bit_length() if rows else 0
+
+    def may_stage(self, rows: int) -> bool:
+        """Whether the host has room for such memory, for every device."""
+        return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
+
+    def lists_bytes(self, rows: int) -> int:
+        """Bytes of the lists of some rows."""
+        return rows * self.k * self.entry_bytes
+
+    def made(
+        self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
+    ) -> Plan:
+        """Plan a search of n rows for n or m rows by a method, on one worker."""
+        problem = self.problem(n, self_join=self_join, memory=memory, m=m)
+        plan: Plan = method_for(name, "cuda" if self.devices else "cpu").plan(problem, **given)
+        return plan
+
+    def descent(self, n: int, **given: Any) -> Plan:
+        """Plan a graph of n rows by NN-Descent, whether or not there is memory for it: the caller compares."""
+        return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
+
+    def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
+        """Return the problem of a search of n rows for n or m rows, on one worker."""
+        sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
+        return make_problem(
+            *sizes,
+            dtype=self.source.dtype,
+            metric=self.metric,
+            self_join=self_join,
+            devices=self.devices[:1],
+            host_points=False,
+            host_queries=False,
+            threads=self.threads,
+            memory=memory,
+        )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The memory of a worker in addition to the engine: rows on its device, and lists in host memory."""
+
+    sizes: Sizes
+    rows_held: int
+    lists_held: int
+    rows_staged: int = 0  # beside them, in page-locked host memory
+
+    @property
+    def rows_bytes(self) -> int:
+        """Bytes of the rows, on the device or in host memory."""
+        return self.rows_held * (self.sizes.source.row_bytes + 8)
+
+    @property
+    def beside_engine(self) -> int:
+        """The part of the budget that the engine cannot use; on CUDA, lists in host memory do not count."""
+        return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
+
+    def plan(
+        self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
+    ) -> ShardPlan:
+        """Return the plan of a route, by the bytes and seconds of its searches and graphs."""
+        sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
+        taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
+        staged = sizes.staged_bytes(self.rows_staged)
+        return ShardPlan(
+            route=route,
+            staged_bytes=staged,
+            engine_bytes=budget - self.beside_engine,
+            host_bytes=lists + tuning.STAGED_BYTES + staged if on_cuda else taken,
+            device_bytes=taken if on_cuda else 0,
+            disk_bytes=disk_bytes + MIB,
+            seconds=(seconds + rows_read * sizes.source.row_bytes / tuning.READ_RATE) / max(1, len(sizes.devices)),
+            **{"clusters": 0} | fields,
+        )
+
+
+def most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:
+    """Return the most rows, at least `least` and at most n, that fit; 0 if not even those do."""
+    low, high = min(least, n), n
+    if not fits(low):
+        return 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def too_little(name: str, budget: int, enough: int, rows: int) -> BudgetExceeded:
+    return BudgetExceeded(f"memory={budget}: method={name!r} needs at least {enough} bytes, for {rows} rows at a time")

@@ -1,0 +1,62 @@
+"""Plans at the limits: more points than one graph by NN-Descent may have, and budgets near what a slab needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tonari.core.errors import BudgetExceeded
+from tonari.cuda import memory as memory_of_devices
+from tonari.cuda import tuning
+from tonari.nn_descent.entries import MOST_POINTS
+from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.sizes import Sizes
+from tonari.shards.source import as_source
+
+
+class Many:
+    """More points than one graph may have."""
+
+    shape = (2 * MOST_POINTS + 5, 96)
+
+    def rows(self, begin: int, end: int) -> Any:
+        return np.zeros((end - begin, 96), np.float32)
+
+
+@pytest.mark.parametrize("method", ["exact", "clusters", "ggm"])
+@pytest.mark.parametrize("memory", [8 * 10**9, 10**13])
+def test_more_points_than_one_graph_may_have(method: str, memory: int) -> None:
+    recall = None if method == "exact" else 0.9
+    plan = plan_build(Sizes(as_source(Many()), 10, "euclidean", recall, (), 1), method, memory)
+    assert plan.host_bytes <= memory
+    assert plan.rows * plan.shards >= Many.shape[0]
+    if method != "exact":
+        assert plan.rows <= MOST_POINTS // (1 + (method == "ggm"))
+
+
+def test_every_budget_that_suffices_has_a_plan() -> None:
+    """Fewer rows do not always need less: the blocks of a search are chosen by them."""
+    sizes = Sizes(as_source(np.zeros((20_000, 16), np.float32)), 5, "euclidean", None, (), 1)
+    plans = [plan_build(sizes, "exact", memory) for memory in range(7_000_000, 9_000_000, 100_000)]
+    assert all(plan.rows * plan.shards >= 20_000 > plan.rows * (plan.shards - 1) for plan in plans)
+
+
+@pytest.mark.parametrize("method", ["clusters", "ggm"])
+@pytest.mark.parametrize("free", [4 * 10**9, 80 * 10**9])
+def test_points_that_no_device_has_room_for(method: str, free: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is sought among shards of all sizes; those too large for the device are no reason to give up."""
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: free)
+    sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
+    plan = plan_build(sizes, method, None)
+    assert free / 2 < plan.device_bytes <= free - tuning.RESERVE
+    assert plan.rows * plan.shards >= Many.shape[0]
+
+
+@pytest.mark.parametrize("method", ["clusters", "ggm"])
+def test_a_device_without_room_says_what_a_build_needs(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: tuning.RESERVE + 10**6)
+    sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
+    with pytest.raises(BudgetExceeded, match=f"memory=1000000: method='{method}' needs at least"):
+        plan_build(sizes, method, None)
