@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari.core import tuning
+from tonari.core.compiling import not_compiled
 
 logger = logging.getLogger("tonari")
 
@@ -245,6 +246,7 @@ class recording:
 
     __slots__ = ("_before", "_record", "_started")
 
+    @not_compiled
     def __init__(self, title: str = "calls", rows: int = 0, *, timed: bool = False) -> None:
         self._record = Record(title, rows, timed)
 
