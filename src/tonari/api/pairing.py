@@ -149,7 +149,7 @@ class _Wanted(NamedTuple):
     n: int
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find pairs of some rows with later ones, on the side of the points; as NumPy arrays if there are none."""
+        """Find the pairs of some rows with later rows, in the library of the points; empty results are NumPy arrays."""
         if self.points is None:
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))
@@ -161,7 +161,7 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs of one block of rows after another; a block is as long as memory allows."""
+    """Yield the pairs of each block of rows; memory determines the length of a block."""
     begin, size, n = 0, _FIRST_ROWS, len(wanted.limits)
     while begin < n:
         rows = slice(begin, min(begin + size, n))

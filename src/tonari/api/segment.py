@@ -119,7 +119,7 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the points for the searches of a call, within the memory that other segments leave."""
+        """Return the points for the searches of a call, with the memory that other segments leave free."""
         return SegmentPoints(self, threads, taken)
 
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:

@@ -49,7 +49,7 @@ class Method(ABC):
 
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
-        """Return a sentence that says why this method cannot solve a problem, or None if it can."""
+        """Return the reason, a sentence, why this method cannot solve a problem, or None if it can."""
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
@@ -115,7 +115,7 @@ class SearchMethod(Method):
     ) -> Preparation:
         """Plan and prepare points for a new kind of search.
 
-        `before` is the first preparation, if it was by this method; it is returned if no other is better.
+        `before` is the first preparation, if this method made it; it is returned if no other one is better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))
@@ -139,7 +139,7 @@ class SearchMethod(Method):
     def search(
         self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """Search prepared points. The result is where the queries are: NumPy arrays, or tensors on their device.
+        """Search prepared points. Results are NumPy arrays, or tensors on the device of the queries.
 
         In a self-join the queries are the points, and no point is its own neighbour.
         """
@@ -278,7 +278,7 @@ class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for a single search with the plan's k; copies that it cannot find may be left out."""
+        """Prepare points for a single search with the plan's k; copies that it cannot return may be left out."""
         return self.prepare(points, plan, progress)
 
     @abstractmethod

@@ -1,9 +1,9 @@
-"""The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
+"""The trail of a call: a record, on request, of its attempts and of its choices after the plan.
 
     current          the record of the call in this context; None if the call is not recorded
     recording()      the context of a call that is recorded
     part()           the context of a search inside the call, such as the search of a sample, with a record of its own
-unrecorded()     the context of work that is not part of the answer, such as a rehearsal
+    unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
 Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
@@ -127,7 +127,7 @@ class Record:
 
     @property
     def parts(self) -> list[Record]:
-        """The searches for something else than the answer."""
+        """The searches for other results than the answer, such as the neighbours of a sample."""
         return [step for step in self.steps if isinstance(step, Record)]
 
     @property
@@ -136,19 +136,19 @@ class Record:
         return sum(attempt.proved or 0 for attempt in self.attempts)
 
     def planned(self, method: str, reason: str, plan: Plan) -> None:
-        """Record the method and the plan that the call begins with, unless another search of it had one before."""
+        """Record the first method and plan of the call, unless another of its searches has recorded one."""
         if not self.method:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice; one that was made before is not repeated."""
+        """Record a choice, unless it has been recorded before."""
         choice = Choice(what, why)
         with _writing:
             if choice not in self.choices:
                 self.steps.append(choice)
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
-        """Record a pass over some rows; passes of the same name are added up, and keep the last note."""
+        """Record a pass over some rows; passes of the same name are added, and the last note is kept."""
         with _writing:
             for at, step in enumerate(self.steps):
                 if isinstance(step, Attempt) and step.name == name:
@@ -159,7 +159,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of a search for something else than the answer; searches of one title share it."""
+        """Return the record of a search for other results than the answer; searches of one title share it."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -218,7 +218,7 @@ class recording:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Record a search for something else than the answer apart from the attempts for the answer itself."""
+    """Record a search for other results than the answer, separately from the attempts for the answer."""
     outer = current.get()
     if outer is None:
         yield
@@ -281,7 +281,7 @@ def decided(what: str, why: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people read them.
+    """Return a readable text for a number of seconds.
 
     >>> duration(0.01234), duration(12.34)
     ('12.3 ms', '12.3 s')

@@ -1,9 +1,9 @@
 """Compile all kernels of a search together, when the first of them is missing.
 
     dispatch     expecting(stage)      registers the rehearsal of the search that begins (rehearsal.py); takes 2 µs
-launch       prepare_for(call)     for a kernel that this process does not have yet: nothing if Triton has it on
-                                   disk; else the search is rehearsed once, and threads (compile.py) compile all its
-                                   missing kernels
+    launch       prepare_for(call)     for a kernel that this process does not have yet: nothing if Triton has it on
+                                       disk; else the search is rehearsed once, and threads (compile.py) compile all
+                                       its missing kernels
 
 The search waits for all of them, because its first batch needs nearly all. If one expectation is inside another, such
 as the search for the true neighbours of some rows inside NN-Descent, both are rehearsed, and their kernels are compiled

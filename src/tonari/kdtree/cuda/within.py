@@ -1,8 +1,8 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
     pilot     count the hits of some queries; the largest count is the room per query, enough for nearly all queries
-walk      every query writes its hits into its room, and counts them
-again     queries with more hits, with enough room for each
+    walk      every query writes its hits into its room, and counts them
+    again     queries with more hits, with enough room for each
     order     each list by (value, id)
 
 A walk visits the leaves that the ball of the limit touches: about 7 leaves of 64 points, and 6 KB from the cache, for a

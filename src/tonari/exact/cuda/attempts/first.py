@@ -3,8 +3,8 @@
     screen    a sample of the points, all minima       -> a threshold per row               (large n only)
     screen    all points                               -> the groups below the threshold, or all minima
     select    the `width` lowest minima, and the next one
-refine    exact values of the points in the selected groups       -> the k best
-certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
+    refine    exact values of the points in the selected groups       -> the k best
+    certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
 
 The only step that waits for the device is the choice of the width.
 """

@@ -2,7 +2,7 @@
 
     widen     queries become float64 rows, padded to whole steps of 16 columns (kernels/rows/widen.py)
     values    exact values of the members of some groups, whose rows are gathered (kernels/refine/groups.py), or of a
-          slice of all points (kernels/refine/dense.py)
+              slice of all points (kernels/refine/dense.py)
     order     by (returned value, id) (select/cuda/order.py)
 
 The host does not wait for the device. Rows must be finite, and at most 1e150 if float64; for other rows the result is
