@@ -197,7 +197,7 @@ class SearchMethod(Method):
         Parameters
         ----------
         rows : slice
-            With start and stop; row i of the result belongs to point ``rows.start + i``.
+            Rows with a start and a stop; row i of the result belongs to point ``rows.start + i``.
         points : checked rows
             All points, as passed to :meth:`prepare`.
         limits : array of shape (rows.stop - rows.start,)
@@ -226,9 +226,9 @@ class SearchMethod(Method):
         k : int
         metric : str
         listed : Listed
-            In host memory.
+            The lists of points, in host memory.
         threads : int, optional
-            On the CPU.
+            The number of threads on the CPU.
         found : Neighbors of shape (m, k), optional
             On the CPU, the arrays for the result. Default: new arrays.
 

@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     what : str
         The subject, such as "columns".
     why : str
-        The choice and the reason.
+        The text of the choice, with its reason.
     """
 
     what: str
@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
     Attributes
     ----------
     name : str
-        Such as "int8", or "int8 in 64 columns".
+        The name of the attempt, such as "int8", or "int8 in 64 columns".
     rows : int
         Number of rows that were searched.
     proved : int or None
@@ -99,9 +99,9 @@ class Record:
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        In the order in which they began. A Record belongs to a search for other results than the answer, such as the
-        true
-    neighbours of a sample.
+        The steps in the order in which they began. A Record belongs to a search for other results than the answer, such
+        as
+    the true neighbours of a sample.
     seconds : float
         Duration of the call.
     """

@@ -59,7 +59,7 @@ def search_across(
     boundary : int
         The rows before it are one side.
     plan : ExactPlan
-        Made by :func:`plan_across`.
+        A plan from :func:`plan_across`.
     known : float64 array of shape (n,), optional
         The returned value of each row's k-th known neighbour; not finite if fewer are known. Without `known`, each side
     needs at least k rows.

@@ -24,7 +24,7 @@ def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
     Parameters
     ----------
     dtype : str
-        Of the points.
+        The dtype of the points.
     """
     m = -(-plan.m // len(plan.devices))
     for n in dict.fromkeys(slab.stop - slab.start for slab in cut(plan.n, plan.point_slab)):
