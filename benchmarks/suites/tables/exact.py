@@ -240,7 +240,7 @@ TABLES: dict[str, Table] = {
                 {"compared with": against(who="tonari, 1 GPU")},
             ),
             Line(
-                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`, compared with the 64 columns alone",
+                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`; the 64 columns alone",
                 {"case": "contracted-host", "who": "tonari", **H200},
                 {"compared with": against(who="tonari, resident search of f")},
             ),

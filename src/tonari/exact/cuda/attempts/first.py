@@ -167,7 +167,7 @@ class Search:
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return the sample and sizes that searches among some of the points share with this one; None without one."""
+        """Return the sample and sizes that later searches among some of the points reuse; None without a sample."""
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:

@@ -62,7 +62,7 @@ def refine_groups(
         float32, float16, bfloat16, float64, uint8 or int8; the two may differ. Columns are contiguous; rows may have
         any stride.
     groups : int32 tensor of shape (rows, width)
-        Numbers of groups (``rows/groups.py``), distinct within a row; -1 where there is none. Rows may have any stride.
+        Numbers of groups (``rows/groups.py``), distinct within a row; missing ones are -1. Rows may have any stride.
     k : int
         May exceed the number of members.
     group : int
