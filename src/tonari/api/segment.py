@@ -35,7 +35,7 @@ class Segment:
     points : checked rows of shape (n, d)
     call : Call
         The call of the Index. Its method "auto" assumes that the number of queries equals the number of points. All
-    segments of the Index share its memory.
+        segments of the Index share its memory.
     taken : int
         The bytes of this memory that other segments use.
     chosen : (str, int), optional

@@ -100,8 +100,7 @@ class Record:
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
         The steps in the order in which they began. A Record belongs to a search for other results than the answer, such
-        as
-    the true neighbours of a sample.
+        as the true neighbours of a sample.
     seconds : float
         Duration of the call.
     """

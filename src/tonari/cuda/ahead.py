@@ -59,7 +59,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
         Called at most once.
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
-    expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
+        expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
     """
     outer = _expected.get()
     before = _expected.set(Expectation(stage, progress if outer is None else outer.progress, outer))

@@ -98,14 +98,12 @@ class ExactPlan(Plan):
         threshold for the rest (matsumoto2015); 0 means no sample, as for small k.
     active_rows : int
         For a graph: the number of rows whose survivors are in memory at once, so that the product of two of these rows
-        is
-    used for both; 0 if every product is used only for its query.
+        is used for both; 0 if every product is used only for its query.
     point_splits : int
         Parts of the points that are searched in parallel if there are fewer blocks of queries than threads.
     adaptive : bool
         Whether the remaining rows may start at the next precision, if the first blocks leave so many survivors that
-        this
-    is faster.
+        this is faster.
     resident_points : int
         Points that stay packed in memory: all, or as many as the memory budget allows. The others are packed slice by
         slice, again for each pass over them.
@@ -113,7 +111,7 @@ class ExactPlan(Plan):
         Whether points may stay packed at a finer precision than the first.
     stream_blocks, stream_chunk : int
         For points that are packed slice by slice: the number of blocks of queries per thread that share a pass, and the
-    number of points per slice. Rows retried at the next precision use them too.
+        number of points per slice. Rows retried at the next precision use them too.
     packed_bytes, working_bytes, output_bytes : int
         The largest memory beyond the input, for packed points that stay, for work, and for results.
     prepare_seconds : float

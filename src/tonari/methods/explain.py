@@ -61,8 +61,7 @@ class Explanation(NamedTuple):
         Exact methods before approximate ones.
     record : Record, optional
         With ``run=True``: the record of the run. Its `choices` are the choices after the plan, each with its reason;
-        its `attempts` have the rows that each attempt
-    proved and its seconds.
+        its `attempts` have the rows that each attempt proved and its seconds.
     """
 
     method: str | None

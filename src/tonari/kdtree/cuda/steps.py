@@ -24,8 +24,7 @@ class Steps:
     ----------
     size : int
         The number of queries of the next launch: twice the last number that was fast, so two launches take at most four
-        times
-    STEP_SECONDS if all queries are alike.
+        times STEP_SECONDS if all queries are alike.
     """
 
     def __init__(self, device: Any) -> None:

@@ -81,7 +81,7 @@ def run_round(
         The result of :func:`point_terms`.
     order : int32 of shape (n,), optional
         The order in which rows are processed. If adjacent rows meet the same points, these are still in the cache. The
-    order affects speed only.
+        order affects speed only.
     boundary : int, optional
         Compare only points on different sides of this number.
     """

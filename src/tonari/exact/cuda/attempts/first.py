@@ -83,8 +83,7 @@ class DevicePoints:
         Default: made for the points.
     like : FirstAttempt, optional
         The first attempt at all points, if `points` are some of them: both are then searched by the same kernels.
-        Default:
-    the number of points alone decides.
+        Default: the number of points alone decides.
     """
 
     def __init__(

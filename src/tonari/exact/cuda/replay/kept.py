@@ -30,7 +30,7 @@ class KeptSearch:
     ----------
     prepared : DevicePoints, optional
         The points. The search has only a weak reference to them, so the caller must keep them alive while it uses the
-    search. Default: each call passes points.
+        search. Default: each call passes points.
     device : torch.device
     nbytes : int
         Estimated memory.
