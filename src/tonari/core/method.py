@@ -240,7 +240,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for searches within limits, by the queries of a plan or by blocks of them."""
+        """Prepare points for searches within limits; a search may pass all queries of the plan or a block."""
         return self.prepare(points, plan, progress)
 
     def search_once(

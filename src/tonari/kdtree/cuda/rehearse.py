@@ -19,7 +19,7 @@ from tonari.kdtree.plan import TreePlan
 
 
 def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
-    """Build the tree of each length of a slab, and search each length of a block of queries in it.
+    """Build one tree for every size of slab in the plan, and search it once for every size of query block.
 
     Parameters
     ----------
