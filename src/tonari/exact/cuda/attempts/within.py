@@ -68,7 +68,7 @@ class WithinSearch:
     Parameters
     ----------
     queries : tensor of shape (m, d)
-        On the device of the points.
+        The queries, on the device of the points.
     prepared : DevicePoints
     plan : CudaPlan
         For these points and queries.
