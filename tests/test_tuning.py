@@ -85,7 +85,7 @@ MIXED = {
     "cli": 2,
     "compat": 6,
     "costs": 19,
-    "cuda": 17,
+    "cuda": 15,
     "debug.py": 4,
     "estimators": 5,
     "exact/cuda": 136,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.io import _common, read, text
+from tonari.io import _common, read
 from tonari.io.converting import convert
+from tonari.io.tables import text
 
 
 def test_blocks_and_pieces_of_other_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -228,7 +228,7 @@ class SegmentPoints(Points):
 
     def __init__(self, segment: Segment, threads: int | None, taken: int) -> None:
         call = segment.call
-        if threads is not None or taken:
+        if taken or (threads is not None and threads != call.threads):
             call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
         self.rows, self.call, self._segment = segment.points, call, segment  # made for each call, which may take 10 µs
 

@@ -18,7 +18,7 @@ import numpy as np
 from tonari.core.neighbors import Neighbors
 from tonari.io._atomic import named_after
 from tonari.io._common import Array
-from tonari.io.bin import header
+from tonari.io.formats.bin import header
 from tonari.io.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
 
 # Each attempt fails only if another process finished a run in the meantime.

@@ -99,3 +99,8 @@ HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the 
 # columns, which hold 0.27 GB, takes 1.2 ms of their 6.5 ms step by step; for searches that take long it is negligible.
 LARGEST_BYTES = 3 << 27
 LONGEST_SECONDS = 0.1
+
+# Case: exact_cuda cold-graph on cuda. Chosen on: not recorded.
+# Rows of a long search that its first level searches at least. The kernels for these are compiled with those of the
+# first attempt; others for fewer rows would take seconds, and so many rows take less than a millisecond.
+RETRIED = 512

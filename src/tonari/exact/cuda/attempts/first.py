@@ -24,7 +24,7 @@ from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
 from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
-from tonari.cuda.rehearsal import without_data
+from tonari.cuda.rehearsal import all_repeated, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few
@@ -287,6 +287,12 @@ class Search:
             most = self.left_before + 2 * math.sqrt(self.left_before)
             return next((rows for rows in tuning.ROWS_AHEAD if rows >= most), 0)
         return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
+
+    def filled(self, rows: Any) -> Any:
+        """Return rows to search on the first level: RETRIED of a long search, some of them repeated."""
+        if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
+            return rows
+        return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
 
     def state(self, proved: Any) -> Any:
         """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""

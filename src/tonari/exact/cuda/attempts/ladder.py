@@ -31,7 +31,7 @@ from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Search, Searchable
+from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
 from tonari.exact.cuda.attempts.nearby import OF_SCREEN, OF_VALUES, Nearby, NearbyAtOnce
@@ -96,7 +96,34 @@ def search_on_device(
         first_point=first_point,
         first_query=first_query,
         all_points=all_points,
-    )()
+    ).end()
+
+
+class Begun:
+    """A search whose first attempt at all batches has been launched.
+
+    Parameters
+    ----------
+    found : Neighbors
+    end : callable() -> (Neighbors, Report, bool)
+        Waits for the device and searches the remaining rows; also returns whether there were none.
+
+    Attributes
+    ----------
+    found : Neighbors
+        What the first attempt finds, in the order of the current stream; :meth:`end` writes remaining rows there.
+    was_enough : bool
+        Whether the first attempt proved all rows, once the search has ended.
+    """
+
+    def __init__(self, found: Neighbors, end: Callable[[], tuple[Neighbors, Report, bool]]) -> None:
+        self.found, self._end = found, end
+        self.was_enough = False
+
+    def end(self) -> tuple[Neighbors, Report]:
+        """Wait for the device, search the remaining rows, and return the answer."""
+        found, report, self.was_enough = self._end()
+        return found, report
 
 
 def begin_on_device(
@@ -109,11 +136,11 @@ def begin_on_device(
     first_point: int = 0,
     first_query: int = 0,
     all_points: Any = None,
-) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempts at all batches, and return a function that finishes the search.
+) -> Begun:
+    """Launch the first attempts at all batches.
 
-    The function waits for the device and searches the unproved rows again. If there is only one batch, nothing waits
-    before. See :func:`search_on_device`.
+    :meth:`Begun.end` waits for the device and searches the unproved rows again. If there is only one batch, nothing
+    waits before. See :func:`search_on_device`.
     """
     import torch
 
@@ -142,10 +169,10 @@ def begin_on_device(
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
-        if m >= search.least_fitted:  # rows may be left that are searched ahead
-            rows = slice(0, STRAGGLERS)
+        if m >= search.least_fitted:  # a few rows may be left
+            rows = slice(0, tuning.RETRIED)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
-        return lambda: (answer.found, report)
+        return Begun(answer.found, lambda: (answer.found, report, True))
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
@@ -157,7 +184,7 @@ def begin_on_device(
     state = search.state(proved)
     state = torch.cat([state, at_first]) if ahead else state
 
-    def end() -> tuple[Neighbors, Report]:
+    def end() -> tuple[Neighbors, Report, bool]:
         numbers = state.tolist()  # the one place that waits for the device
         flags, certified, proved_at_first = numbers[:6], numbers[6], numbers[-1]
         while pending:
@@ -177,9 +204,9 @@ def begin_on_device(
             _remember(search, plan, m - proved_at_first)
         if certified < m:
             _finish(left)
-        return found, report
+        return found, report, certified == m
 
-    return end
+    return Begun(found, end)
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:

@@ -25,6 +25,7 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
+from tonari.exact.cuda.attempts.ladder import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
@@ -128,11 +129,18 @@ def search_on_several(
             return _ROUTES[plan.route].search_part(*part_of(at))
 
         started, count = time.perf_counter(), len(tops)
+        joined: Neighbors | None = None
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 # One batch each: two threads that launch at the same time take turns, and take longer than one.
-                launched = [_launched(*part_of(at)) for at in range(count)]
-                answers = side_by_side(workers, plan.devices, count, lambda at: launched[at]())
+                begun = [_launched(*part_of(at)) for at in range(count)]
+                # The lists are joined while the host waits; the first one, which is written, may be needed once more.
+                first, *others = [part.found for part in begun]
+                copy = Neighbors(*(each.clone() for each in first))
+                joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
+                answers = side_by_side(workers, plan.devices, count, lambda at: begun[at].end())
+                if not all(part.was_enough for part in begun):
+                    joined = None
             else:
                 answers = side_by_side(workers, plan.devices, count, search)
         record = trail.current.get()
@@ -141,6 +149,8 @@ def search_on_several(
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
+    if joined is not None:
+        return joined, report
     # Results that the CPU made are NumPy arrays.
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
     where = lists[0].distances.device if not by_queries else "cpu" if host else queries.device
@@ -199,9 +209,7 @@ def merged_name(count: int) -> str:
     return f"lists of {count} devices, merged"
 
 
-def _launched(
-    queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter
-) -> Callable[[], tuple[Neighbors, Report]]:
+def _launched(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter) -> Begun:
     """Launch the search of a part on its device; see :func:`tonari.exact.cuda.routes.resident.begin_part`."""
     with on(plan.devices[0]):
         return resident.begin_part(queries, prepared, plan, place, bar)

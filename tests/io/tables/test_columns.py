@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tonari.io import FileFormatError, describe, read, text
+from tonari.io import FileFormatError, describe, read
 from tonari.io.converting import convert
+from tonari.io.tables import text
 
 
 @pytest.mark.parametrize(

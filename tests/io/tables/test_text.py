@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tonari.io import FileFormatError, describe, read, text
+from tonari.io import FileFormatError, describe, read
+from tonari.io.tables import text
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (33, 17)]
 

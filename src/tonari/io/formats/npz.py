@@ -13,7 +13,7 @@ import numpy as np
 
 from tonari.io._atomic import atomic
 from tonari.io._common import PIECE_BYTES, Array, FileFormatError, FileInfo, check_expansion, parsing, size_of
-from tonari.io.npy import Header, read_header, write_array
+from tonari.io.formats.npy import Header, read_header, write_array
 
 MEMBER = ".npy"
 DEFAULT_KEY = "arr_0"  # the name numpy.savez gives to an array without one

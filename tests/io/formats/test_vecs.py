@@ -14,9 +14,9 @@ from tonari.io import (
     SUFFIXES,
     describe,
     read,
-    vecs,
     write,
 )
+from tonari.io.formats import vecs
 
 
 def make(tmp_path: Path, suffix: str, shape: tuple[int, int] = (6, 5)) -> Path:

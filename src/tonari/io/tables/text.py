@@ -17,8 +17,8 @@ from typing import TextIO
 import numpy as np
 
 from tonari.io._common import Array, FileFormatError, FileInfo, parsing, size_of
-from tonari.io._sequential import Sequential
-from tonari.io.columns import Choice, RowNumbers, listed, place_of
+from tonari.io.tables.columns import Choice, RowNumbers, listed, place_of
+from tonari.io.tables.sequential import Sequential
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BLOCK_LINES = 1 << 14
