@@ -64,7 +64,8 @@ class CudaPlan(Plan):
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
         of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search of
-        tensors there, in one batch, without overrides or a memory limit; on several devices, among prepared points.
+        tensors there, in one batch, without overrides or a memory limit; on several devices, one of prepared points,
+        with queries anywhere.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond the input, for packed points, original rows copied from host memory, temporary
         buffers, and results.
