@@ -746,19 +746,19 @@ _PYTHON = (
     ),
     Fault(
         "inputs-large-negative",
-        "src/tonari/inputs/values.py",
+        "src/tonari/inputs/arrays/values.py",
         "max(rows.max(), -rows.min()) > LARGEST_FLOAT64",
         "rows.max() > LARGEST_FLOAT64",
         "values below -1e150 are accepted",
-        ("tests/inputs/test_rows.py::test_names_the_first_row_whose_squares_overflow",),
+        ("tests/inputs/arrays/test_rows.py::test_names_the_first_row_whose_squares_overflow",),
     ),
     Fault(
         "inputs-unaligned",
-        "src/tonari/inputs/rows.py",
+        "src/tonari/inputs/arrays/rows.py",
         '["C_CONTIGUOUS", "ALIGNED"]',
         '["C_CONTIGUOUS"]',
         "unaligned rows are handed on",
-        ("tests/inputs/test_rows.py::test_other_layouts_give_the_same_rows",),
+        ("tests/inputs/arrays/test_rows.py::test_other_layouts_give_the_same_rows",),
     ),
     Fault(
         "core-lists-not-full",
@@ -1020,7 +1020,7 @@ _PYTHON = (
         "return min(measured, key=lambda recall: recall.low)",
         "return max(measured, key=lambda recall: recall.low)",
         "the recall of a merge is that of its better side",
-        ("tests/graph/test_merging.py::test_what_is_missed_on_a_side_is_told",),
+        ("tests/graph/building/test_merging.py::test_what_is_missed_on_a_side_is_told",),
     ),
     Fault(
         "methods-most-dimensions",

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tonari.core.draws import Purpose, derived_seed
 from tonari.core.neighbors import Neighbors
+from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
-from tonari.graph.merging import merge_lists
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
