@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.neighbors import first_repeated_row, index_dtype
-from tonari.inputs.kinds import from_host
+from tonari.inputs.arrays.kinds import from_host
 from tonari.metrics import get_metric
 
 Array = npt.NDArray[Any]
