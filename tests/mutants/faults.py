@@ -1008,7 +1008,7 @@ _PYTHON = (
     ),
     Fault(
         "io-vecs-cut-off",
-        "src/tonari/io/vecs.py",
+        "src/tonari/io/formats/vecs.py",
         "if rows * stride != size:",
         "if rows == 0:",
         "a file that ends within a row is read without a word",

@@ -120,8 +120,8 @@ _CALLS = (
     Fault(
         "exact-cuda-pairs-from-the-next-tile",
         "src/tonari/exact/cuda/attempts/within.py",
-        "return max(0, first) // _ALIGNED * _ALIGNED",
-        "return -(-max(0, first) // _ALIGNED) * _ALIGNED",
+        "return max(0, first) // self._ALIGNED * self._ALIGNED",
+        "return -(-max(0, first) // self._ALIGNED) * self._ALIGNED",
         "pairs within the tile of a row are lost",
         ("tests/exact/cuda/attempts/test_within.py::test_pairs_are_those_with_later_points",),
     ),
@@ -132,6 +132,14 @@ _CALLS = (
         "self._rows = self._points[: len(queries)]",
         "pairs of later rows have the values of the first ones",
         ("tests/exact/cuda/attempts/test_within.py::test_bytes_are_screened_and_refined_as_int8",),
+    ),
+    Fault(
+        "select-long-lists-of-negative-values",
+        "src/tonari/select/cuda/ragged.py",
+        "bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the values",
+        "bits = bits.clone()",
+        "negative values of long lists are in the opposite order",
+        ("tests/select/cuda/test_ragged.py::test_many_long_lists_at_a_time",),
     ),
     Fault(
         "kdtree-cuda-slab-vouches-for-all",

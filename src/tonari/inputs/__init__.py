@@ -2,12 +2,12 @@
 
     arguments.py     k, threads, memory, output paths
     bfloat16.py      the dtype that NumPy lacks
-    kinds.py         which library an array belongs to, and on which device it is
+    kinds.py         the library and the device of an array
     rows.py          points and queries in host memory
     device_rows.py   points and queries on CUDA, rows by their numbers, the conversion of results
-    gradients.py     rows that require gradients, where results carry none
-    devices.py       the argument `device`: where a search runs
-    values.py        NaN, infinity and other values that no row may have, on the CPU and on CUDA
+    gradients.py     warnings for rows that require gradients, if results carry none
+    devices.py       the argument `device`
+    values.py        refused values, such as NaN and infinity, on the CPU and on CUDA
     selected.py      matrices for k-selection
     unchanged.py     arrays that must not change while points are prepared
 

@@ -88,6 +88,8 @@ REMEMBERED = 64  # keys without a graph that are remembered, and plans whose sea
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
+WITHIN_ROWS = 1 << 16  # of a batch within a radius, some tens of ms, if there is room for their lists
+WITHIN_ROW_BYTES = 128  # of a row's limit, threshold, counts and places
 WITHIN_SCRATCH_BYTES = 1 << 28  # for the values and ids of all candidates of some blocks
 MOST_GRAPHS = 8
 HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the memory that plans leave unused
@@ -97,3 +99,8 @@ HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the 
 # columns, which hold 0.27 GB, takes 1.2 ms of their 6.5 ms step by step; for searches that take long it is negligible.
 LARGEST_BYTES = 3 << 27
 LONGEST_SECONDS = 0.1
+
+# Case: exact_cuda cold-graph on cuda. Chosen on: not recorded.
+# Rows of a long search that its first level searches at least. The kernels for these are compiled with those of the
+# first attempt; others for fewer rows would take seconds, and so many rows take less than a millisecond.
+RETRIED = 512

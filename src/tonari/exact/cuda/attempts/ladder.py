@@ -31,7 +31,7 @@ from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
-from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Search, Searchable
+from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
 from tonari.exact.cuda.attempts.nearby import OF_SCREEN, OF_VALUES, Nearby, NearbyAtOnce
@@ -142,8 +142,8 @@ def begin_on_device(
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
-        if m >= search.least_fitted:  # rows may be left that are searched ahead
-            rows = slice(0, STRAGGLERS)
+        if m >= search.least_fitted:  # a few rows may be left
+            rows = slice(0, tuning.RETRIED)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: (answer.found, report, True))
     in_batches(m, batch, work, planned=plan.total_bytes)
@@ -210,7 +210,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
     -------
     Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
         1 for each proved row; flags of the points, flags of the queries, and the number of proved rows. Proved rows are
-    valid if no flag is below ``inputs.values.NO_ROW``.
+        valid if no flag is below ``inputs.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)

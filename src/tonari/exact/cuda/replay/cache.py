@@ -177,7 +177,7 @@ def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLik
     Parameters
     ----------
     given : tensors
-        Queries and points; only the points in a self-join, only the queries if the points are prepared.
+        Queries and points. A self-join has only points, and a search of prepared points has only queries.
     progress : None, bool or callable(done, total)
     """
     graph = None if key is None else GRAPHS.get(key)

@@ -170,8 +170,7 @@ class CapturedSearch(KeptSearch):
     ----------
     given : tensors
         The input that changes between calls: queries and points; the points alone in a self-join, the queries alone if
-        the
-    points are prepared.
+        the points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
         The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.

@@ -18,8 +18,8 @@ import numpy as np
 
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, DType, FileFormatError, FileInfo, check_expansion, parsing, pieces, size_of
-from tonari.io._sequential import Sequential
-from tonari.io.columns import Choice, RowNumbers, place_of
+from tonari.io.tables.columns import Choice, RowNumbers, place_of
+from tonari.io.tables.sequential import Sequential
 
 DEFAULT_KEY = "vector"
 PARQUET = ".parquet"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tonari import io
-from tonari.io.columns import Choice
-from tonari.io.tables import describe, is_table, read_column, read_points
+from tonari.io.points import describe, is_table, read_column, read_points
+from tonari.io.tables.columns import Choice
 
 
 def read(path: Path, choice: Choice = Choice(), most: float = math.inf) -> Any:  # noqa: B008

@@ -66,7 +66,7 @@ def choice(columns: Sequence[str] | None, drop: Sequence[str] | None) -> Choice:
 
     Examples
     --------
-    >>> from tonari.io.columns import choice
+    >>> from tonari.io.tables.columns import choice
     >>> choice(["x", "y"], None).columns
     ('x', 'y')
     """

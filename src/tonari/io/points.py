@@ -1,4 +1,4 @@
-"""Tables whose columns have names, by suffix: text, Parquet and Arrow."""
+"""Points in a file of any format, which may be a table whose columns have names: text, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonari.io import arrow, text, vecs
 from tonari.io._common import Array, DType, FileInfo, check_expansion
 from tonari.io._formats import TABLES, format_of
-from tonari.io._sequential import Sequential
-from tonari.io.columns import Choice
+from tonari.io.formats import vecs
+from tonari.io.tables import arrow, text
+from tonari.io.tables.columns import Choice
+from tonari.io.tables.sequential import Sequential
 
 
 def is_table(path: Path, choice: Choice | None = None) -> bool:

@@ -27,7 +27,7 @@ class Sequential:
     Examples
     --------
     >>> import numpy as np
-    >>> from tonari.io._sequential import Sequential
+    >>> from tonari.io.tables.sequential import Sequential
     >>> rows = Sequential((3, 1), np.dtype("int8"), iter([np.array([[1], [2]]), np.array([[3]])]))
     >>> rows[:1].tolist(), rows[1:9].tolist()
     ([[1]], [[2], [3]])

@@ -104,9 +104,9 @@ def test_io_is_imported_without_h5py(monkeypatch: pytest.MonkeyPatch) -> None:
         return true_import(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(tonari.io, "hdf5", tonari.io.hdf5)  # to have the same one again afterwards
-    monkeypatch.delitem(sys.modules, "tonari.io.hdf5")
-    assert importlib.import_module("tonari.io.hdf5").DEFAULT_KEY == "train"
+    monkeypatch.setattr(tonari.io.formats, "hdf5", tonari.io.formats.hdf5)  # to have the same one again afterwards
+    monkeypatch.delitem(sys.modules, "tonari.io.formats.hdf5")
+    assert importlib.import_module("tonari.io.formats.hdf5").DEFAULT_KEY == "train"
 
 
 def test_a_chunk_counts_as_it_is_held(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tonari.io._sequential import Sequential
+from tonari.io.tables.sequential import Sequential
 
 ROWS = np.arange(40, dtype=np.float32).reshape(20, 2)
 

@@ -11,9 +11,9 @@ import pytest
 
 from tonari.io import (
     SUFFIXES,
-    bin,
     read,
 )
+from tonari.io.formats import bin
 
 
 def refusal(path: Path, call: Any = read, **options: Any) -> str:
