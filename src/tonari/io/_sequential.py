@@ -18,7 +18,7 @@ class Sequential:
     dtype : dtype
     blocks : iterator of arrays of shape (any, d), together n rows
     names : sequence of str, optional
-    Names of the columns.
+        Names of the columns.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class Subset:
     Parameters
     ----------
     points : tensor of shape (n, d)
-        All of them.
+        All points.
     kept : int64 tensor of shape (kept,)
         The numbers of the subset's points, ascending.
 
@@ -68,9 +68,9 @@ class FirstCopies(NamedTuple):
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
-        Their numbers, ascending.
+        The numbers of the first copies, ascending.
     alike : int64 tensor of shape (n,)
-        For each row, the position of the row in `kept` or, if it is left out, the position of its last kept copy.
+        For each row, its position in `kept`; for a row that is left out, the position of its last kept copy.
     """
 
     kept: Any
