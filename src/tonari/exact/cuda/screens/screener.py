@@ -30,7 +30,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
-    """Return the sample from which the first threshold is taken; None if the search takes no sample.
+    """Return the sample that gives the first threshold; None if the search takes no sample.
 
     The threshold keeps about `width` groups of the n points; the default is the width of the plan.
     """
