@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Return the positions in the subset of points with these numbers, -1 for points not in it; None for None."""
+        """Return the positions of points in the subset, from their numbers; -1 for other points, None for None."""
         import torch
 
         if numbers is None:
