@@ -158,7 +158,7 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs of one block of rows after another; a block is as long as memory allows."""
+    """Yield the pairs of each block of rows; memory determines the length of a block."""
     begin, size, n = 0, tuning.PAIRS_FIRST_ROWS, len(wanted.limits)
     while begin < n:
         rows = slice(begin, min(begin + size, n))

@@ -45,7 +45,7 @@ def verify(
         None: the lists are a graph of the points, in which a point is not its own neighbour.
     points : array of shape (n, d)
     indices : integers of shape (m, k)
-        The row numbers of the points that were found for each query; -1 where none was found.
+        The row numbers of the points that were found for each query; -1 for missing ones.
     distances : array of shape (m, k), optional
         The distances that were found, which are compared with the exact distances of the listed points.
     metric, weights
@@ -137,7 +137,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
 
 def _rows(x: Any, name: str, bits: bool) -> Any:
-    """Return rows where they are, an array in host memory or a tensor on CUDA; the search checks their values."""
+    """Return rows without a copy, as an array in host memory or a tensor on CUDA; the search checks their values."""
     if inputs.place_of(x, name) is None:
         return inputs.as_bits(x, name) if bits else inputs.as_rows(x, name, check_values=False)
     return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)

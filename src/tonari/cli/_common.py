@@ -149,7 +149,7 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
 def emit_output(
     output: Path, facts: dict[str, Any], text: str, started: float, *, as_json: bool, inputs: Inputs
 ) -> None:
-    """Print what was found and written to a file or a directory, with the seconds since `started` and the bytes."""
+    """Print the number of results and their file or directory, with the seconds since `started` and the bytes."""
     seconds = time.perf_counter() - started
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {"output": str(output), **facts, "seconds": seconds, "bytes": size}

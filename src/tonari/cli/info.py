@@ -40,7 +40,7 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
 
     For an unfinished graph in a directory, the numbers of finished and known tasks are printed (finished tasks may add
     new ones), and "covered", the share of neighbours that the graph can find. Of a directory and of OUT.part, the
-    unfinished file of a search, the run is printed too: what was planned, decided and tried, as far as it is done.
+    unfinished file of a search, the record of the run so far is printed too: its plan, choices and attempts.
 
     \b
     Example:

@@ -45,7 +45,7 @@ class Listed:
         return self.ends - self.begins
 
     def batches(self, device: Any, *, widening: float, most: int) -> Iterator[Batch]:
-        """Yield all queries, those with lists of about the same length together, in which shorter lists are padded.
+        """Yield all queries in batches with lists of about the same length; shorter lists are padded.
 
         Parameters
         ----------

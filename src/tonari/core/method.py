@@ -282,7 +282,7 @@ class SearchMethod(Method):
 
 
 class OnCpu(SearchMethod):
-    """A method on the CPU: a self-join is a search in which each query leaves out a point, itself."""
+    """A method on the CPU: in a self-join each query leaves out one point, itself."""
 
     device = "cpu"
 

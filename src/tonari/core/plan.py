@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def devices_chosen(self) -> str:
-        """How many devices are taken, and why; "" if that is not a choice."""
+        """The number of devices and the reason for it; "" for a fixed number."""
         return ""
 
     @property

@@ -45,7 +45,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """Queries on the CPU, and what each of them finds.
+    """Queries on the CPU, and the hits of each.
 
     Attributes
     ----------

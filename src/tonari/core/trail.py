@@ -145,7 +145,7 @@ class Record:
         return sum(attempt.proved or 0 for attempt in self.attempts)
 
     def planned(self, method: str, reason: str, plan: PlanFields | None) -> None:
-        """Record the method and the plan that the call begins with, unless another search of it had one before."""
+        """Record the first method and plan of the call, unless another of its searches has recorded one."""
         if not self.method:
             self.method, self.reason, self.plan = method, reason, plan
 

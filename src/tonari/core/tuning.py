@@ -18,5 +18,5 @@ LOOK_SECONDS = 0.001  # how often it is looked at meanwhile
 # Not measured: a bound of memory, of 64 MB, which plans leave for small changes.
 CUT_ENTRIES = 1 << 21  # of lists on a device that are looked at together when they are cut, some 30 bytes each
 
-# Not measured: what a person reads.
+# Not measured: chosen for readers.
 RECORDED_CHOICES = 8  # about one subject, such as the columns that each of many shards is screened by

@@ -120,7 +120,7 @@ def arrival_seconds(problem: Problem) -> float:
 
 
 def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
-    """Return the seconds of dividing rows among CUDA devices, of which rows on a device leave all parts but its own.
+    """Return the seconds of dividing rows among CUDA devices; rows on a device are copied to all others.
 
     Parameters
     ----------

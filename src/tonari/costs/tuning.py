@@ -9,6 +9,6 @@ CROWDED_QUERIES = 1000  # of a search in up to three dimensions whose candidates
 MOST_BLURRED = 100.0  # times as many candidates as a screen leaves, at most, where neighbours are far
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000
-# points of 2 to 12 dimensions. Up to so many columns the screen begins in float32: products are then a small part of
+# points of 2 to 12 dimensions. Up to this many the screen begins in float32: products are then a small part of
 # it, and of rows whose columns span many times the distance of a neighbour int8 and bfloat16 leave many to float32.
 FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}

@@ -11,7 +11,7 @@ kernel after another, starting with the kernels that take longest to compile:
                        bbbbbbb
                          ccc
                            d
-    launchers        a b c d          until Triton 3.6: C, by others meanwhile, as it needs nothing but the signature
+    launchers        a b c d          until Triton 3.6: C, by other threads at the same time, from the signature
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     Returns
     -------
     int
-        How many there were.
+        The number of kernels.
 
     Notes
     -----
@@ -153,7 +153,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return how many instructions a function has, a product counted as many, and the functions of Triton it calls."""
+    """Return the number of a function's instructions (a product counts as many) and its calls of Triton functions."""
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
     product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
@@ -166,14 +166,15 @@ class _Loading(Executor):
     Kernels are translated one at a time, in the order of submission, because a translation holds the interpreter's
     lock: if all were translated together, all would finish late.
 
-    A ThreadPoolExecutor loses sight of a thread if Ctrl-C comes while it starts. Here all are known before they start.
+    A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
+    starts them.
 
     Attributes
     ----------
     futures : list of Future
         Of all that was submitted.
     threads : int
-        How many compile.
+        The number of threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -197,7 +198,7 @@ class _Loading(Executor):
         if self._started:
             return
         self._started = True
-        for thread in [*self._builders, *self._threads]:  # who waits comes last
+        for thread in [*self._builders, *self._threads]:  # the waiting thread is last
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
@@ -235,7 +236,7 @@ class _Loading(Executor):
         while (launcher := self._launchers.get()) is not None:
             try:
                 _compile_launcher(launcher.source)
-            except Exception:  # the kernel's thread compiles it again, and raises what is wrong with it
+            except Exception:  # the kernel's thread compiles it again, and raises the error
                 logger.debug("a launcher is compiled after its kernel", exc_info=True)
             finally:
                 launcher.built.set()
@@ -281,7 +282,7 @@ class _Loading(Executor):
 
 
 class _Launcher(NamedTuple):
-    """What is compiled in C to launch a kernel: the kernel's source, and an event that is set afterwards."""
+    """A launcher that is compiled from C: the source of its kernel, and an event that is set at the end."""
 
     source: Any
     built: threading.Event
@@ -295,7 +296,7 @@ def _launchers_are_compiled() -> bool:
 
 
 def _compile_launcher(source: Any) -> None:
-    """Compile the launcher of a kernel, of which Triton keeps the result on disk, before the kernel is compiled.
+    """Compile the launcher of a kernel before the kernel; Triton keeps the result on disk.
 
     Its code depends on the signature, and on whether a tensor descriptor is passed as one, as from Hopper on.
     """
@@ -331,9 +332,9 @@ def is_compiled(call: Call) -> bool:
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Begin, in threads, what the first kernel of a process needs, and neither holds the interpreter's lock for long.
+    """Start the preparations for the first kernel in threads; neither holds the interpreter's lock for long.
 
-    Hash Triton, for the keys of its cache, and load its driver, of which it compiles a part in C."""
+    Hash Triton, for the keys of its cache, and load its driver, a part of which it compiles in C."""
     from triton.runtime import driver
     from triton.runtime.cache import triton_key
 
@@ -351,7 +352,7 @@ def is_beginning() -> bool:
 
 @functools.cache
 def _begin() -> None:
-    """Wait for what the first kernel of a process needs."""
+    """Wait for the preparations for the first kernel of a process."""
     from triton.runtime import driver
 
     for future in begin_soon():

@@ -62,7 +62,7 @@ def await_copies(rows: Any, devices: Sequence[str]) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _stream_between(source: Any, target: Any) -> Any:
-    """Return the stream of a device on which rows are copied to another one."""
+    """Return the stream of a device for copies of rows to another device."""
     return torch.cuda.Stream(source)
 
 

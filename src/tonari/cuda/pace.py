@@ -13,7 +13,7 @@ class Pace:
     Parameters
     ----------
     device : torch device
-        On the CPU, where Triton's interpreter runs, a launch returns when it is done.
+        The device. On the CPU, where Triton's interpreter runs, a launch returns when it is done.
     """
 
     def __init__(self, device: Any) -> None:

@@ -67,7 +67,7 @@ class Feeder(Carrier):
 
 
 def bring(rows: npt.NDArray[Any], device: Any, *, at_once: int = 1) -> Any:
-    """Copy a C-contiguous array to a device, one of so many to which arrays are copied at once."""
+    """Copy a C-contiguous array to a device; `at_once` devices receive arrays at the same time."""
     out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
     with Feeder(device, at_once=at_once) as feeder:
         feeder.send(rows, out)

@@ -116,7 +116,7 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
     Returns
     -------
     places, bounds : int64 arrays
-        Those of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
+        The entries of query ``rows[i]`` are ``places[bounds[i]:bounds[i + 1]]``, ascending.
     """
     lengths, kept = np.diff(found.indptr), np.empty(len(found.indices), bool)
     for block in in_room(lengths, tuning.TABLE_BLOCK):

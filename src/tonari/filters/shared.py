@@ -37,7 +37,7 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions for points on a device, to which a large mask in host memory is copied.
+        """Return the positions for points on a device; a large mask in host memory is copied there.
 
         They are on any device, or in host memory.
         """

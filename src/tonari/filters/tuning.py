@@ -5,12 +5,12 @@ PACKED_ENTRIES = 1 << 18  # of a mask of which it takes less time to look at pac
 PACKED_BYTES = 4  # of so many bytes of bits at most one may have a bit for that
 
 # Not measured by a case, but by hand on an H100: the places of a million entries take 0.4 ms to find in host memory.
-COPIED_ENTRIES = 1 << 18  # of a mask that takes less time to copy to the device of the points, where they are found
+COPIED_ENTRIES = 1 << 18  # of a mask: a larger one is copied to the points' device, and read there
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): 65,000 points in lists, looked up in 200,000 excluded pairs.
 SEARCHED_NUMBERS = 16  # times as many excluded pairs as numbers take longer to enter into a table than binary searches
 TABLE_BYTES = 4  # of the table for each excluded pair, or up to twice that
-TABLE_BLOCK = 1 << 15  # numbers at a time, whose temporary arrays fit into a cache
+TABLE_BLOCK = 1 << 15  # numbers per block: its temporary arrays fit into a cache
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): radius_count with groups="other", of which one has half of the
 # points. Such a group's complement is counted, since that is less than all points and the group, and worth a copy.
@@ -19,7 +19,7 @@ COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): radius_count of 2,000 queries among 20,000 points.
 APART_GROUPS = 8  # of all queries, at most, that are counted one after the other if each is large
-LISTED_PAIRS = 1 << 17  # at a time, whose arrays fit into a cache
+LISTED_PAIRS = 1 << 17  # per block: its arrays fit into a cache
 NEAR_FEW, NEAR_ALL = 4, 16  # points within the radius in a list of more than the second, for a search for few of them
 LISTED_POINT = 5e-8  # seconds of a point in a list that is cut, more than of one that is counted
 
@@ -49,14 +49,14 @@ MANY_QUERIES = 512  # for which a longer list than is needed takes more time tha
 # Case: filters once-0.1, once-0.001 on cpu. Chosen on: not recorded.
 GROWTH = 4  # times as long are the next lists of queries whose lists were too short [2, 4, 8]
 FEW_POINTS = 4096  # so few that lists of all of them are short
-LARGE_PAIRS = 1 << 20  # of a group for which a search of its own is considered [1 << 18, 1 << 20, 1 << 22]
+LARGE_PAIRS = 1 << 20  # of a group; larger groups may get a search of their own [1 << 18, 1 << 20, 1 << 22]
 
 # Not measured by a case. Chosen on: not recorded.
 TABLE_POINT_SECONDS = 1e-8  # per listed point in a table of allowed points
 COPIED_BYTE_SECONDS = 5e-10  # of a byte of rows that are gathered in host memory, about
 GATHERED_READS = 2.0  # times as long as reading it takes a byte of rows that are gathered on a device
 COUNTED_FEW = 16  # times as many points as are allowed take longer to look at than exact values of those
-COUNTED_PIECE = 256  # points of a list that are counted at a time
+COUNTED_PIECE = 256  # points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # pairs of a group whose points are counted by a search of its own
 WITHIN_LARGE = 4096  # points of a group that is searched within a radius by itself
 # A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
@@ -66,5 +66,5 @@ FEWER = 8
 LISTED_FEW = 32
 
 # Not measured: bounds of memory.
-ROOM_BYTES = 1 << 30  # of what rules are checked for at a time, if there is no budget
+ROOM_BYTES = 1 << 30  # of the pairs that are checked in one block, without a budget
 ROOM_SHARE = 4  # of the memory, the part that pairs may take while rules are checked

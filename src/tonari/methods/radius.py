@@ -30,7 +30,7 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
 
-# What was searched -> the memory of its rows, which has to be the same, and the method that a look at them chose.
+# Sizes of a search -> the memory of its rows, which has to be the same, and the method that a look at them chose.
 _looks: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], str]] = {}
 emptied_by(_looks.clear)
 

@@ -23,7 +23,7 @@ def place_for(device: Any, **arrays: Any) -> Place:
 
 
 def may_take_fewer(device: Any) -> bool:
-    """Whether an argument `device` lets a method choose how many devices it takes.
+    """Whether an argument `device` lets a method choose the number of devices.
 
     >>> may_take_fewer("cuda:all"), may_take_fewer(["cuda:0", "cuda:1"])
     (True, False)

@@ -193,7 +193,7 @@ def verified(
     rows : int64 of shape (r,)
         Their row numbers.
     n, of_rows : int
-        Number of points, and of rows from which these were drawn.
+        Number of points, and number of rows of the sampled data.
     metric : str
         The metric of the values.
     own : bool
@@ -298,7 +298,7 @@ def _worst(
     *,
     descending: bool,
 ) -> tuple[WorstRow, ...]:
-    """Return the rows that miss most neighbours; among them, first those that list the farthest points."""
+    """Return the rows that miss most neighbours; in a tie, rows with the farthest points first."""
     missed = near.shape[1] - near.sum(axis=1)
     last = (values.min(axis=1) if descending else values.max(axis=1)).astype(np.float64)
     true = truth.distances[:, -1].astype(np.float64)

@@ -37,7 +37,7 @@ class NnDescent(Method):
         """Make the backend of the device for the points."""
 
     def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
-        """Return the context of a build, in which missing kernels are compiled together."""
+        """Return the context of a build; it compiles missing kernels together."""
         return nullcontext()
 
     def build_graph(

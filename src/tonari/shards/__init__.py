@@ -3,7 +3,7 @@
 a file, files, or an object with rows(begin, end)      source.py      read by ranges, identified by a digest
     │
     ▼
-which route, how many shards, what it takes            planning/      plan.py: bytes of host, device and disk; seconds
+the route, the number of shards, the cost              planning/      plan.py: bytes of host, device and disk; seconds
     │ routes/              how slabs or shards meet: exactly, or by NN-Descent
     ▼
 stages of tasks                                        tasks.py       read, compute, write; on CUDA one ahead

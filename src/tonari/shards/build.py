@@ -213,7 +213,7 @@ def _reason(request: Request) -> str:
 
 
 def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:
-    """Run all stages, and add what their tasks recorded; return ranges of rows and their checksums."""
+    """Run all stages, and add the records of their tasks; return ranges of rows and their checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:

@@ -120,7 +120,7 @@ def title_of(manifest: Manifest) -> str:
 
 
 def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
-    """Add to the record of a build what its tasks recorded that are done, those of a kind together."""
+    """Add the records of finished tasks to the record of a build, one entry for each kind of task."""
     for task in tasks:
         made = files.done(task.name).record
         if made is not None:

@@ -84,7 +84,7 @@ class Done:
     rows : list
         The range of rows of the result that the task wrote, and their checksums; empty if it wrote none.
     facts : dict
-        What it found out.
+        Its findings.
     record : Record, optional
         How it ran; earlier releases have not recorded it.
     """

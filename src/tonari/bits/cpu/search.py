@@ -176,7 +176,7 @@ def find_bits(
 def count_bits(
     request: Within, prepared: PreparedBits, plan: BitsPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count what :func:`find_bits` finds for each query."""
+    """Count the points that :func:`find_bits` finds for each query."""
     counts = np.empty(len(request.queries), np.int64)
 
     def count(_: int, rows: slice, block: _native.BitBlock) -> None:

@@ -26,7 +26,7 @@ def search_bits(
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of every query, where the queries are."""
+    """Find the k nearest points of every query; results are on the device of the queries."""
     found, started, record = _new_results(queries, plan), time.perf_counter(), current.get()
 
     def answer(pairs: Pairs, rows: slice) -> None:

@@ -51,7 +51,7 @@ def count_bits(
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> Any:
-    """Count what :func:`find_bits` finds for each query."""
+    """Count the points that :func:`find_bits` finds for each query."""
     host, columns = isinstance(queries, np.ndarray), _columns(limits)
 
     def count(pairs: Pairs, rows: slice) -> Any:

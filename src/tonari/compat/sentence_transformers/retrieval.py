@@ -26,7 +26,7 @@ def semantic_search(
     query_embeddings, corpus_embeddings : tensors or arrays of shape (m, d) and (n, d), or lists of such of shape (d,)
         A single query may have shape (d,).
     query_chunk_size, corpus_chunk_size : int
-        Checked; nothing depends on them.
+        Checked, but without effect.
     top_k : int
         Results for each query; there are fewer if the corpus is smaller.
     score_function : function or str

@@ -100,7 +100,8 @@ class Search:
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
 
-        Each task copies its rows, so it has at most as many rows as are processed at once while points are packed.
+        Each task copies its rows. Their number is therefore limited to the rows that are processed at once while points
+        are packed.
         """
         if not status.any():
             return []

@@ -132,7 +132,7 @@ def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: Pro
 
 
 def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
-    """Find the parts of some rows, and return the number of exact values that a finer screen might have avoided."""
+    """Find the parts of some rows; return the number of exact values that a finer screen might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0

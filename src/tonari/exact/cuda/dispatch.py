@@ -123,7 +123,7 @@ def search_once(
 def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
-    """Search prepared points; the logged duration is from `started` until the devices are done."""
+    """Search prepared points; the logged duration ends when the devices are done."""
     if plan.why_devices:
         decided("devices", plan.why_devices)
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):

@@ -30,7 +30,7 @@ def share(count: int, devices: int) -> int:
 
 
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
-    """Return the points of the device that has all of them, of a search for which the others wait for copies of theirs.
+    """Return the points of the device that has all points, in a search whose other devices wait for copies.
 
     All are done at the same time if the others, which share the rate at which rows leave the first, have fewer. 0 if
     there are too few points to divide like that.

@@ -156,7 +156,7 @@ class CudaNeeds:
         contracting = 0
         if self.form_dim and slabs.route == "host_refine":  # of a copy of some rows
             contracting = contraction_bytes(self.d, self.form_dim) + sample_rows(self.d) * self.d * self.itemsize
-        elif self.form_dim:  # rows that are not proved are screened in all dimensions in the end
+        elif self.form_dim:  # unproved rows are screened in all dimensions at last
             retry += sum(packed_bytes(held, self.d, precision) for precision in self.precisions[:-1])
             contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
         sample = sample_for(held, self.width, self.group) if self.gemm else None

@@ -72,10 +72,10 @@ class CudaPlan(Plan):
     seconds : float
         Rough estimate of the duration.
     points_at_home : int
-        Of a single search on several devices that divide points on one of them: how many this one searches, and packs,
-        while the others wait for copies of theirs. 0 for as many as the others.
+        In a single search on several devices that divide the points of one of them: the number of points that this
+        device packs and searches while the others wait for their copies. 0: as many as the others.
     why_devices : str
-        How many devices are taken, and why; "" for a single device that the caller named.
+        The number of devices and the reason for it; "" for a single device that the caller named.
     """
 
     route: str

@@ -44,8 +44,8 @@ def contracted_widths(d: int) -> list[int]:
 
 
 def pilot_decides(problem: Problem, given: dict[str, Any]) -> bool:
-    """Whether a pilot decides, when the points are prepared, in how many columns they are compared."""
-    # Whoever sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
+    """Whether a pilot chooses the number of compared columns when the points are prepared."""
+    # A caller who sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
     # packed within a budget was computed for all columns.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise

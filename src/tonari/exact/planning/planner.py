@@ -77,7 +77,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_isa(isa)
     if overrides:
         return _planned(problem, isa, prepared, overrides)
-    # Of a small search, planning takes longer than searching. What a plan depends on beside the problem is in the key.
+    # Planning takes longer than a small search. The key has all inputs of a plan.
     return _remembered(problem, isa, prepared, default_threads())
 
 

@@ -97,7 +97,7 @@ class Sides:
 
     @functools.cached_property
     def both(self) -> Any:
-        """All points: the points of a, then those of b."""
+        """All points: the points of a, then the points of b."""
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:

@@ -108,7 +108,7 @@ def to_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
 
     Notes
     -----
-    Clusters equal those of the points if the graph contains the minimum spanning tree by mutual reachability; a k
+    Clusters are the same as of the points if the graph contains the minimum spanning tree by mutual reachability; a k
     larger than min_samples contains more of its edges. If several trees are minimal, a point on the border of a
     cluster may belong to either. hdbscan is slow, since it processes each edge in Python; fast_hdbscan is not.
     """

@@ -1,6 +1,6 @@
 """Arrays of every kind, checked once and converted to rows.
 
-kinds.py         which library an array belongs to, and on which device it is
+kinds.py         the library and the device of an array
 bfloat16.py      the dtype that NumPy lacks
 rows.py          points and queries in host memory
 device_rows.py   points and queries on CUDA, rows by their numbers, the conversion of results

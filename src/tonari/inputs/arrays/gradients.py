@@ -64,7 +64,7 @@ def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if any(map(requires_gradients, (*args, *kwargs.values()))):
                 named = dict(zip(parameters, args, strict=False)) | kwargs
                 warn_of_dropped(named, cure, dropped=f"but none flow through {verb.__name__}")
-                # Detached, so that what the verb calls does not warn again.
+                # Detached, so that inner calls do not warn again.
                 given: Any = tuple(map(_detached, args)), {name: _detached(value) for name, value in kwargs.items()}
                 return verb(*given[0], **given[1])
             return verb(*args, **kwargs)

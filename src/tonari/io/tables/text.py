@@ -23,7 +23,7 @@ from tonari.io.tables.sequential import Sequential
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 DTYPE = np.dtype(np.float64)
-# What programs write for a value that is missing; a line of these alone has no names.
+# Marks that programs write for a missing value; a line that has only these has no names.
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
 
 Line = tuple[int, str]  # its number, from 1, and its text
@@ -198,7 +198,7 @@ def column(path: Path, name: str) -> Array:
         numbers = np.array([int(cell) for cell in found], np.int64)
     except (ValueError, OverflowError):
         return np.array(found)
-    # Only digits that come back as they are: 007 and 7 are two names.
+    # Only digits that a conversion keeps: 007 and 7 are two names.
     return numbers if all(map(str.__eq__, map(str, numbers.tolist()), found)) else np.array(found)
 
 

@@ -1,9 +1,9 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
     order     queries by the leaf that they visit first; points of the tree are in that order already
-    pilot     some queries are counted; the largest count is the room for each query, which suffices for nearly all
-    walk      every query writes what it finds into its room, and counts
-    again     queries that find more, with as much room as they need
+    pilot     count the hits of some queries; the largest count is the room per query, enough for nearly all queries
+    walk      every query writes its hits into its room, and counts them
+    again     queries with more hits, with enough room for each
     order     each list by (value, id)
 
 A walk visits the leaves that the ball of the limit touches: about 7 leaves of 64 points, and 6 KB from the cache, for a
@@ -50,7 +50,7 @@ class Ball(NamedTuple):
     metric : str
         One of the metrics that a tree supports.
     own : int64 tensor of shape (m,), optional
-        For each query the point that it is, which is not reported.
+        For each query, the number of its own point, which is left out.
     later : bool
         Whether points before it are not reported, either.
     check : callable
@@ -70,7 +70,7 @@ class Ball(NamedTuple):
     are_points: bool = False
 
     def order(self, *, sort: bool) -> Any:
-        """Return the query numbers in the order in which to walk: by leaf, or as they are."""
+        """Return the query numbers in the order of the walk: by leaf, or ascending."""
         if sort and self.are_points:
             return order_of_points(self.tree)
         if sort:

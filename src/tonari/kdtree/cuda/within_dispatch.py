@@ -125,7 +125,7 @@ class _Asked:
         return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
 
     def _are_points(self, tree: DeviceTree) -> bool:
-        """Whether the queries of all blocks are the points of a tree, all of which a tree can compare."""
+        """Whether the queries of all blocks are the points of a tree, and a tree can compare all of them."""
         return self.queries is self.prepared.points and tree.n == self.plan.n
 
     def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:

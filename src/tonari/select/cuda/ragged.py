@@ -27,7 +27,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     Parameters
     ----------
     begins : int64 tensor of shape (m,)
-        Where each list begins in the next two.
+        The first entry of each list in `values` and `ids`.
     counts : int32 or int64 tensor of shape (m,)
         Lengths.
     values : float32 or float64 tensor
@@ -66,7 +66,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
 def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
     """Return the largest lengths of each step, and the numbers of the steps, on a device.
 
-    They are copied from host memory, for which the host waits: once.
+    They are copied from host memory, and the host waits once.
     """
     import torch
 
@@ -157,7 +157,7 @@ def _order_short(
 def _order_long(
     begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, descending: bool, found: RadiusNeighbors
 ) -> None:
-    """Sort lists, as many at a time as there is scratch for. Waits for the device."""
+    """Sort lists in batches that fit the scratch memory. Waits for the device."""
     import torch
 
     lengths = counts[numbers].long()
@@ -169,7 +169,7 @@ def _order_long(
         rows, size, here = numbers[top:stop], int(ends[stop - 1]) - before, lengths[top:stop]
         list_numbers = torch.arange(stop - top, device=ids.device)
         of = torch.repeat_interleave(list_numbers, here, output_size=size)
-        # The entry of each position: those of a list are adjacent in the input and in the output.
+        # The entry of each position: the entries of a list are adjacent in the input and in the output.
         place = torch.arange(size, device=ids.device) + (found.indptr[rows] - (here.cumsum(0) - here))[of]
         at = place + (begins[rows] - found.indptr[rows])[of]
         found.indices[place], found.distances[place] = _in_order(

@@ -3,5 +3,5 @@
 planner.py       plan_build: which route
 exact.py         slabs of an exact build, compared once or from each side
 approximate.py   shards of "clusters" and of "ggm"
-sizes.py         what plans depend on, the memory of a worker, and the most rows that fit
+sizes.py         the inputs of plans, the memory of a worker, and the most rows that fit
 """

@@ -11,7 +11,7 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
-_LOCKED = 2  # page-locked memory is of powers of two: at most so many times what is asked for
+_LOCKED = 2  # page-locked memory is of powers of two: at most twice the request
 _CENTRE_BYTES = 64  # of each dimension
 _GAP_BYTES = 64  # of two centres
 
@@ -25,9 +25,9 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        if not sizes.devices:  # what is written while the engine works on the next
+        if not sizes.devices:  # the group that is written while the engine works on the next
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # What is computed, what waits, and what is written.
+        # The computed, the waiting and the written rows.
         return Needs(sizes, **waiting(rows, staged=staged), lists_held=_LOCKED * 3 * rows)
 
     def bytes_of(rows: int) -> int:
@@ -48,7 +48,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
         raise too_little("clusters", budget, bytes_of(least), least)
     shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
     clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
-    if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
+    if not sizes.devices:  # centres, float64 sums of their rows, and buffers take half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = sizes.descent(rows)
     return needs(rows).plan(
@@ -72,7 +72,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int, group: int = tuning.MOST_GROUP) -> Needs:
         if not sizes.devices:
             return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
-        # Of two groups; and of two slabs each what is computed, what waits, and what is merged, in page-locked memory.
+        # Two groups; and two slabs each of computed, waiting and merged rows, in page-locked memory.
         return Needs(sizes, **waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
 
     def bytes_of(rows: int) -> int:
@@ -111,7 +111,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the slabs of a group: the largest number at which all workers have the same number of pairs in a round."""
+    """Return the largest number of slabs per group at which all workers have equally many pairs in a round."""
     if not sizes.devices:  # lists are within the budget
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):
@@ -122,5 +122,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return where rows are on a device, and those of the next task meanwhile."""
+    """Return the memory of the current rows on a device, and of the rows of the next task."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

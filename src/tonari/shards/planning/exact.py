@@ -13,7 +13,7 @@ from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
 
 def exact(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan an exact build in which slabs are compared once or from each side, whichever is expected to be faster."""
+    """Plan an exact build that compares two slabs once or from each side, whichever is expected to be faster."""
     made = _exact_from_each_side(sizes, budget)
     if made.shards == 1 or sizes.devices or sizes.queries is not None:
         return made
@@ -32,7 +32,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
         return Needs(sizes, rows_held=sizes.sets * (block + rows), lists_held=3 * block)
 
     def engine(rows: int, memory: int) -> Plan | None:
-        """Plan a slab against another within a memory, all points packed once; None if that is too little."""
+        """Plan the search of one slab among another with all points packed once; None if memory is too short."""
         memory -= needs(rows).beside_engine
         try:
             m = min(rows, sizes.asked)
@@ -66,7 +66,7 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan a graph on the CPU in which a product serves both of its rows."""
+    """Plan a graph on the CPU that uses each product for both of its rows."""
     n, least = sizes.source.n, max(sizes.k + 1, tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:

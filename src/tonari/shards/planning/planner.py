@@ -1,4 +1,4 @@
-"""The plan of a build: the route that is expected to be fastest among those that fit the memory."""
+"""The plan of a build: the route with the least expected time that fits the memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": exact, "cluste
 
 
 def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
-    """Plan a build; "auto" takes the route that is expected to be fastest.
+    """Plan a build; "auto" takes the route with the least expected time.
 
     Raises
     ------
     BudgetExceeded
-        Not even small shards fit the memory.
+        Memory is too short even for small shards.
     Unsupported
         The method cannot build this graph.
     """
@@ -40,7 +40,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
 
 
 def _budget(sizes: Sizes, memory: int | None) -> int:
-    """Return the bytes that a worker may use: of its device, or of the host."""
+    """Return the bytes of its device, or of the host, that a worker may use."""
     if sizes.devices:
         free = available(sizes.devices)
         return free if memory is None else min(memory, free)

@@ -23,7 +23,7 @@ from tonari.shards.source import Source
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that plans depend on."""
+    """The sizes that determine plans."""
 
     source: Source
     k: int
@@ -41,7 +41,7 @@ class Sizes:
 
     @property
     def sets(self) -> int:
-        """Number of sets of rows in memory: the current one, and on a device the one that is read meanwhile."""
+        """The number of blocks of rows in memory: the current one and, on a device, the one being read."""
         return 2 if self.devices else 1
 
     @property
@@ -50,11 +50,11 @@ class Sizes:
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
-        """Bytes of page-locked memory, of powers of two, for some rows and for those that leave while they arrive."""
+        """Bytes of page-locked memory, in powers of two, for arriving rows and for rows that leave at the same time."""
         return 2 << (rows * self.source.row_bytes - 1).bit_length() if rows else 0
 
     def may_stage(self, rows: int) -> bool:
-        """Whether the host has room for such memory, for every device."""
+        """Whether the host has enough page-locked memory for every device."""
         return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:
@@ -70,7 +70,7 @@ class Sizes:
         return plan
 
     def descent(self, n: int, **given: Any) -> Plan:
-        """Plan a graph of n rows by NN-Descent, whether or not there is memory for it: the caller compares."""
+        """Plan a graph of n rows by NN-Descent without a check of memory, which the caller makes."""
         return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
@@ -105,13 +105,13 @@ class Needs:
 
     @property
     def beside_engine(self) -> int:
-        """The part of the budget that the engine cannot use; on CUDA, lists in host memory do not count."""
+        """The part of the budget that is not available to the engine; on CUDA, lists in host memory do not count."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(
         self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
     ) -> ShardPlan:
-        """Return the plan of a route, by the bytes and seconds of its searches and graphs."""
+        """Return the plan of a route from the bytes and seconds of its searches and graphs."""
         sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
         taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
         staged = sizes.staged_bytes(self.rows_staged)
@@ -128,7 +128,7 @@ class Needs:
 
 
 def most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:
-    """Return the most rows, at least `least` and at most n, that fit; 0 if not even those do."""
+    """Return the largest number of rows that fit, from `least` to n; 0 if `least` rows do not fit."""
     low, high = min(least, n), n
     if not fits(low):
         return 0

@@ -120,7 +120,7 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
 
 
 def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Floats, count: int) -> dealing.Near:
-    """Return the nearest centres of a sample of rows that were not used to train the centres."""
+    """Return the nearest centres of a sample of rows other than the training rows of the centres."""
     rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)

@@ -1,11 +1,11 @@
-"""Rounds in which every two slabs of consecutive rows are compared once.
+"""Rounds that compare every two slabs of consecutive rows once.
 
     graph-S          the graph of a slab
     inner-G          a group of slabs: every two of them meet, and each row keeps the nearest points so far
     pair-R-A-B       round R: every slab of one group meets every slab of another
     rows-S           the lists of a slab, as rows of the result
 
-The rounds are those of a tournament in which every two players, the groups, meet once: in a round each group is in one
+The rounds form a tournament. The players are the groups; every two of them meet once: in a round each group is in one
 pair at most, so its pairs run on several workers. The result of two slabs depends on their rows, their graphs, and
 their lists before the round. These do not change during a round, and each round writes new lists. So the result depends
 neither on the worker that ran a task nor on repeated rounds.
@@ -107,7 +107,7 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
 
 
 def rounds_of(players: int) -> list[list[tuple[int, int]]]:
-    """Return the rounds of a tournament in which every two of the players meet once.
+    """Return the rounds of a tournament; every two players meet once.
 
     >>> rounds_of(4)
     [[(0, 3), (1, 2)], [(0, 2), (1, 3)], [(0, 1), (2, 3)]]

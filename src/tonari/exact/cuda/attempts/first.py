@@ -213,7 +213,7 @@ class Search:
         return float(OF_RETRIES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
-        """Compare rows and points once for both from now on, if these are the same and it pays."""
+        """From now on compare each pair of a graph once, for both of its rows, if that is faster."""
         if self.is_graph:
             self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 

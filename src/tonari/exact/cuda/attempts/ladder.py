@@ -183,9 +183,9 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Note how many rows the first attempt has left, for the next search by the same plan.
+    """Note the number of rows that the first attempt did not prove, for the next search by the same plan.
 
-    A few are compared with all points, by kernels that exist; those of a level might have to be compiled.
+    A few rows are compared with all points, by kernels that exist; the kernels of a level may need compilation.
     """
     if not left or search.are_few(left):
         _left.pop(plan, None)
@@ -220,7 +220,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Search `rows` rows of an :func:`attempt` on the first level, first of all those that it did not prove.
+    """Search `rows` rows of an :func:`attempt` on the first level, the unproved ones first.
 
     Writes the answers that are proved to `found` and `proved`; does not wait for the device.
 

@@ -37,7 +37,7 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Search `count` rows on the first level, those that are left first, without waiting for the device."""
+    """Search `count` rows on the first level, unproved rows first, without waiting for the device."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)

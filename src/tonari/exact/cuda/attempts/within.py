@@ -11,11 +11,11 @@ products and of the exact values. Where all elements are integers of one byte, t
 products take half the time of float16 and are exact, so that hardly a group is listed in vain, and rows that are points
 are refined from the packed copy, a quarter of the bytes of float32.
 
-Points and queries are packed and screened as for the k nearest (attempts/first.py). A threshold holds from the
-beginning, so that one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a
-candidate group. Two passes, one to count and one to write, would screen twice, and the screen is nearly all of the
-time. Rows are screened again if their list was too short, or, in products of higher precision, if it was so long that
-this is cheaper than to refine it.
+Points and queries are packed and screened as for the k nearest (attempts/first.py). The threshold is known in advance,
+so one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a candidate
+group. Counting in a first pass and writing in a second would screen twice, and the screen takes nearly all of the time.
+A row is screened again if its list was too short, or at a higher precision if that is cheaper than refining a long
+list.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class WithinSearch:
         first = place.first_query - place.first_point
         are_points = place.self_join and 0 <= first <= len(prepared.points) - len(queries)
         self._rows, self._points = queries, prepared.points
-        if made is not None and are_points:  # of which differences are those of the rows themselves
+        if made is not None and are_points:  # their differences are the differences of the rows
             self._points = made.copies.packed("int8").values[: len(prepared.points), : plan.d]
             self._rows = self._points[first : first + len(queries)]
         self.flags = new_flags(prepared.points.device)
@@ -156,7 +156,7 @@ class WithinSearch:
         return found
 
     def rows_at_once(self) -> int:
-        """Return how many queries the plan's memory allows at a time.
+        """Return the number of queries per block that the plan's memory allows.
 
         Lists are usually much shorter than the minima that the plan has room for: batches that are longer than the
         plan's then wait for the device less often. All that their queries take besides results is within that room.
@@ -259,7 +259,7 @@ class WithinSearch:
         return found
 
     def _again(self, rows: slice, numbers: Any, precision: str | None, listed: Any) -> list[tuple[Any, Hits]]:
-        """Find the hits of some rows of a batch with room for every group, at a higher precision while that pays."""
+        """Find the hits of some rows of a batch with room for every group, at higher precisions if that is faster."""
         found, begin = [], self._begin(rows)
         for some in numbers.split(max(1, self.list_bytes // (8 * self.all_listed))):
             these = some + rows.start

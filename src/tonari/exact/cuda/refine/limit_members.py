@@ -148,7 +148,7 @@ def near_members(
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None
-        For each query, the point to leave out.
+        For each query, the number of the point to leave out.
     beside : Near, optional
         Lists with the same room, to which the points are appended; returned.
     """

@@ -12,8 +12,8 @@ The state (flags of the rows, and the number of proved rows) is copied to pinned
 is copied before the state is known, so that the host waits for the device only once. If a value is invalid, the graph
 gives no answer, and the search is run without it, which raises the error.
 
-Rows that are not proved are searched again: step by step, or, if they are few for the second time, by another graph,
-which begins with the rows that are left and has as many others as make up its number:
+Unproved rows are searched again: step by step, or, if they are few for the second time, by another graph,
+which begins with the unproved rows and is filled up with other rows to its number:
 
     replay the second graph | copy the output | wait | check the state
 """
@@ -96,7 +96,7 @@ def capture_if_due(
         nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
         seconds = plan.seconds
     if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
-        return None  # an Index on some of all devices, of which the queries are on another
+        return None  # the queries are on a device that the Index does not use
     too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
@@ -251,7 +251,7 @@ class CapturedSearch(KeptSearch):
         return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
     def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
-        """Search a few rows again if earlier searches have left some; return the answer, and how many that proved.
+        """Search a few rows again if earlier searches left some; return the answer and the number of proved rows.
 
         The kernels may have to be compiled, which is not worth it for a single search.
         """

@@ -29,8 +29,8 @@ class KeptSearch:
     Parameters
     ----------
     prepared : DevicePoints or SpreadPoints, optional
-        The points, to which only a weak reference is kept; the caller must keep them alive while it uses the search. If
-        there are none, points come with each call.
+        The points. The search has only a weak reference to them, so the caller must keep them alive while it uses the
+        search. Default: each call passes points.
     device : torch.device
     nbytes : int
         Estimated memory.

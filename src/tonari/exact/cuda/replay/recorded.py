@@ -23,7 +23,7 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[A
     Returns
     -------
     CUDAGraph, and the result of `work`, whose tensors each replay overwrites
-        Memory that `work` allocates belongs to the graph.
+        Memory allocated by `work` belongs to the graph.
     """
     stream = _side_stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))

@@ -5,7 +5,7 @@
 
 The launches of one part take the host longer than a millisecond, for which the next device would wait, and those of a
 merge take it as long as refining a part takes a device. A graph takes it some 10 µs. Rows of a part that are not proved
-are searched again there, step by step, and the lists are joined once more. If a value is invalid, there is no answer,
+are searched again there, step by step, and the lists are joined once more. If a value is invalid, no answer remains,
 and the search is run without graphs, which raises the error.
 """
 
@@ -88,7 +88,7 @@ class _Part:
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search again the rows that are not proved, all but `certified`, and write them to `found`."""
+        """Search the unproved rows again, all but `certified`, and write their answers to `found`."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 
@@ -130,7 +130,7 @@ class SpreadSearch(KeptSearch):
                 bounds = list(prepared.bounds)
 
                 def joined() -> Neighbors:
-                    # The first list is joined in place, but those of a part are read once more if rows are left.
+                    # The first list is joined in place. The lists of a part are read again if rows are unproved.
                     first, *others = self._lists
                     copy = Neighbors(*(each.clone() for each in first))
                     return join([copy, *others], plan, bounds, self._device, len(queries))
@@ -184,7 +184,7 @@ class SpreadSearch(KeptSearch):
         return points
 
     def _first_attempts(self, queries: Any) -> Neighbors:
-        """Launch everything, wait, and return the answer, in which rows may not be proved."""
+        """Launch everything, wait, and return the answer; some rows may be unproved."""
         for part in self._parts:  # copies are launched where the queries are, before that device has other work
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:
@@ -207,7 +207,7 @@ class SpreadSearch(KeptSearch):
         return Neighbors(*(each.to(device, copy=True) for each in self._found))
 
     def _finished(self, device: Any, left: list[int], proved: list[int], report: Report) -> Neighbors:
-        """Search again the rows that are not proved, of the parts that have any; return the joined lists."""
+        """Search the unproved rows of all parts again; return the joined lists."""
         devices = [self.plan.devices[at] for at in left]
 
         def again(which: int) -> Report:

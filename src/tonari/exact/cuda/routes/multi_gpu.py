@@ -51,7 +51,7 @@ _ROUTES = {
 
 @dataclasses.dataclass(frozen=True, eq=False)  # replayed searches are found by it
 class SpreadPoints:
-    """Points that are prepared on several devices.
+    """Points prepared on several devices.
 
     Attributes
     ----------
@@ -184,12 +184,12 @@ def parts_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[tuple[slice
 
 
 def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], device: Any, m: int) -> Neighbors:
-    """Join the lists of all parts of a search of m queries: merge them, or put those of successive queries together.
+    """Join the lists of all parts of a search of m queries: merge them, or concatenate lists of successive queries.
 
     Parameters
     ----------
     lists : Neighbors of tensors
-        Of each part; those of the first may be overwritten.
+        The lists of each part; the first ones may be overwritten.
     plan : CudaPlan
         Of the whole search.
     bounds : slices
@@ -215,7 +215,7 @@ def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], de
 
 
 def merged_name(count: int) -> str:
-    """Return what records call the lists of this many devices, once they are merged."""
+    """Return the name of the merged lists of this many devices, for records."""
     return f"lists of {count} devices, merged"
 
 

@@ -25,7 +25,7 @@ class Place(NamedTuple):
         The number of each query among the points, if only some rows of a self-join are searched. Default: query i is
         point i.
     later : bool
-        Whether, in a search within a radius, points find those of larger numbers alone.
+        Whether, in a search within a radius, a point finds only points of larger numbers.
     """
 
     first_point: int = 0

@@ -112,7 +112,7 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
 
 @cached(maxsize=1024)  # a few rows may have a thousand parts, which take longer to compare than a kernel to launch
 def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
-    """Return the number of parts, up to `most`, that takes the fewest rounds of so many slots."""
+    """Return the number of parts, up to `most`, that takes the fewest rounds of `slots` parts."""
     return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
 
 

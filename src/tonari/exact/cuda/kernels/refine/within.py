@@ -162,7 +162,7 @@ def within_kernel(
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Compare the points of a block with its row's limit; write them if LISTED, and how many there are.
+    """Compare the points of a block with its row's limit; write their number and, if LISTED, the points.
 
     A row does not find itself, nor a point before it if LATER.
     """
