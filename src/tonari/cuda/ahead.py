@@ -1,7 +1,7 @@
 """Compile all kernels of a search together, when the first of them is missing.
 
     dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs. In a new
-                                       process, threads begin to load what Triton needs for any kernel
+                                       process, threads begin to load Triton's driver and to hash Triton
     launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
                                        else the search is rehearsed, once, and threads (compile.py) compile all that it
                                        launches and Triton lacks
@@ -74,7 +74,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
 
 
 def begin_on_cuda() -> None:
-    """Begin to load what the first kernel of a process needs, while its search checks arrays and plans.
+    """Begin to load Triton for the first kernel of a process, while its search checks arrays and plans.
 
     Without a device, kernels run in Triton's interpreter; without Triton, the search reports that.
     """

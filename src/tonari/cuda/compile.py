@@ -11,7 +11,7 @@ kernel after another, starting with the kernels that take longest to compile:
                        bbbbbbb
                          ccc
                            d
-    launchers        a b c d          until Triton 3.6: C, by others meanwhile, as it needs nothing but the signature
+    launchers        a b c d          until Triton 3.6: C code, by other threads: it depends on the signature alone
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     Returns
     -------
     int
-        How many there were.
+        Their number.
 
     Notes
     -----
@@ -130,7 +130,7 @@ def _effort(call: Call) -> int:
     slots: int = call.constants.get("SLOTS", 1)
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
     if "RUN" in call.constants:
-        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.HELD)
+        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
     return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 
@@ -153,7 +153,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return how many instructions a function has, a product counted as many, and the functions of Triton it calls."""
+    """Return the number of instructions of a function, a product counted as many, and the functions it calls."""
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
     product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
@@ -173,7 +173,7 @@ class _Loading(Executor):
     futures : list of Future
         Of all that was submitted.
     threads : int
-        How many compile.
+        The number of threads that compile.
     """
 
     def __init__(self, threads: int) -> None:
@@ -235,7 +235,7 @@ class _Loading(Executor):
         while (launcher := self._launchers.get()) is not None:
             try:
                 _compile_launcher(launcher.source)
-            except Exception:  # the kernel's thread compiles it again, and raises what is wrong with it
+            except Exception:  # the kernel's thread compiles it again, and raises the error
                 logger.debug("a launcher is compiled after its kernel", exc_info=True)
             finally:
                 launcher.built.set()
@@ -281,7 +281,7 @@ class _Loading(Executor):
 
 
 class _Launcher(NamedTuple):
-    """What is compiled in C to launch a kernel: the kernel's source, and an event that is set afterwards."""
+    """The launcher of a kernel, in C: the source of the kernel, and an event that is set once it is compiled."""
 
     source: Any
     built: threading.Event
@@ -331,7 +331,7 @@ def is_compiled(call: Call) -> bool:
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Begin, in threads, what the first kernel of a process needs, and neither holds the interpreter's lock for long.
+    """Begin two steps that the first kernel of a process needs, in threads: they hold the interpreter's lock shortly.
 
     Hash Triton, for the keys of its cache, and load its driver, of which it compiles a part in C."""
     from triton.runtime import driver
@@ -351,7 +351,7 @@ def is_beginning() -> bool:
 
 @functools.cache
 def _begin() -> None:
-    """Wait for what the first kernel of a process needs."""
+    """Wait until these steps are done."""
     from triton.runtime import driver
 
     for future in begin_soon():

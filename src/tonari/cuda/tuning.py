@@ -23,5 +23,5 @@ OWN_VALUES_ROWS = 1 << 20  # whose values with themselves are computed at once
 # What orders kernels about as long as they take to compile, in instructions of the interpreter.
 INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
-HELD = 8  # values of a thread, for which a kernel takes as long as for one
+VALUES_OF_THREAD = 8  # for which a kernel takes as long as for one
 METRICS = 2  # a kernel that has the code of all metrics compiles about half of it

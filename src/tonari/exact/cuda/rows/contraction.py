@@ -133,7 +133,7 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
     sample = points[:: -(-n // sample_rows(d))]
     nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
     rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
-    if points.device.type == "meta":  # a rehearsal: what follows would take seconds to import
+    if points.device.type == "meta":  # a rehearsal: the mean would take seconds to import
         return rows, nowhere
     origin = rows.mean(0)
     rows -= origin

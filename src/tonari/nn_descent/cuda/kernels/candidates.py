@@ -34,9 +34,9 @@ def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
 
 @triton.jit
 def merge_runs(cube, size, BITS: tl.constexpr):
-    """Sort runs of 2**size keys, each a bitonic sequence: every second one descending, which is complemented meanwhile.
+    """Sort runs of 2**size keys, each a bitonic sequence: every second one descending, complemented until it is sorted.
 
-    What a loop repeats is translated twice from Python, unless it is a function.
+    A function, since Triton translates the body of a loop twice.
     """
     down = -((tl.reshape(tl.arange(0, 1 << BITS), [1] + [2] * BITS) >> size) & 1)
     cube = cube ^ down
