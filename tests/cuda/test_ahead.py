@@ -50,11 +50,12 @@ print("goes on")
 
 @pytest.mark.process
 def test_rehearsals_import_little(tmp_path: Path) -> None:
-    """Some operations of torch, such as cat, would import its compiler to do nothing; contractions need them."""
+    """Some operations of torch, such as cat, would import its compiler to do nothing."""
     ran = run(
         """
 import sys
 from tonari.exact.cuda.attempts.first import DevicePoints
+from tonari.exact.cuda.attempts.rehearse import rehearse_preparation
 from tonari.kdtree.cuda.rehearse import rehearse_tree
 from tonari.nn_descent.cuda.rehearse import rehearse_descent
 given = {"devices": ("cuda:0",), "free_bytes": 10**11}
@@ -70,6 +71,10 @@ with rehearsing(card):
             for level in search.levels():
                 level.begin()(*some)
             search.compare(*some)
+    for form_dim in ("pilot", 64):
+        plan = plans.exact_cuda(10**6, 10**6, 768, 10, self_join=True, form_dim=form_dim, **given)
+        rehearse_preparation(plan)
+        rehearse_search(plan, "float32", self_join=True)
     rehearse_descent(plans.descent(10**6, 128, 15, **given), "float32")
     rehearse_tree(plans.tree(10**6, 10**6, 3, 15, self_join=True, **given), "float32", self_join=True)
 print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])

@@ -493,8 +493,8 @@ _CUDA = (
     Fault(
         "exact-near-without-all-groups",
         "src/tonari/exact/cuda/screens/contracted.py",
-        "whole = groups.whole & members.whole & whole",
-        "whole = members.whole & whole",
+        "here = both_of(groups.whole, members.whole)",
+        "here = members.whole",
         "a row counts as proved although not all groups near it were looked at",
         ("tests/exact/cuda/routes/test_host_contracted.py::test_hostile_data",),
     ),
@@ -603,6 +603,17 @@ _CUDA = (
         ("tests/exact/cuda/attempts/test_rehearse.py::test_wider_attempts_at_the_first_rows_are_rehearsed_together",),
     ),
     Fault(
+        "exact-cuda-few-rows-filled",
+        "src/tonari/exact/cuda/attempts/first.py",
+        "if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:",
+        "if len(rows) > 1 or len(self.queries) < self.least_fitted:",
+        "few rows that a long search leaves need kernels of their own",
+        (
+            "tests/exact/cuda/attempts/test_levels.py::test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist",
+            "tests/exact/cuda/attempts/test_rehearse.py::test_few_rows_of_a_long_search_are_searched_again_by_what_is_compiled_at_once",
+        ),
+    ),
+    Fault(
         "exact-cuda-inseparable-rows",
         "src/tonari/exact/cuda/attempts/ladder.py",
         "        NearbyAtOnce(OF_VALUES),\n",
@@ -700,6 +711,14 @@ _CUDA = (
         "present = present & (place <= room)",
         "one more than there is room for, which is the first of the next row",
         ("tests/nn_descent/cuda/test_reverse.py::test_reverse_neighbours_come_by_rank_and_number",),
+    ),
+    Fault(
+        "descent-cuda-network",
+        "src/tonari/nn_descent/cuda/kernels/candidates.py",
+        "        if bit < size:\n",
+        "        if bit + 1 < size:\n",
+        "runs are merged without their first step",
+        ("tests/nn_descent/cuda/test_rounds.py",),
     ),
     Fault(
         "descent-cuda-boundary",

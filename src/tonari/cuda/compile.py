@@ -130,7 +130,7 @@ def _effort(call: Call) -> int:
     slots: int = call.constants.get("SLOTS", 1)
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
     if "RUN" in call.constants:
-        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.HELD)
+        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
     return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 

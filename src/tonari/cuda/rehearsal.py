@@ -114,6 +114,16 @@ def least_of(a: Any, b: Any) -> Any:
     return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)
 
 
+def both_of(a: Any, b: Any) -> Any:
+    """Return where two bool tensors of a shape are both True: a & b, except on "meta", where it is slow to import."""
+    return a & b if a.device.type != "meta" else a.new_empty(a.shape)
+
+
+def product_of(a: Any, b: Any) -> Any:
+    """Return the product of two matrices, a @ b, except on "meta", where it is slow to import."""
+    return a @ b if a.device.type != "meta" else a.new_empty((a.shape[0], b.shape[1]))
+
+
 def numbers_from(first: int, count: int, device: Any, dtype: Any = None) -> Any:
     """Return first, first + 1, ..., int64 by default: torch.arange, except on "meta", where it is slow to import."""
     import torch

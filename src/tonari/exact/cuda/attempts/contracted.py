@@ -58,7 +58,8 @@ class ContractedPoints:
         self.points, self.form, self.by = points, form, by
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
-        self.farthest = self.rows.errors.amax()[None]
+        errors = self.rows.errors
+        self.farthest = errors[:1] if errors.device.type == "meta" else errors.amax()[None]  # which "meta" would import
         self.fitted: dict[int, Fitted] = {}
         self._full = full
         self.copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))

@@ -20,6 +20,7 @@ from typing import Any
 
 from tonari.core.draws import Purpose, derived_seed
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import product_of
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
@@ -121,7 +122,7 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
         The number of coordinates, from 2 to d.
     """
     rows, origin = sampled(points, form)
-    return with_directions(form, principal(rows.mT @ rows, p - 1), origin)
+    return with_directions(form, principal(product_of(rows.mT, rows), p - 1), origin)
 
 
 def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
@@ -132,6 +133,8 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
     sample = points[:: -(-n // sample_rows(d))]
     nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
     rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
+    if points.device.type == "meta":  # a rehearsal: the mean would take seconds to import
+        return rows, nowhere
     origin = rows.mean(0)
     rows -= origin
     return rows, origin
@@ -187,8 +190,9 @@ def contract(
     for begin in range(0, n, block):
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
-        along = z @ by.directions
-        z.addmm_(along, by.directions.mT, alpha=-1)
+        along = product_of(z, by.directions)
+        if z.device.type != "meta":  # for which this would take seconds to import
+            z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,
             -(-len(z) // ROWS),

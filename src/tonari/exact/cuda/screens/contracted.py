@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import both_of
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.groups import SCRATCH_BYTES
@@ -114,13 +115,14 @@ class ContractedScreen:
         squares, scores = self._limits(look, kth)
         room, values = KEPT * width, self.prepared.rows.values
         members: Near | None = None
-        whole: Any = True
+        whole: Any = None
         for part in parts_of(look.screened):
             groups = part.near(scores, room)
             members = near_members(
                 look.rows.values, values, squares, groups, room, group=part.group, own=own, beside=members
             )
-            whole = groups.whole & members.whole & whole
+            here = both_of(groups.whole, members.whole)
+            whole = here if whole is None else both_of(here, whole)
         assert members is not None
         return members, whole
 
