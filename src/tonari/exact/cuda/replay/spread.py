@@ -88,7 +88,7 @@ class _Part:
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search again the rows that are not proved, all but `certified`, and write them to `found`."""
+        """Search the unproved rows again, all but `certified`, and write them to `found`."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 
@@ -129,11 +129,8 @@ class SpreadSearch(KeptSearch):
                 ]
                 bounds = list(prepared.bounds)
 
-                def joined() -> Neighbors:
-                    # The first list is joined in place, but those of a part are read once more if rows are left.
-                    first, *others = self._lists
-                    copy = Neighbors(*(each.clone() for each in first))
-                    return join([copy, *others], plan, bounds, self._device, len(queries))
+                def joined() -> Neighbors:  # may overwrite the lists, which are brought before each replay
+                    return join(self._lists, plan, bounds, self._device, len(queries))
 
                 self._bring()
                 joined()
@@ -207,7 +204,7 @@ class SpreadSearch(KeptSearch):
         return Neighbors(*(each.to(device, copy=True) for each in self._found))
 
     def _finished(self, device: Any, left: list[int], proved: list[int], report: Report) -> Neighbors:
-        """Search again the rows that are not proved, of the parts that have any; return the joined lists."""
+        """Search the unproved rows of some parts again; return the joined lists of all."""
         devices = [self.plan.devices[at] for at in left]
 
         def again(which: int) -> Report:
