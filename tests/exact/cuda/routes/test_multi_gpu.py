@@ -81,8 +81,7 @@ def test_lists_of_all_parts_are_merged(k: int) -> None:
     assert_same_neighbors(found, brute(queries, points, k))
 
 
-@pytest.mark.parametrize("shard", ["points", "queries"])
-@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(("shard", "left"), [("points", True), ("points", False), ("queries", False)])
 def test_lists_are_joined_before_the_parts_have_ended_and_again_if_rows_were_left(
     shard: str, left: bool, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
