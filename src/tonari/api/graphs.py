@@ -13,10 +13,10 @@ from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.filters.arguments import Given
-from tonari.graph.approximate import GraphOptions
-from tonari.graph.build import build_allowed, build_lists, repeated_lists
+from tonari.graph.building.approximate import GraphOptions
+from tonari.graph.building.build import build_allowed, build_lists, repeated_lists
+from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
-from tonari.graph.merging import merge_lists
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.metrics import TritonFunction

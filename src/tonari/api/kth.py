@@ -13,7 +13,7 @@ from tonari.api import tuning
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
-from tonari.graph.build import build_lists, repeated_lists
+from tonari.graph.building.build import build_lists, repeated_lists
 from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call

@@ -19,7 +19,7 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.filters import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
-from tonari.graph.build import build_lists
+from tonari.graph.building.build import build_lists
 from tonari.methods.call import Call
 from tonari.methods.points import Points
 from tonari.spanning.apart import Projections

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tonari.core.hints import missing_from
 from tonari.inputs import name_of_dtype
-from tonari.inputs.kinds import from_host
+from tonari.inputs.arrays.kinds import from_host
 from tonari.io import ground_truth, points
 from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
 from tonari.io._formats import SUFFIXES, Format, format_of

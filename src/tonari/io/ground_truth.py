@@ -14,7 +14,7 @@ import numpy as np
 
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
-from tonari.inputs.kinds import from_host
+from tonari.inputs.arrays.kinds import from_host
 from tonari.io._atomic import atomic
 from tonari.io._common import (
     Array,

@@ -40,7 +40,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.replay import capture as replay
     from tonari.exact.cuda.replay import few as few_kept
     from tonari.exact.cuda.replay import kept as kept_search
-    from tonari.inputs import device_rows
+    from tonari.inputs.arrays import device_rows
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 GB = 10**9
@@ -579,7 +579,7 @@ def test_a_second_graph_that_proves_no_row_is_dropped(
     graph = captured_of(200, kept)
 
     def prove_nothing(queries: Any, prepared: Any, plan: Any, found: Any, proved: Any, rows: int, own: Any) -> Any:
-        return torch.cat([torch.full((6,), inputs.values.NO_ROW, device=DEVICE), proved.sum()[None]])
+        return torch.cat([torch.full((6,), inputs.arrays.values.NO_ROW, device=DEVICE), proved.sum()[None]])
 
     monkeypatch.setattr(replay, "attempt_again", prove_nothing)
     for _ in range(3):

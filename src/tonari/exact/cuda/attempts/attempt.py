@@ -56,7 +56,7 @@ class Attempt(abc.ABC):
 
     @abc.abstractmethod
     def run(self, left: Unproved, given: Any) -> None:
-        """Search rows, and keep the proved answers; `given` is the result of :meth:`worth`."""
+        """Search the rows again, and keep the answers that are proved; `given` is the result of :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
         """Rehearse the launches of :meth:`worth` for this number of unproved rows; the data are on the device "meta".

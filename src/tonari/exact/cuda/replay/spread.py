@@ -35,7 +35,7 @@ from tonari.exact.cuda.replay.kept import KeptSearch
 from tonari.exact.cuda.replay.recorded import record
 from tonari.exact.cuda.routes.multi_gpu import PARTS, SpreadPoints, join, merged_name, parts_of
 from tonari.exact.report import Report
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 
 _NO_FLAGS = [NO_ROW] * 6
 

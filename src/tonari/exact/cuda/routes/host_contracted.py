@@ -49,7 +49,7 @@ from tonari.exact.cuda.screens.contracted import (
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 
 
 class HostContractedPoints:

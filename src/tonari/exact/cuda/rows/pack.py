@@ -21,7 +21,7 @@ from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.exact.cuda.rows.tiles import width_of
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 from tonari.metrics import cuda_terms, get_metric
 
 PRECISIONS = ("int8", "float16", "split", "float32")

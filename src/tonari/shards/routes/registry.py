@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tonari.core.floats import in_default_floats
-from tonari.shards.cluster_route import CLUSTERS
-from tonari.shards.exact_pairs_route import EXACT_PAIRS
-from tonari.shards.exact_route import EXACT
-from tonari.shards.merge_route import MERGES
+from tonari.shards.routes.cluster_route import CLUSTERS
+from tonari.shards.routes.exact_pairs_route import EXACT_PAIRS
+from tonari.shards.routes.exact_route import EXACT
+from tonari.shards.routes.merge_route import MERGES
 from tonari.shards.tasks import Job, Route, Step, Task, Worker
 
 ROUTES: dict[str, Route] = {"exact": EXACT, "exact-pairs": EXACT_PAIRS, "clusters": CLUSTERS, "ggm": MERGES}

@@ -15,7 +15,7 @@ from tonari.core.trail import recording
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
-from tonari.graph.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
+from tonari.graph.building.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import build_graph, check_plan, on_side_of
@@ -27,7 +27,7 @@ _NO_OPTIONS = GraphOptions()
 
 
 def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
-    """Build the graph of points, without self, by the decision cached for its key; None if none is cached."""
+    """Build the graph of points, without self, by a cached choice of the method; None if no choice is cached."""
     known = repeated.graph(key, points, progress)
     if known is None:
         return None

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.inputs.bfloat16 import NAME, held
-from tonari.inputs.kinds import Kind, check_strided, dtype_name, from_host, kind_of, rank_fix, refuse_masked
+from tonari.inputs.arrays.bfloat16 import NAME, held
+from tonari.inputs.arrays.kinds import Kind, check_strided, dtype_name, from_host, kind_of, rank_fix, refuse_masked
 
 SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
 

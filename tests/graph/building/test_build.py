@@ -11,7 +11,7 @@ import tonari
 from tests.helpers.checks import gaussian
 from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
-from tonari.graph import build
+from tonari.graph.building import build
 from tonari.methods.decision import Decision
 from tonari.metrics.reference import brute
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import needs_torch
-from tonari.inputs.bits import as_bits
+from tonari.inputs.arrays.bits import as_bits
 
 BOOLS = np.random.default_rng(0).random((5, 24)) < 0.5
 PACKED = np.packbits(BOOLS, axis=1)

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari.inputs.bfloat16 import NAME, dtype_of, held
-from tonari.inputs.kinds import (
+from tonari.inputs.arrays.bfloat16 import NAME, dtype_of, held
+from tonari.inputs.arrays.kinds import (
     check_strided,
     dtype_name,
     from_host,
@@ -19,7 +19,7 @@ from tonari.inputs.kinds import (
     place_of,
     rank_fix,
 )
-from tonari.inputs.values import check_finite
+from tonari.inputs.arrays.values import check_finite
 
 Rows: TypeAlias = npt.NDArray[Any]
 

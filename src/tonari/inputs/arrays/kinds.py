@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.caches import cached
-from tonari.inputs.bfloat16 import BFLOAT16, NAME
+from tonari.inputs.arrays.bfloat16 import BFLOAT16, NAME
 
 Kind: TypeAlias = Literal["numpy", "torch"]
 Library: TypeAlias = Literal["numpy", "torch", "cupy", "jax"]
@@ -52,7 +52,7 @@ def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
 def library_of(x: Any) -> Library:
     """Return the library in which results for an array are returned; torch for an unknown library on CUDA.
 
-    >>> from tonari.inputs.kinds import library_of
+    >>> from tonari.inputs.arrays.kinds import library_of
     >>> library_of([[1.0, 2.0]])
     'numpy'
     """

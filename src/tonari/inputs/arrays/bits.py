@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.inputs.device_rows import as_device_rows, read_tensor
-from tonari.inputs.kinds import check_strided, from_host, kind_of, name_of_dtype, place_of
-from tonari.inputs.rows import as_rows, check_shape
+from tonari.inputs.arrays.device_rows import as_device_rows, read_tensor
+from tonari.inputs.arrays.kinds import check_strided, from_host, kind_of, name_of_dtype, place_of
+from tonari.inputs.arrays.rows import as_rows, check_shape
 
 
 def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
@@ -39,7 +39,7 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     Examples
     --------
     >>> import numpy as np
-    >>> from tonari.inputs.bits import as_bits
+    >>> from tonari.inputs.arrays.bits import as_bits
     >>> as_bits(np.ones((1, 16), bool), "points")
     array([[255, 255]], dtype=uint8)
     >>> as_bits(np.ones((1, 2), np.float32), "points")

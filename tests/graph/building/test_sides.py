@@ -10,8 +10,8 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.graph import sides as checking
 from tonari.graph import tuning
+from tonari.graph.building import sides as checking
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
 

@@ -17,8 +17,8 @@ from tonari.core import _native
 from tonari.core.slices import cut
 from tonari.core.workers import Workers, default_threads
 from tonari.inputs import tuning
-from tonari.inputs.bfloat16 import as_floats, held
-from tonari.inputs.kinds import kind_of
+from tonari.inputs.arrays.bfloat16 import as_floats, held
+from tonari.inputs.arrays.kinds import kind_of
 
 # float64 values up to here have squared differences whose sum over any row that fits in memory is finite.
 LARGEST_FLOAT64 = 1e150

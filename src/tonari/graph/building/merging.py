@@ -20,10 +20,10 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
-from tonari.graph.approximate import GraphOptions
-from tonari.graph.build import build_lists
+from tonari.graph.building.approximate import GraphOptions
+from tonari.graph.building.build import build_lists
+from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
 from tonari.graph.lists import Lists
-from tonari.graph.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
 from tonari.methods.call import Call
 from tonari.methods.registry import search_method
 from tonari.nn_descent.driver import Measure, Measuring, build, report_of

@@ -15,9 +15,9 @@ from tests.helpers.shards import by_shards, clustered
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
-from tonari.shards import merge_route
-from tonari.shards.merge_route import _Crossing
 from tonari.shards.planning import approximate
+from tonari.shards.routes import merge_route
+from tonari.shards.routes.merge_route import _Crossing
 
 N, K = 60, 4
 FIRST, SECOND = slice(10, 25), slice(40, 60)

@@ -12,8 +12,9 @@ import pytest
 
 import tonari
 from tonari.core import _native
-from tonari.inputs import as_rows, tuning, values
-from tonari.inputs.values import check_finite, check_nonnegative
+from tonari.inputs import as_rows, tuning
+from tonari.inputs.arrays import values
+from tonari.inputs.arrays.values import check_finite, check_nonnegative
 
 N, D = 40, 3
 BYTES = 4 * 4 * D  # of a part: four rows of float32
@@ -90,7 +91,7 @@ def test_searches_pass_their_threads_on(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append(threads)
         check(rows, name, threads)
 
-    monkeypatch.setattr("tonari.inputs.rows.check_finite", noted)
+    monkeypatch.setattr("tonari.inputs.arrays.rows.check_finite", noted)
     points, queries = rows_of(), rows_of()[:2]
     here = {"threads": 1, "device": "cpu"}
     index, bare = tonari.Index(points, **here), tonari.Index(points, device="cpu")

@@ -13,7 +13,8 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
-from tonari.graph import merging, tuning
+from tonari.graph import tuning
+from tonari.graph.building import merging
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, reference
 from tonari.nn_descent.driver import build

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tonari.core.neighbors import Neighbors
-from tonari.shards import pair_rounds
 from tonari.shards.common import empty_lists
-from tonari.shards.pair_rounds import Meeting
+from tonari.shards.routes import pair_rounds
+from tonari.shards.routes.pair_rounds import Meeting
 from tonari.shards.tasks import Route, Worker
 
 

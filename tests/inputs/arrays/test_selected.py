@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.devices import needs_torch
 from tonari.inputs import as_lengths, as_values
-from tonari.inputs.selected import SELECTED
+from tonari.inputs.arrays.selected import SELECTED
 
 VALUES = np.arange(24, dtype=np.float32).reshape(4, 6)
 

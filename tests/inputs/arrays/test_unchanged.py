@@ -17,7 +17,7 @@ from tests.helpers.devices import needs_torch, on_gpu
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.inputs import tuning
-from tonari.inputs.unchanged import Unchanged
+from tonari.inputs.arrays.unchanged import Unchanged
 
 
 def _points(n: int = 2000, d: int = 16, seed: int = 0, dtype: Any = np.float32) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.inputs import tuning
-from tonari.inputs.kinds import kind_of
+from tonari.inputs.arrays.kinds import kind_of
 
 
 class Unchanged:
@@ -78,7 +78,7 @@ def can_change(rows: Any) -> bool:
     """Whether the memory of an array can be written, through the array or through an array that it is a view of.
 
     >>> import numpy as np
-    >>> from tonari.inputs.unchanged import can_change
+    >>> from tonari.inputs.arrays.unchanged import can_change
     >>> can_change(np.zeros(3)), can_change(np.frombuffer(bytes(8)))
     (True, False)
     """

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tonari.inputs.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
-from tonari.inputs.rows import ACCEPTED_NAMES, accepted, check_shape
+from tonari.inputs.arrays.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
+from tonari.inputs.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
 
 
 class Side(NamedTuple):

@@ -12,7 +12,7 @@ import pytest
 import tonari
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.shards import by_shards, clustered, lists
-from tonari.shards.pair_rounds import groups_of, rounds_of
+from tonari.shards.routes.pair_rounds import groups_of, rounds_of
 
 
 @pytest.mark.parametrize("route", ["ggm", "exact-pairs"])

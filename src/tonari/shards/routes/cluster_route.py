@@ -27,7 +27,7 @@ from tonari.core.draws import Purpose, derived_seed
 from tonari.core.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.shards import dealing, tuning
+from tonari.shards import tuning
 from tonari.shards.common import (
     RECALL,
     TRUTH,
@@ -45,6 +45,7 @@ from tonari.shards.common import (
 )
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
+from tonari.shards.routes import dealing
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done, Workspace
 

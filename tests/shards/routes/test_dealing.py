@@ -10,7 +10,8 @@ import pytest
 from tests.helpers.checks import Array, gaussian
 from tonari.core.draws import Purpose, generator
 from tonari.metrics.reference import brute
-from tonari.shards import dealing, tuning
+from tonari.shards import tuning
+from tonari.shards.routes import dealing
 
 
 def nearest(rows: Array, centres: Array, k: int) -> tuple[Any, Any]:
