@@ -81,16 +81,15 @@ def test_lists_of_all_parts_are_merged(k: int) -> None:
     assert_same_neighbors(found, brute(queries, points, k))
 
 
-@pytest.mark.parametrize("shard", ["points", "queries"])
-@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(("shard", "left"), [("points", True), ("points", False), ("queries", False)])
 def test_lists_are_joined_before_the_parts_have_ended_and_again_if_rows_were_left(
     shard: str, left: bool, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = multi_gpu.join
     monkeypatch.setattr(multi_gpu, "join", lambda *given: (steps.append("joined"), usual(*given))[1])
     queries, points = gaussian(M, 17, 1), gaussian(2 * N, 17)
-    if left:
-        points[20:], queries[1:] = points[20], points[20]
+    if left:  # on the second device alone
+        points[400:], queries[1:] = points[400], points[400]
     found, report = search(*tensors(DEVICE, queries, points), K, shard=shard, devices=(DEVICE,) * 2)
     assert_same_neighbors(found, brute(queries, points, K))
     assert (len(report.rows_by_precision) > 1) == left
