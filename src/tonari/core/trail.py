@@ -3,7 +3,7 @@
     current          the record of the call in this context; None if the call is not recorded
     recording()      the context of a call that is recorded
     part()           the context of a search inside the call, such as the search of a sample, with a record of its own
-unrecorded()     the context of work that is not part of the answer, such as a rehearsal
+    unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
 Calls within a call, and parts of one title, are added up. :mod:`tonari.io.record` reads records of files.

@@ -30,17 +30,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import default_threads
+from tonari.cuda import tuning
 from tonari.cuda.rehearsal import Call
 
 logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
 
-# Of the interpreter, for what is longer when it is compiled: see _effort.
-INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
-INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
 LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
-LAUNCHERS_AT_ONCE = 4  # each takes a compiler of C 0.3 s; kernels are translated about as fast
 NO_LAUNCHERS_FROM = (3, 7)  # the version of Triton
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
@@ -118,7 +115,7 @@ def _effort(call: Call) -> int:
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
-    return _instructions(call.kernel.fn) * times + INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+    return _instructions(call.kernel.fn) * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 
 
 def _steps(size: int) -> int:
@@ -142,7 +139,7 @@ def _own_instructions(function: Any) -> tuple[int, list[Any]]:
     """Return how many instructions a function has, a product counted as many, and the functions of Triton it calls."""
     own = list(dis.get_instructions(function))
     used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
-    product = INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
+    product = tuning.INSTRUCTIONS_OF_PRODUCT * any(one.argval == "dot" for one in own)
     return len(own) + product, [one.fn for one in used if hasattr(one, "arg_names")]
 
 
@@ -175,7 +172,7 @@ class _Loading(Executor):
         self._translator: int | None = None  # the thread that has the turn
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
-        builders = min(threads, LAUNCHERS_AT_ONCE) if _launchers_are_compiled() else 0
+        builders = min(threads, tuning.LAUNCHERS_AT_ONCE) if _launchers_are_compiled() else 0
         self._builders = [threading.Thread(target=self._build) for _ in range(builders)]
 
     def start(self) -> None:

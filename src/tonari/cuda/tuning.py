@@ -18,3 +18,9 @@ LARGE_BYTES = 32 << 20  # of a copy that is worth several threads
 
 # Not measured: a bound of memory; 16 float64 lanes and a temporary product of so many rows take 256 MB.
 OWN_VALUES_ROWS = 1 << 20  # whose values with themselves are computed at once
+
+# Case: exact_cuda cold-k10, cold-k256 on cuda. Chosen on: not recorded.
+# The order in which kernels are compiled: the longest first, by what their interpreter takes (compile.py).
+INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
+INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
+LAUNCHERS_AT_ONCE = 4  # each takes a compiler of C 0.3 s; kernels are translated about as fast

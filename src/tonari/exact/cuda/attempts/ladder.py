@@ -31,15 +31,13 @@ from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import STRAGGLERS, DevicePoints, Level, Search, Searchable
+from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
-from tonari.exact.cuda.attempts.nearby import OF_SCREEN, OF_VALUES, Nearby, NearbyAtOnce
+from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
-
-IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 
 # Rows that the first attempt of the last search by a plan has left to a level.
 _left: dict[CudaPlan, int] = {}
@@ -136,14 +134,14 @@ def begin_on_device(
         if event is not None:
             event.record()
         pending.append((event, (rows.stop - rows.start) * n))
-        if len(pending) > IN_FLIGHT:
+        if len(pending) > tuning.IN_FLIGHT:
             _wait(pending, bar)
 
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
         if m >= search.least_fitted:  # rows may be left that are searched ahead
-            rows = slice(0, STRAGGLERS)
+            rows = slice(0, tuning.STRAGGLERS)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return lambda: (answer.found, report)
     in_batches(m, batch, work, planned=plan.total_bytes)
@@ -257,12 +255,12 @@ def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
     first, *others = (AtLevel(number, level.name) for number, level in enumerate(levels))
     return [
         AsBytes(),
-        Nearby(OF_SCREEN),
-        NearbyAtOnce(OF_VALUES),
+        Nearby(tuning.NEARBY_SCREEN),
+        NearbyAtOnce(tuning.NEARBY_VALUES),
         first,
         WithoutCopies(),
         *others,
-        Nearby(OF_VALUES),
+        Nearby(tuning.NEARBY_VALUES),
         ByValues(),
     ]
 

@@ -13,8 +13,9 @@ from typing import Any
 from tonari.core.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.cuda.rehearsal import all_repeated
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.attempts.first import STRAGGLERS, Again, Level, Search
+from tonari.exact.cuda.attempts.first import Again, Level, Search
 
 
 class Ahead(Attempt):
@@ -79,9 +80,9 @@ class AtLevel(Attempt):
         Kernels for STRAGGLERS rows exist (:func:`~tonari.exact.cuda.attempts.ladder.begin_on_device` rehearses them);
         to compile others for fewer rows takes seconds, and these rows take less than a millisecond.
         """
-        if self.number or len(rows) >= STRAGGLERS or len(search.queries) < search.least_fitted:
+        if self.number or len(rows) >= tuning.STRAGGLERS or len(search.queries) < search.least_fitted:
             return rows
-        return all_repeated(rows[:, None], -(-STRAGGLERS // len(rows)))[:STRAGGLERS, 0]
+        return all_repeated(rows[:, None], -(-tuning.STRAGGLERS // len(rows)))[: tuning.STRAGGLERS, 0]
 
     def _begin(self, search: Search) -> Again:
         return search.levels()[self.number].begin()
