@@ -25,8 +25,8 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tonari import inputs
 from tonari.api import tuning
 from tonari.core.neighbors import Neighbors
+from tonari.graph.building.sides import Sides
 from tonari.graph.knn_graph import KNNGraph
-from tonari.graph.sides import Sides
 from tonari.methods.call import Call
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute

@@ -72,6 +72,7 @@ def test_search_writes_the_exact_neighbours(folder: Path, name: str) -> None:
     assert facts.pop("seconds") > 0
     size = (folder / name).stat().st_size
     assert [one["path"] for one in facts.pop("read")] == ["points.fbin", "queries.npy"]
+    assert facts.pop("record")["rows"] == M
     assert facts == {"output": name, "rows": M, "points": N, "k": K, "metric": "sqeuclidean", "bytes": size}
 
 

@@ -87,6 +87,50 @@ ctypes.pythonapi.Py_IncRef(ctypes.py_object(_native.Form("l1", [0.0], 1.0)))
     assert (status, complaint.splitlines()[0]) == (0, "nanobind: leaked 1 instances!")
 
 
+# Objects of every native class are made, and some outlive the program's last line.
+EVERY_KIND = """
+import gc, types
+import numpy as np, tonari
+from tonari.core import _native, caches
+makers = {name: name for name, kind in vars(_native).items() if isinstance(kind, type)} | {"tree_top": "TreeTop"}
+kinds, used = set(makers.values()), set()
+def noted(made, maker):
+    def make(*given, **named):
+        used.add(made)
+        return maker(*given, **named)
+    return make
+for name, made in makers.items():
+    setattr(_native, name, noted(made, getattr(_native, name)))
+x = np.random.default_rng(0).standard_normal((8000, 40), dtype=np.float32)
+low, packed = x[:, :3].copy(), (x[:3000, :16] * 40).astype(np.int8).view(np.uint8).copy()
+held = [tonari.Index(x, method="exact"), tonari.Index(low, method="kdtree"), tonari.Index(packed, metric="hamming")]
+for index, rows in zip(held, (x, low, packed)):
+    index.search(rows[:50], 5)
+    index.radius_search(rows[:50], 1.0, exclude=np.arange(50)[:, None])
+    index.radius_count(rows[:50], 1.0)
+joined = tonari.plan(3000, 3000, 40, 5, self_join=True, method="exact", active_rows=1152)
+held += [tonari.knn_graph(x[:3000], 5, plan=joined), tonari.knn_graph(x[:3000], 5, method="nn-descent", recall=0.9)]
+held += [tonari.pairs(low, 0.1), tonari.search(low, low, 5, method="kdtree")]
+held += [tonari.search(low, low, 5, plan=tonari.plan(8000, 8000, 3, 5, method="kdtree", traversal="buffered"))]
+held += [tonari.radius_count(x[:50].copy(), x, 1.0, method="exact")]
+held += [_native.SelectCounters(), _native.DefaultFloats()]
+cached, seen, found = [empty.__self__ for empty in caches._emptied], set(), set()
+while cached:
+    each = cached.pop()
+    if id(each) not in seen and not isinstance(each, (type, types.FunctionType, types.ModuleType)):
+        seen.add(id(each))
+        found |= {type(each).__name__} & kinds
+        cached += gc.get_referents(each)
+print(len(seen) > 100, sorted(kinds - used), sorted(found))
+"""
+
+
+@pytest.mark.process
+def test_nothing_is_told_of_a_program_that_used_every_native_class(tmp_path: Path) -> None:
+    """Nor do caches keep native objects: what holds a module beyond the interpreter's end would hold those too."""
+    assert leave(EVERY_KIND, tmp_path) == (0, "True [] []\n", "")
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_run_of_tests_leaks_no_parameter(processes: int, tmp_path: Path) -> None:

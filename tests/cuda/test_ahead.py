@@ -81,7 +81,7 @@ print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 
 def test_a_launch_that_nobody_expects_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernel is compiled where it is launched."""
-    for name in ("is_compiled", "compile_ahead"):
+    for name in ("is_compiled", "compile_together"):
         monkeypatch.setattr(ahead, name, lambda *given: pytest.fail("asked"))
     ahead.prepare_for(Call(None, {}, {}, {}, ("a variant",)), "cuda:0")
 
@@ -93,7 +93,7 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
     monkeypatch.setattr(ahead, "card_of", lambda device: Card((9, 0), 132))
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     monkeypatch.setattr(ahead, "is_compiled", lambda call: call.variant == ("known",))
-    monkeypatch.setattr(ahead, "compile_ahead", lambda stage, card, progress: (stage(), asked.append(progress)))
+    monkeypatch.setattr(ahead, "compile_together", lambda calls, progress: asked.append(progress))
     known, new = (Call(None, {}, {}, {}, (name,)) for name in ("known", "new"))
     with ahead.expecting(lambda: asked.append("search"), True):
         ahead.prepare_for(known, "cuda:0")
@@ -110,6 +110,13 @@ def test_only_a_kernel_that_has_to_be_compiled_starts_a_rehearsal(monkeypatch: p
             ahead.prepare_for(new, "cuda:0")
         ahead.prepare_for(new, "cuda:0")
     assert asked == ["truth of some rows", "graph", None]  # compiled together
+    asked.clear()
+    monkeypatch.setattr(ahead, "is_beginning", lambda: True)  # it is not known yet what is compiled
+    with ahead.expecting(lambda: asked.append("search")):
+        ahead.prepare_for(known, "cuda:0")
+        assert asked == ["search"]
+        ahead.prepare_for(new, "cuda:0")
+    assert asked == ["search", "search", None]
 
 
 def test_a_search_on_a_device_begins_to_load_triton_and_an_inner_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

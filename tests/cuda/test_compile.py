@@ -103,17 +103,23 @@ def longest(k):
     with rehearsing(card) as rehearsal:
         rehearse_search(plan, "float32", self_join=False)
     calls = sorted(rehearsal.calls.values(), key=compile._effort, reverse=True)
-    # refine_kernel counts the code of all metrics, of which one is compiled: it may begin too early, at little cost.
-    return [(call.name, call.constants.get("SIZE")) for call in calls if call.name != "refine_kernel"]
-print(json.dumps([longest(10), longest(256)[:3]]))
+    return [(call.name, call.constants.get("SIZE")) for call in calls]
+def of_graph():
+    plan = plans.exact_cuda(10**6, 10**6, 128, 15, self_join=True, devices=("cuda:0",), free_bytes=10**11)
+    with rehearsing(card) as rehearsal:
+        rehearse_search(plan, "float32", self_join=True)
+    return [call.name for call in sorted(rehearsal.calls.values(), key=compile._effort, reverse=True)]
+print(json.dumps([longest(10), longest(256)[:3], of_graph()]))
 """,
         tmp_path,
     )
-    few, many = json.loads(ran.stdout)
+    few, many, graph = json.loads(ran.stdout)
     assert few[:2] == [["screen_hopper_kernel", None], ["resident_kernel", 32]], ran.stderr
     names = [name for name, _ in few]
     assert names.index("screen_kernel") < names.index("widen_kernel")  # which is longer, but has no product of matrices
     assert many[:3] == [["screen_hopper_kernel", None], ["answer_kernel", 512], ["resident_kernel", 32]]
+    assert graph.index("sample_kernel") < graph.index("resident_kernel")
+    assert names.index("products_kernel") < names.index("refine_kernel")
 
 
 def test_a_network_is_taken_for_loops_where_it_has_them() -> None:

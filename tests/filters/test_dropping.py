@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,9 +17,18 @@ from tonari.filters.dropping import _length
 FEW, MANY = 2, tuning.MANY_QUERIES
 
 
-def scope(n: int, *devices: str) -> Any:
+def scope(n: int, *devices: str, fitting: int | None = None) -> Any:
+    """A scope, whose memory holds searches for so many points at most."""
     place = SimpleNamespace(devices=devices)
-    return SimpleNamespace(n=n, points=SimpleNamespace(call=SimpleNamespace(place=place)))
+
+    def seconds(m: int, k: int) -> float:
+        assert fitting is not None
+        return 1.0 if k <= fitting else math.inf
+
+    points = SimpleNamespace(call=SimpleNamespace(place=place))
+    rows = np.empty((1, 4), np.float32)
+    memory = None if fitting is None else 1 << 30
+    return SimpleNamespace(n=n, points=points, memory=memory, room=1 << 30, rows=rows, seconds=seconds)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +43,15 @@ def test_devices_are_asked_for_few_lengths(m: int, lengths: set[int]) -> None:
 
 def test_few_points_are_asked_for_all() -> None:
     assert _length(scope(20, "cuda:0"), FEW, 7) == 20
+
+
+@pytest.mark.parametrize("m", [FEW, MANY])
+@pytest.mark.parametrize("fitting", [0, 31, 40, 47, 127, 128, 999])
+def test_memory_that_holds_no_such_length_is_asked_for_the_longest_that_it_holds(m: int, fitting: int) -> None:
+    unlimited = {size: _length(scope(1000, "cuda:0"), m, size) for size in (33, 40, 200, 1000)}
+    for size, length in unlimited.items():
+        asked = _length(scope(1000, "cuda:0", fitting=fitting), m, size)
+        assert asked == (length if length <= fitting else max(size, fitting))
 
 
 @pytest.mark.parametrize("m", [FEW, MANY])

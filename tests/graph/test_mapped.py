@@ -11,7 +11,7 @@ import tonari
 from tests.helpers import checks
 from tonari.core import host_memory
 from tonari.core.errors import BudgetExceeded
-from tonari.graph import merging
+from tonari.graph.building import merging
 
 N, D, K = 600, 8, 4
 

@@ -24,7 +24,7 @@ from tonari.shards import build, tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
-from tonari.shards.routes import run_task, step_of
+from tonari.shards.routes.registry import run_task, step_of
 from tonari.shards.source import as_source
 from tonari.shards.tasks import Job, Task, Worker
 from tonari.shards.workspace import Workspace

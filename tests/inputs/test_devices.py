@@ -19,7 +19,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.on_device import OnDevice
 from tonari import inputs
 from tonari.inputs import check_flags, devices_for, place_of, tuning
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 
 if HAS_TORCH:
     import torch

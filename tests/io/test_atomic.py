@@ -48,7 +48,7 @@ def test_interrupted_write_leaves_no_trace(
         raise Interrupted
 
     for name in ("bin", "hdf5", "npy", "vecs"):
-        monkeypatch.setattr(f"tonari.io.{name}.pieces", broken)
+        monkeypatch.setattr(f"tonari.io.formats.{name}.pieces", broken)
     with pytest.raises(Interrupted):
         write(path, array[::-1])
     assert any(name.endswith(".tmp") for name in seen)  # the exception did come in the middle

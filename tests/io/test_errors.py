@@ -17,14 +17,13 @@ from tonari.core.neighbors import Neighbors
 from tonari.io import (
     SUFFIXES,
     FileFormatError,
-    bin,
     describe,
     read,
     read_ground_truth,
-    vecs,
     write,
     write_ground_truth,
 )
+from tonari.io.formats import bin, vecs
 
 FLAT = [*vecs.DTYPES, *bin.DTYPES, ".npy"]
 

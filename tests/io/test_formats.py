@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tonari.io import SUFFIXES, FileInfo, _common, bin, describe, read, tuning, write
+from tonari.io import SUFFIXES, FileInfo, _common, describe, read, tuning, write
+from tonari.io.formats import bin
 
 MAPPED = [suffix for suffix, form in SUFFIXES.items() if not form.keyed]
 SHAPES = [(1, 1), (1, 5), (7, 1), (33, 17)]

@@ -51,7 +51,7 @@ _API = (
         'rows = np.array(rows, order="C") if host',
         "rows = np.ascontiguousarray(rows) if host",
         "added rows are the caller's memory, which may change later",
-        ("tests/api/test_index_changes.py", "tests/inputs/test_unchanged.py"),
+        ("tests/api/test_index_changes.py", "tests/inputs/arrays/test_unchanged.py"),
     ),
     Fault(
         "api-added-to-changed-points",
@@ -59,7 +59,7 @@ _API = (
         "            self._state.check_unchanged()\n            begin = ",
         "            begin = ",
         "points that the caller has changed are packed with new ones, without a word",
-        ("tests/inputs/test_unchanged.py",),
+        ("tests/inputs/arrays/test_unchanged.py",),
     ),
     Fault(
         "api-memory-of-other-segments",
@@ -608,7 +608,7 @@ _OTHERS = (
     ),
     Fault(
         "inputs-length-of-a-row",
-        "src/tonari/inputs/selected.py",
+        "src/tonari/inputs/arrays/selected.py",
         "bad = (array < 0) | (array > n)",
         "bad = (array < 0) | (array > n + 1)",
         "off by one: a row may be longer than the matrix",

@@ -66,7 +66,7 @@ def _one_shot() -> list[Case]:
 
 def _cold() -> list[Case]:
     """First calls: at few and at many neighbours, where rows are searched again, by kernels that come later, of whole
-    numbers for queries that are none, and of a graph."""
+    numbers for queries that are none, of graphs, of a single query of an index, and of graphs by the other methods."""
     wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 3.0)}
     changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "cost": 60.0}
     cases = [
@@ -74,8 +74,16 @@ def _cold() -> list[Case]:
         for name, (k, kind, bar) in wanted.items()
     ]
     changes["bars"] = (seconds(4.0),)
-    half = _case("cold-half", MILLION, TEN_THOUSAND, 128, data="bytes + half", **changes)
-    return [*cases, half, _case("cold-graph", MILLION, MILLION, 128, graph=True, **changes)]
+    graph = changes | {"graph": True}
+    return [
+        *cases,
+        _case("cold-half", MILLION, TEN_THOUSAND, 128, data="bytes + half", **changes),
+        _case("cold-index", MILLION, 1, 128, prepared=True, **changes),
+        _case("cold-graph", MILLION, MILLION, 128, **graph),
+        _case("cold-graph-bytes", MILLION, MILLION, 128, 15, data="bytes + half", **graph),
+        _case("cold-descent", MILLION, MILLION, 128, 15, data="mixture", target=0.95, **graph),
+        _case("cold-tree", MILLION, MILLION, 3, 15, **graph),
+    ]
 
 
 def _low(d: int) -> Case:

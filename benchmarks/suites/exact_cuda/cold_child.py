@@ -14,12 +14,15 @@ from .reports import levels_of, reports
 
 
 def main(asked: str) -> None:
-    """Make the rows, search them twice, and print what that took: the whole of a fresh process."""
+    """Make the rows, search them twice, and print what that took: the whole of a fresh process.
+
+    Points that are prepared are prepared by the call.
+    """
     import torch
 
     import tonari
 
-    kind, n, m, d, k, graph, where, out = json.loads(asked)
+    kind, n, m, d, k, graph, prepared, target, where, out = json.loads(asked)
     data = make(kind, n, 0 if graph else m, d, where)
     compiled = kernels_compiled()
 
@@ -33,8 +36,11 @@ def main(asked: str) -> None:
         for _ in range(2):
             started = finished()
             if graph:
-                lists = tonari.knn_graph(data.points, k, progress=False)
+                how = {"method": "nn-descent", "recall": target} if target else {}
+                lists = tonari.knn_graph(data.points, k, progress=False, **how)
                 found = lists.distances, lists.indices
+            elif prepared:
+                found = tonari.Index(data.points, progress=False).search(data.queries, k, progress=False)
             else:
                 found = tonari.search(data.queries, data.points, k, progress=False)
             seconds.append(finished() - started)

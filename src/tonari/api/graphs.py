@@ -13,10 +13,10 @@ from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.filters.arguments import Given
-from tonari.graph.approximate import GraphOptions
-from tonari.graph.build import build_allowed, build_lists, repeated_lists
+from tonari.graph.building.approximate import GraphOptions
+from tonari.graph.building.build import build_allowed, build_lists, repeated_lists
+from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph
-from tonari.graph.merging import merge_lists
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.metrics import TritonFunction
@@ -62,7 +62,7 @@ def knn_graph(
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
         the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances are those of exact
         search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
-        is given, "auto" chooses NN-Descent where it is expected to be clearly faster, and builds the exact graph if
+        is given, "auto" chooses NN-Descent if it is expected to be clearly faster, and builds the exact graph if
         NN-Descent does not reach the recall.
     recall : float, optional
         Share of the true neighbours to find, below 1. NN-Descent compares a random sample of rows with the exact answer
@@ -186,7 +186,7 @@ def merge(
     KNNGraph of n_a + n_b points
         n_a is added to the row numbers of b. The arrays belong to the library of points_a and are on its device. If
         both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of the
-        side where it is lower.
+        side with the lower recall.
 
     Raises
     ------

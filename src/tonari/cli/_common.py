@@ -20,7 +20,7 @@ from tonari.api.index_file import is_index
 from tonari.cli._points import Inputs
 from tonari.cli._wording import in_words, printable
 from tonari.inputs import check_output_path, parse_device, parse_memory
-from tonari.io.npz import Archive
+from tonari.io.formats.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
 from tonari.metrics import ALIASES, BIT_METRICS, CHANGED, METRICS, get_metric
 from tonari.shards.state import bytes_of

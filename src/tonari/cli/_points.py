@@ -15,8 +15,8 @@ import numpy as np
 from tonari import io
 from tonari.io._common import Array, expansion
 from tonari.io._formats import format_of
-from tonari.io.columns import Choice, choice, listed
-from tonari.io.tables import dtype_without_rows, is_table, read_column, read_points
+from tonari.io.points import dtype_without_rows, is_table, read_column, read_points
+from tonari.io.tables.columns import Choice, choice, listed
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.inputs.kinds import from_host
+from tonari.inputs.arrays.kinds import from_host
 
 
 def leave_out(value: Any, default: Any, name: str, why: str) -> None:

@@ -41,8 +41,8 @@ def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
 
         numbers = torch.arange(first, first + len(indptr) - 1, dtype=right.dtype, device=right.device)
         return Pairs(numbers.repeat_interleave(indptr.diff(), output_size=len(right)), right, distances)
-    counts = np.diff(indptr)
-    left = np.repeat(np.arange(first, first + len(counts), dtype=right.dtype), counts)
+    counts = indptr[1:] - indptr[:-1]
+    left = np.arange(first, first + len(counts), dtype=right.dtype).repeat(counts)
     return Pairs(left, right, distances)
 
 

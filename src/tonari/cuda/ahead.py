@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import unrecorded
 from tonari.core.workers import default_threads
-from tonari.cuda.compile import begin_soon, compile_together, is_compiled
+from tonari.cuda.compile import begin_soon, compile_together, is_beginning, is_compiled
 from tonari.cuda.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
@@ -58,10 +58,10 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
     Parameters
     ----------
     stage : callable
-        Called at most once.
+        Called once, if at all; twice if the first kernel of a process turns out to be on disk.
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
-    expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
+        expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
     """
     outer = _expected.get()
     if outer is None:
@@ -98,19 +98,19 @@ def prepare_for(call: Call, device: Any) -> None:
     if expected is None or expected.used:
         return
     try:
-        if default_threads() > 1 and not is_compiled(call):
-            together = expected.unused()
+        if default_threads() == 1:
+            return
+        together, calls = expected.unused(), None
+        if is_beginning():  # until Triton can be asked, the search can be rehearsed: that takes little but imports
+            calls = _rehearsed(together, card_of(device))
+        if not is_compiled(call):
             for each in together:
                 each.used = True
-            compile_ahead(lambda: _rehearse(together), card_of(device), progress=expected.progress)
+            calls = _rehearsed(together, card_of(device)) if calls is None else calls
+            compile_together(calls, expected.progress)
     except Exception:  # not the search's: it compiles by itself, and raises what is wrong with that
         expected.used = True
         logger.warning("kernels cannot be compiled ahead, and are compiled one by one", exc_info=True)
-
-
-def _rehearse(together: list[Expectation]) -> None:
-    for each in together:
-        each.stage()
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:
@@ -118,9 +118,15 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
     Kernels that fail are logged as a warning.
     """
+    return compile_together(_rehearsed([Expectation(stage, progress)], card), progress)
+
+
+def _rehearsed(together: list[Expectation], card: Card) -> list[Call]:
+    """Return the launches of some rehearsals."""
     with unrecorded(), rehearsing(card) as rehearsal:
-        stage()
-    return compile_together(rehearsal.calls.values(), progress)
+        for each in together:
+            each.stage()
+    return list(rehearsal.calls.values())
 
 
 def card_of(device: Any) -> Card:

@@ -20,6 +20,7 @@ import contextlib
 import contextvars
 import dis
 import functools
+import gc
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -38,7 +39,6 @@ logger = logging.getLogger("tonari")
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
 
 LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
-NO_LAUNCHERS_FROM = (3, 7)  # the version of Triton
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
@@ -72,6 +72,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     shown: ProgressLike = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
+        stack.enter_context(_without_collecting())
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
         # Triton's mode waits for all futures when it ends, so those that have not begun are taken back before.
@@ -103,19 +104,35 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     return count
 
 
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Within, cycles of objects are not searched for: it would take a sixth of the time of translation."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _effort(call: Call) -> int:
     """Estimate the effort of compiling a kernel, from the amount of its unrolled code.
 
     Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
     the LEVELS of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A matrix product is one
-    line but many instructions.
+    line but many instructions, and so is a line about the A runs of RUN values that a thread holds. Of the code for all
+    metrics, a kernel compiles that of one.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     times: int = call.constants.get("TILES", 1) * call.constants.get("LEVELS", 1)
-    return _instructions(call.kernel.fn) * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+    if "RUN" in call.constants:
+        times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.HELD)
+    own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
+    return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 
 
 def _steps(size: int) -> int:
@@ -172,7 +189,7 @@ class _Loading(Executor):
         self._translator: int | None = None  # the thread that has the turn
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
-        builders = min(threads, tuning.LAUNCHERS_AT_ONCE) if _launchers_are_compiled() else 0
+        builders = -(-threads // 2) if _launchers_are_compiled() else 0  # a launcher takes half as long or less
         self._builders = [threading.Thread(target=self._build) for _ in range(builders)]
 
     def start(self) -> None:
@@ -274,7 +291,7 @@ def _launchers_are_compiled() -> bool:
     """Whether Triton compiles a launcher in C for each kernel."""
     import triton
 
-    return tuple(map(int, triton.__version__.split(".")[:2])) < NO_LAUNCHERS_FROM
+    return tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7)
 
 
 def _compile_launcher(source: Any) -> None:
@@ -325,6 +342,11 @@ def begin_soon() -> list[Future[Any]]:
         return [pool.submit(triton_key), pool.submit(lambda: driver.active.utils)]
     finally:
         pool.shutdown(wait=False)
+
+
+def is_beginning() -> bool:
+    """Whether that has begun and takes longer."""
+    return begin_soon.cache_info().currsize > 0 and not all(future.done() for future in begin_soon())
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Judgments of what all methods share on CUDA: memory that is left, and copies; they change no answer."""
+"""Judgments of what all methods share on CUDA: compilation, spare memory, and copies; they change no answer."""
 
 from tonari.core.units import MIB
 
@@ -19,8 +19,9 @@ LARGE_BYTES = 32 << 20  # of a copy that is worth several threads
 # Not measured: a bound of memory; 16 float64 lanes and a temporary product of so many rows take 256 MB.
 OWN_VALUES_ROWS = 1 << 20  # whose values with themselves are computed at once
 
-# Case: exact_cuda cold-k10, cold-k256 on cuda. Chosen on: not recorded.
-# The order in which kernels are compiled: the longest first, by what their interpreter takes (compile.py).
+# Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
+# What orders kernels about as long as they take to compile, in instructions of the interpreter.
 INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
-LAUNCHERS_AT_ONCE = 4  # each takes a compiler of C 0.3 s; kernels are translated about as fast
+HELD = 8  # values of a thread, for which a kernel takes as long as for one
+METRICS = 2  # a kernel that has the code of all metrics compiles about half of it

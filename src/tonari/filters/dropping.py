@@ -9,6 +9,7 @@ as many. When K approaches the number of points, computing the exact values of a
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,8 @@ def _length(scope: Scope, m: int, size: int) -> int:
     """Return the number of points to search for; on a device one of a few lengths, for which kernels are compiled.
 
     For a few queries, whose kernels take long to compile compared with their run, each length is four times the
-    previous one.
+    previous one. If the memory holds no search for
+    that many points, the longest search that it holds is taken.
     """
     if not scope.points.call.place.devices:
         return size
@@ -77,7 +79,11 @@ def _length(scope: Scope, m: int, size: int) -> int:
     length = tuning.LEAST_LENGTH
     while length < size:
         length *= growth
-    return max(size, min(length, scope.n))
+    length = max(size, min(length, scope.n))
+    if scope.memory is None or dropping_seconds(scope, m, length) < np.inf:
+        return length
+    shorter = range(size, length)  # from a length that fits to one that does not, unless none fits
+    return max(size, size - 1 + bisect_left(shorter, 1, key=lambda at: dropping_seconds(scope, m, at) == np.inf))
 
 
 def dropping_seconds(scope: Scope, m: int, size: int) -> float:

@@ -1,9 +1,7 @@
 """The k-nearest-neighbour graph.
 
 lists.py         the record that a graph consists of, and the checks of its lists
-build.py         build the lists for a set of points: exact, or up to a recall (approximate.py)
-sides.py         two sets of points and their graphs, checked against each other
-merging.py       merge two graphs (wang2021, section 5), and add points to a graph
+building/        build the lists for a set of points, merge two graphs, add points
 recall.py        measure the recall of a graph
 reshaping.py     shorter lists, some of the points, another order of the points
 statistics.py    distances, local dimension, hubs, histograms

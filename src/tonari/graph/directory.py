@@ -20,9 +20,10 @@ from tonari.core.plan import WrittenPlan
 from tonari.core.trail import Record
 from tonari.graph.lists import Lists
 from tonari.inputs import dtype_of
-from tonari.io import npy, schema
+from tonari.io import schema
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, open_regular
+from tonari.io.formats import npy
 from tonari.io.record import read_record
 from tonari.io.schema import whole
 from tonari.metrics import get_metric

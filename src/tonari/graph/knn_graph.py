@@ -21,12 +21,12 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import Record
 from tonari.graph import npz_file, reshaping, structure
+from tonari.graph.building.merging import add_points
 from tonari.graph.directory import open_lists
 from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy
-from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
 from tonari.methods.call import Call
 from tonari.metrics import get_metric

@@ -13,7 +13,7 @@ import numpy as np
 from tonari.graph.lists import Lists
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, expansion, reason
-from tonari.io.npz import Archive
+from tonari.io.formats.npz import Archive
 from tonari.nn_descent.report import DescentReport
 
 _FORMAT = "tonari.KNNGraph"

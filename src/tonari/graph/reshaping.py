@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
-from tonari.inputs.kinds import from_host
+from tonari.inputs.arrays.kinds import from_host
 
 
 def trim(lists: Lists, k: int) -> Lists:

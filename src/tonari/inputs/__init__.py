@@ -1,15 +1,9 @@
 """Checks of the callers' arguments, once and here, so that no other code has to check them.
 
     arguments.py     k, threads, memory, output paths
-    bfloat16.py      the dtype that NumPy lacks
-    kinds.py         which library an array belongs to, and on which device it is
-    rows.py          points and queries in host memory
-    device_rows.py   points and queries on CUDA, rows by their numbers, the conversion of results
-    gradients.py     rows that require gradients, where results carry none
-    devices.py       the argument `device`: where a search runs
-    values.py        NaN, infinity and other values that no row may have, on the CPU and on CUDA
-    selected.py      matrices for k-selection
-    unchanged.py     arrays that must not change while points are prepared
+    devices.py       the argument `device`
+    overrides.py     fields of a plan that callers may set
+    arrays/          arrays of every kind, checked and converted to rows
 
 Every message names the argument, the value, the expectation and the nearest fix.
 """
@@ -23,16 +17,25 @@ from tonari.inputs.arguments import (
     check_threads,
     parse_memory,
 )
-from tonari.inputs.bfloat16 import BFLOAT16, as_floats, dtype_of, held
-from tonari.inputs.bits import as_bits, as_device_bits
-from tonari.inputs.device_rows import Side, as_device_rows, as_tensor, hand_back, ids_for, rows_at, side_of, to_host
+from tonari.inputs.arrays.bfloat16 import BFLOAT16, as_floats, dtype_of, held
+from tonari.inputs.arrays.bits import as_bits, as_device_bits
+from tonari.inputs.arrays.device_rows import (
+    Side,
+    as_device_rows,
+    as_tensor,
+    hand_back,
+    ids_for,
+    rows_at,
+    side_of,
+    to_host,
+)
+from tonari.inputs.arrays.gradients import warn_of_dropped, without_gradients
+from tonari.inputs.arrays.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
+from tonari.inputs.arrays.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
+from tonari.inputs.arrays.selected import SELECTED, as_lengths, as_values
+from tonari.inputs.arrays.unchanged import Unchanged, can_change, shares_memory
+from tonari.inputs.arrays.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
 from tonari.inputs.devices import devices_for, parse_device
-from tonari.inputs.gradients import warn_of_dropped, without_gradients
-from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
-from tonari.inputs.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
-from tonari.inputs.selected import SELECTED, as_lengths, as_values
-from tonari.inputs.unchanged import Unchanged, can_change, shares_memory
-from tonari.inputs.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
 
 __all__ = [
     "ACCEPTED",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from tonari.inputs.kinds import kind_of, place_of
+from tonari.inputs.arrays.kinds import kind_of, place_of
 
 # "auto", "cpu", "cuda" (any one), "cuda:all", or devices by number
 Wish: TypeAlias = str | tuple[str, ...]

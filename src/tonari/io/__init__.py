@@ -1,14 +1,15 @@
 """Points and neighbours in files; the suffix names the format.
 
-    .fvecs .bvecs .ivecs                 TEXMEX: a width before each row          vecs.py           mapped
-    .fbin .f16bin .u8bin .i8bin .ibin    Big-ANN: one header, then the values     bin.py            mapped
-    .npy                                 NumPy: one array                         npy.py            mapped
-    .npz                                 NumPy: named arrays in a zip file        npz.py            loaded
-    .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            hdf5.py           loaded
-    .csv .tsv                            numbers as text, read only, float64      text.py           loaded
-    .parquet .arrow                      columns of numbers (tonari[arrow])       arrow.py          loaded
-    .csv .tsv .parquet .arrow            which columns are coordinates            columns.py, tables.py
-    ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
+    .fvecs .bvecs .ivecs                 TEXMEX: a width before each row          formats/vecs.py    mapped
+    .fbin .f16bin .u8bin .i8bin .ibin    Big-ANN: one header, then the values     formats/bin.py     mapped
+    .npy                                 NumPy: one array                         formats/npy.py     mapped
+    .npz                                 NumPy: named arrays in a zip file        formats/npz.py     loaded
+    .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            formats/hdf5.py    loaded
+    .csv .tsv                            numbers as text, read only, float64      tables/text.py     loaded
+    .parquet .arrow                      columns of numbers (tonari[arrow])       tables/arrow.py    loaded
+    .csv .tsv .parquet .arrow            which columns are coordinates            tables/columns.py
+    any of these                         opened and described                     points.py
+    ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py    mapped
 
 A mapped file is opened, not read: rows are read from disk when they are used. A file whose contents contradict its
 header is refused with one exception, `FileFormatError`, which has the bytes found and expected. Files are written
@@ -22,13 +23,13 @@ from pathlib import Path
 
 from tonari.core.hints import missing_from
 from tonari.inputs import name_of_dtype
-from tonari.inputs.kinds import from_host
-from tonari.io import ground_truth, tables
+from tonari.inputs.arrays.kinds import from_host
+from tonari.io import ground_truth, points
 from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
 from tonari.io._formats import SUFFIXES, Format, format_of
-from tonari.io.bin import counts, holds_ground_truth
-from tonari.io.columns import choice
+from tonari.io.formats.bin import counts, holds_ground_truth
 from tonari.io.ground_truth import read_ground_truth, write_ground_truth
+from tonari.io.tables.columns import choice
 
 __all__ = [
     "SUFFIXES",
@@ -106,7 +107,7 @@ def read(
     14 [[0, 1], [2, 3], [4, 5]]
     """
     most, chosen = expansion(max_expansion), choice(columns, drop)
-    return tables.read_points(Path(path), mmap=mmap, key=key, most=most, choice=chosen)[0]
+    return points.read_points(Path(path), mmap=mmap, key=key, most=most, choice=chosen)[0]
 
 
 def write(path: StrPath, array: Array) -> None:
@@ -182,4 +183,4 @@ def describe(
     format_of(path, key)
     if path.suffix.lower() == ".ibin" and holds_ground_truth(*counts(path)):
         return ground_truth.describe(path)
-    return tables.describe(path, key=key, choice=chosen)
+    return points.describe(path, key=key, choice=chosen)

@@ -6,9 +6,10 @@ import difflib
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tonari.io import arrow, hdf5, npy, npz, text, vecs
-from tonari.io import bin as bin_
 from tonari.io._common import Array, DType, FileInfo
+from tonari.io.formats import bin as bin_
+from tonari.io.formats import hdf5, npy, npz, vecs
+from tonari.io.tables import arrow, text
 
 
 class Family(Protocol):

@@ -10,9 +10,9 @@ import numpy as np
 
 from tonari.io._common import Array, DType, check_matrix, expansion, pieces
 from tonari.io._formats import format_of
-from tonari.io._sequential import Sequential
-from tonari.io.columns import Choice
-from tonari.io.tables import is_table, table
+from tonari.io.points import is_table, table
+from tonari.io.tables.columns import Choice
+from tonari.io.tables.sequential import Sequential
 
 
 def open_rows(path: Path, key: str | None = None, choice: Choice | None = None) -> Any:

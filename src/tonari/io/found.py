@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tonari.io import arrow, hdf5
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, pieces
-from tonari.io.text import SEPARATORS
+from tonari.io.formats import hdf5
+from tonari.io.tables import arrow
+from tonari.io.tables.text import SEPARATORS
 
 ARROW_SUFFIXES = (".parquet", ".arrow")
 SUFFIXES = (".hdf5", ".h5", *ARROW_SUFFIXES, *SEPARATORS)
@@ -46,9 +47,9 @@ def write_found(
     Parameters
     ----------
     path : Path
-        Its suffix, one of `SUFFIXES`, names the format.
+        The path, whose suffix, one of `SUFFIXES`, names the format.
     indices, distances : arrays of shape (n, k)
-        Of NumPy.
+        NumPy arrays.
     about : mapping
         Their properties as JSON values, such as the metric; stored in Parquet and Arrow files.
     names : pair of arrays, optional

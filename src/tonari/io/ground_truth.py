@@ -14,8 +14,7 @@ import numpy as np
 
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
-from tonari.inputs.kinds import from_host
-from tonari.io import hdf5, npz
+from tonari.inputs.arrays.kinds import from_host
 from tonari.io._atomic import atomic
 from tonari.io._common import (
     Array,
@@ -29,7 +28,8 @@ from tonari.io._common import (
     size_of,
 )
 from tonari.io._formats import SUFFIXES
-from tonari.io.bin import counts, header, holds_ground_truth
+from tonari.io.formats import hdf5, npz
+from tonari.io.formats.bin import counts, header, holds_ground_truth
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
 MISSING = 2**32 - 1

@@ -14,6 +14,7 @@ QUERY_BLOCK = 512  # queries of a task: a few ms of work on data that suit a tre
 BLOCKS_PER_THREAD = 4  # minimum, so that all threads stay busy to the end [2, 4, 8]
 ROUTED = 1 << 16  # queries of a task when they are routed to their leaves [1 << 14, 1 << 16]
 SLICE_VALUES = 1 << 26  # that are read between two checks for Ctrl-C: some tens of ms [1 << 24, 1 << 26]
+ONE_BLOCK_PAIRS = 1 << 20  # of queries and points, whose lists one thread holds twice while it writes them
 
 # Case: kdtree graph-d3 on cpu. Chosen on: not recorded.
 RANGES_PER_THREAD = 4  # of a build [2, 4, 8]

@@ -22,7 +22,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.core.trail import part
-from tonari.inputs.kinds import kind_of
+from tonari.inputs.arrays.kinds import kind_of
 from tonari.methods import tuning
 from tonari.methods.answer import keep_decision, kept_decision
 from tonari.methods.auto import by_sizes, choose, rows_apart

@@ -66,6 +66,8 @@ def check_range(
     if record.bits or record.own or not math.prod(values.shape):
         return
     low, high, nearest_to_zero = _extremes(values, record.descending)
+    if nearest_to_zero > _PLAIN_LOW and high < _PLAIN_HIGH and low > -_PLAIN_HIGH:
+        return
     host = isinstance(values, np.ndarray)
     tiny = float(np.finfo(values.dtype if host else inputs.name_of_dtype(values)).tiny)
     overflows = not (math.isfinite(low) and math.isfinite(high))

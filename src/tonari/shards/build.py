@@ -23,7 +23,7 @@ from tonari.nn_descent.report import DescentReport
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
-from tonari.shards.routes import ROUTES
+from tonari.shards.routes.registry import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 from tonari.shards.workspace import Lock, check_own, full_disk_named, remove_graph

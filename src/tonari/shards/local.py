@@ -16,7 +16,7 @@ from typing import Any
 
 from tonari.core.leaving import Helper
 from tonari.shards import tuning
-from tonari.shards.routes import step_of
+from tonari.shards.routes.registry import step_of
 from tonari.shards.tasks import Job, Task, Worker
 from tonari.streams.pipeline import Ended, Pipeline
 

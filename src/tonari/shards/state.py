@@ -12,7 +12,7 @@ from tonari.graph.directory import BUILDING, Manifest, record_of, value_dtype
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.shards.plan import ShardPlan
-from tonari.shards.routes import ROUTES
+from tonari.shards.routes.registry import ROUTES
 from tonari.shards.tasks import add_tasks, title_of
 from tonari.shards.workspace import Workspace, is_being_built
 
@@ -78,7 +78,7 @@ def read_state(folder: Path) -> State:
 
 
 def bytes_of(folder: Path) -> int:
-    """Return the bytes of all files of a directory; files that vanish meanwhile are ignored."""
+    """Return the bytes of all files of a directory; files that vanish during the call are ignored."""
     found = 0
     for path in folder.rglob("*"):
         try:

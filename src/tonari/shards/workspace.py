@@ -34,9 +34,10 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.trail import Record
 from tonari.core.workers import Workers
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
-from tonari.io import npy, schema
+from tonari.io import schema
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
+from tonari.io.formats import npy
 from tonari.io.ground_truth_part import locked
 from tonari.io.record import read_record
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tonari import inputs, io
 from tonari.inputs.arguments import check_whole
-from tonari.inputs.rows import check_shape
+from tonari.inputs.arrays.rows import check_shape
 from tonari.streams import tuning
 from tonari.streams.pipeline import Pipeline
 

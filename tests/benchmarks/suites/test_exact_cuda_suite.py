@@ -116,6 +116,10 @@ def test_every_case_and_its_bars() -> None:
         ("cold-k10", "seconds"): (3.0, True, "H200"),
         ("cold-half", "seconds"): (4.0, True, "H100"),
         ("cold-graph", "seconds"): (4.0, True, "H100"),
+        ("cold-graph-bytes", "seconds"): (4.0, True, "H100"),
+        ("cold-descent", "seconds"): (4.0, True, "H100"),
+        ("cold-index", "seconds"): (4.0, True, "H100"),
+        ("cold-tree", "seconds"): (4.0, True, "H100"),
         ("cold-k256", "seconds"): (3.0, True, "H200"),
         ("cold-tight", "seconds"): (3.0, True, "H200"),
         ("one-query", "of copy"): (0.7, False, "H100"),
@@ -572,6 +576,18 @@ def test_a_first_call_is_timed_in_a_process_of_its_own_and_proved(tmp_path: Path
     assert 0 < row["seconds_median"] < 60
     assert row["passed"]
     assert row["extras"]["again"] < row["seconds_max"]
+
+
+@pytest.mark.parametrize("how", [{"prepared": True}, {"graph": True, "target": 0.9}], ids=["an index", "NN-Descent"])
+def test_first_calls_of_other_verbs_are_those_that_a_case_asks_for(how: dict[str, Any], tmp_path: Path) -> None:
+    run = a_run(path=tmp_path / "out.csv")
+    case = a_case(name="cold", n=300, m=300 if "graph" in how else 1, work=cold.cold_start, **how)
+    told = cold.first_call(run, case, {})
+    proof = cold.proof_of(run, case, cold.load(run, case))
+    if case.target:
+        assert proof.recall(told["answer"].indices, case.k)[0] >= case.target
+    else:
+        assert proof.check(told["answer"], case.k) == 1
 
 
 # --- warming up --------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari.select.cuda.ragged import join_parts, one_after_another, order_lists
+    from tonari.select.cuda.ragged import _least_dtype, join_parts, one_after_another, order_lists
 
 
 def lists_of(lengths: list[int], dtype: str, descending: bool, seed: int = 0) -> list[tuple[Any, Any]]:
@@ -59,6 +59,24 @@ def test_lists_of_every_length_are_put_in_order(
     begins = counts[::-1].cumsum()[::-1] - counts
     tensors = (torch.from_numpy(part.copy()).to(device) for part in (begins, counts, values, ids))
     assert_same_within(on_host(order_lists(*tensors, descending=descending)), in_order(lists, descending))
+
+
+@on_device
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_long_lists_at_a_time(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "LIST_LENGTHS", (1,))
+    lists = lists_of([2 + at % 2 for at in range(257)], dtype, True)
+    values, ids = (np.concatenate([one[at] for one in lists]) for at in range(2))
+    counts = np.array([len(ids) for _, ids in lists])
+    tensors = (torch.from_numpy(part.copy()).to(device) for part in (counts.cumsum() - counts, counts, values, ids))
+    assert_same_within(on_host(order_lists(*tensors, descending=True)), in_order(lists, True))
+
+
+@pytest.mark.parametrize(
+    ("count", "largest"), [(256, 255), (257, 2**15 - 1), (2**15, 2**15 - 1), (2**15 + 1, 2**31 - 1)]
+)
+def test_lists_have_numbers_of_few_bytes(count: int, largest: int) -> None:
+    assert torch.iinfo(_least_dtype(count)).max == largest >= count - 1
 
 
 @on_device

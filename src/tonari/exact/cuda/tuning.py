@@ -131,6 +131,8 @@ REMEMBERED = 64  # keys without a graph that are remembered, and plans whose sea
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
 LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
 LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
+WITHIN_ROWS = 1 << 16  # of a batch within a radius, some tens of ms, if there is room for their lists
+WITHIN_ROW_BYTES = 128  # of a row's limit, threshold, counts and places
 WITHIN_SCRATCH_BYTES = 1 << 28  # for the values and ids of all candidates of some blocks
 MOST_GRAPHS = 8
 HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the memory that plans leave unused
@@ -215,7 +217,6 @@ NEARBY_SAMPLE = 4096  # points by which are_inseparable decides
 
 # Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: not recorded.
 WITHIN_FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
-WITHIN_MOST_ROWS = 1 << 16  # of a batch: some tens of ms
 WITHIN_USUAL = 0.99  # share of rows that the length of lists is meant for
 WITHIN_TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
 # Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
@@ -236,3 +237,8 @@ COMPARED_ENTRIES = 1 << 22  # of lists that are ordered at a time
 PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 REFINE_SCRATCH_BYTES = 1 << 28  # of refine_groups, unless a single row needs more
 FORM_VALUES = 2**24  # float64 values of form rows in memory at once
+
+# Case: exact_cuda cold-graph on cuda. Chosen on: not recorded.
+# Rows of a long search that its first level searches at least. The kernels for these are compiled with those of the
+# first attempt; others for fewer rows would take seconds, and so many rows take less than a millisecond.
+RETRIED = 512

@@ -7,7 +7,7 @@ from typing import Any
 
 from tonari.graph.exports.common import HasLists
 from tonari.graph.lists import Lists
-from tonari.io.arrow import as_lists
+from tonari.io.tables.arrow import as_lists
 
 
 def to_arrow(graph: HasLists) -> Any:

@@ -103,7 +103,9 @@ def _run(
             return seen
 
         total = Visits()
-        for seen in workers.map(walk, list(enumerate(cut(m, plan.query_block)))):
+        # On one thread, blocks only bound the memory of lists until they are written.
+        size = m if plan.threads == 1 and m * prepared.tree.n <= tuning.ONE_BLOCK_PAIRS else plan.query_block
+        for seen in workers.map(walk, list(enumerate(cut(m, size)))):
             total.add(seen.leaves, seen.nodes, seen.points)
     prepared.report(m, total, time.perf_counter() - started)
     return blocks

@@ -42,8 +42,7 @@ class Tree:
         an absent or empty child.
     split_dimensions : int32 array of shape (2**height - 1,)
         Binary tree in breadth-first order: the children of node i are 2i + 1 and 2i + 2. A child i >= 2**height - 1 is
-        the
-    leaf i - (2**height - 1).
+        the leaf i - (2**height - 1).
     split_values : array of shape (2**height - 1,), of the dtype of rows
         A query goes right if its value in the split dimension is at least this one. Points that equal it may be on
         both sides.
@@ -123,7 +122,7 @@ def room_for(begins: npt.NDArray[np.int64]) -> int:
     >>> room_for(leaf_begins(100, 2)), room_for(leaf_begins(64, 2))
     (32, 16)
     """
-    return BLOCK * max(1, -(-int(np.diff(begins).max()) // BLOCK))
+    return BLOCK * max(1, -(-int((begins[1:] - begins[:-1]).max()) // BLOCK))
 
 
 def level_nodes(leaves: int) -> list[int]:
@@ -157,9 +156,10 @@ def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
     while len(levels[-1]) > 1:
         below = levels[-1]
         count, d = len(below), below.shape[1]
-        lower = below[:, :, 0].min(axis=2)
-        upper = np.where(np.isinf(below[:, :, 1]), -np.inf, below[:, :, 1]).max(axis=2)
-        upper[np.isinf(lower)] = np.inf  # all children are absent, so the node is too
+        lower, upper = below[:, :, 0].min(axis=2), below[:, :, 1].max(axis=2)
+        if upper.max() == np.inf:  # some children are absent
+            upper = np.where(np.isinf(below[:, :, 1]), -np.inf, below[:, :, 1]).max(axis=2)
+            upper[np.isinf(lower)] = np.inf  # all children are absent, so the node is too
         level = np.full((-(-count // WIDTH) * WIDTH, d, 2), np.inf, below.dtype)
         level[:count, :, 0], level[:count, :, 1] = lower, upper
         levels.append(np.ascontiguousarray(level.reshape(-1, WIDTH, d, 2).transpose(0, 2, 3, 1)))

@@ -189,9 +189,7 @@ def has_beyond(rows: Any, metric: str) -> bool:
     """Whether a row is one of :func:`beyond`; waits for the device."""
     if not rows.dtype.is_floating_point:
         return False
-    low, high = torch.stack(rows.aminmax()).tolist()  # NaN if a value is
-    largest = largest_of(metric)
-    return not (-low <= largest and high <= largest)
+    return not float(torch.maximum(rows.amax(), -rows.amin())) <= largest_of(metric)  # NaN if a value is
 
 
 def box_offsets(tree: DeviceTree) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The terms of elementwise metrics on CUDA: Triton functions that are passed to kernels as constants.
 
-    term         one term f(q, x) in float64, in the bits of ``definitions.py``: every operation is rounded once
+    term         one term f(q, x) in float64, with the bits of ``definitions.py``: every operation is rounded once
     add_terms    for the screen: adds the terms of four columns to the scores in float32, one after the other. Elements
                  are 0, or from 2^-60 to 2^40 in magnitude. The roundings of the terms and of d additions amount to less
                  than (d + 15) u (size(q) + size(x)), with u = 2^-24
@@ -53,13 +53,19 @@ def four_of(t):
 
 
 @triton.jit
-def add_distances(total, q, x):
-    """l1: adds one term after the other, because a separate sum of the four would take more registers."""
-    t0, t1, t2, t3 = four_of(tl.abs(q - x))
+def add_four(total, t):
+    """Add four terms one after the other, because a separate sum of the four would take more registers."""
+    t0, t1, t2, t3 = four_of(t)
     total += t0
     total += t1
     total += t2
     return total + t3
+
+
+@triton.jit
+def add_distances(total, q, x):
+    """l1"""
+    return add_four(total, tl.abs(q - x))
 
 
 @triton.jit
@@ -206,41 +212,25 @@ def power_four(q, x):
 @triton.jit
 def add_roots(total, q, x):
     """power:0.5. Roundings, in units: a half for the difference and 2 for the root, which is within 2^-23 of itself."""
-    t0, t1, t2, t3 = four_of(power_half(q, x))
-    total += t0
-    total += t1
-    total += t2
-    return total + t3
+    return add_four(total, power_half(q, x))
 
 
 @triton.jit
 def add_roots_of_cubes(total, q, x):
     """power:1.5. Roundings, in units: 1.5 for the difference, 2 for the root, 1 for the product."""
-    t0, t1, t2, t3 = four_of(power_three_halves(q, x))
-    total += t0
-    total += t1
-    total += t2
-    return total + t3
+    return add_four(total, power_three_halves(q, x))
 
 
 @triton.jit
 def add_cubes(total, q, x):
     """power:3. Roundings, in units: 3 for the difference, 1 for each product. A cube may lose 2^-126 to underflow."""
-    t0, t1, t2, t3 = four_of(power_three(q, x))
-    total += t0
-    total += t1
-    total += t2
-    return total + t3
+    return add_four(total, power_three(q, x))
 
 
 @triton.jit
 def add_fourth_powers(total, q, x):
     """power:4. Roundings, in units: 4 for the difference, 2 for its square, 1 for the product."""
-    t0, t1, t2, t3 = four_of(power_four(q, x))
-    total += t0
-    total += t1
-    total += t2
-    return total + t3
+    return add_four(total, power_four(q, x))
 
 
 # Of elements of at most `largest`, sizes of p > 1 are 2^(p - 1) |x|^p, rounded up.

@@ -1,13 +1,15 @@
 """Lists of different lengths, concatenated: order each by (value, id), and join lists from parts of the points.
 
-Short lists are sorted by networks, several per program. Long lists, which are usually few, are padded to the longest of
-a block and sorted by torch's segmented sort.
+Short lists are sorted by networks, several per program. The entries of long ones are sorted together by torch: first by
+(value, id), which is one integer of 64 bits where values have 32, then by list, which keeps that order within each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from tonari.core.caches import cached
 from tonari.core.radius_neighbors import RadiusNeighbors
@@ -16,7 +18,7 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import warps_for
 
-_LONG_ENTRY = 80  # bytes of an entry of a long list while it is sorted: values, ids, columns, each twice
+_LONG_ENTRY = 96  # bytes of an entry of a long list while it is sorted: places, keys and their order, each twice
 
 
 def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: bool) -> RadiusNeighbors:
@@ -155,25 +157,49 @@ def _order_short(
 def _order_long(
     begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, descending: bool, found: RadiusNeighbors
 ) -> None:
-    """Sort lists in blocks, longest lists first, so that the lists of a block have similar lengths."""
+    """Sort lists, as many at a time as there is scratch for. Waits for the device."""
     import torch
 
-    lengths, order = torch.sort(counts[numbers], descending=True)
-    numbers, lengths = numbers[order], lengths.tolist()
-    top = 0
-    while top < len(lengths):
-        longest = lengths[top]
-        rows = numbers[top : top + max(1, tuning.LONG_LIST_BYTES // (_LONG_ENTRY * longest))]
-        column = torch.arange(longest, device=ids.device)
-        present = column < counts[rows, None]
-        at = (begins[rows, None] + column)[present]
-        listed = torch.full(present.shape, torch.iinfo(ids.dtype).max, dtype=ids.dtype, device=ids.device)
-        listed[present] = ids[at]
-        keys = torch.full(present.shape, float("inf"), dtype=values.dtype, device=ids.device)
-        keys[present] = 0 - values[at] if descending else values[at]
-        listed, by_id = listed.sort(dim=1)
-        keys, by_value = keys.gather(1, by_id).sort(dim=1, stable=True)
-        place = (found.indptr[rows, None] + column)[present]
-        found.indices[place] = listed.gather(1, by_value)[present]
-        found.distances[place] = 0 - keys[present] if descending else keys[present]
-        top += len(rows)
+    lengths = counts[numbers].long()
+    ends = np.cumsum(lengths.cpu().numpy())
+    most = max(1, tuning.LONG_LIST_BYTES // _LONG_ENTRY)
+    top, before = 0, 0
+    while top < len(numbers):
+        stop = max(top + 1, int(np.searchsorted(ends, before + most, side="right")))
+        rows, size, here = numbers[top:stop], int(ends[stop - 1]) - before, lengths[top:stop]
+        list_numbers = torch.arange(stop - top, device=ids.device)
+        of = torch.repeat_interleave(list_numbers, here, output_size=size)
+        # The entry of each position: those of a list are adjacent in the input and in the output.
+        place = torch.arange(size, device=ids.device) + (found.indptr[rows] - (here.cumsum(0) - here))[of]
+        at = place + (begins[rows] - found.indptr[rows])[of]
+        found.indices[place], found.distances[place] = _in_order(
+            values[at], ids[at], of.to(_least_dtype(stop - top)), descending
+        )
+        top, before = stop, int(ends[stop - 1])
+
+
+def _least_dtype(count: int) -> Any:
+    """Return the dtype of the fewest bytes for numbers below `count`: a radix sort takes a pass for each byte."""
+    import torch
+
+    return torch.uint8 if count <= 1 << 8 else torch.int16 if count <= 1 << 15 else torch.int32
+
+
+def _in_order(values: Any, ids: Any, of: Any, descending: bool) -> tuple[Any, Any]:
+    """Return the ids and values of lists, each by (value, id); `of` is the list of each entry, in ascending order."""
+    import torch
+
+    values = 0 - values if descending else values
+    if values.element_size() == 4 and ids.dtype == torch.int32:
+        bits = values.view(torch.int32)
+        bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the values
+        keys, order = torch.sort(bits.long() << 32 | ids)
+        keys = keys[torch.sort(of[order], stable=True).indices]
+        bits = (keys >> 32).int()
+        ids, values = (keys & 0x7FFFFFFF).int(), (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(torch.float32)
+    else:
+        order = torch.sort(ids).indices
+        order = order[torch.sort(values[order], stable=True).indices]
+        order = order[torch.sort(of[order], stable=True).indices]
+        ids, values = ids[order], values[order]
+    return ids, 0 - values if descending else values

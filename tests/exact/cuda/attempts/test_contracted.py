@@ -35,7 +35,6 @@ if HAS_TORCH:
     from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts import ladder as engine
     from tonari.exact.cuda.rows import contraction
-    from tonari.exact.cuda.screens import contracted as contracted_screen
     from tonari.exact.cuda.screens import screener, widths
     from tonari.exact.cuda.screens.sampling import Sample
 

@@ -5,6 +5,7 @@ Without a GPU the CPU plays the device, in Triton's interpreter.
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,13 +75,14 @@ def test_levels_of_contracted_rows_give_back_what_they_pack(begun: int) -> None:
     assert [{precision for precision, _ in copies} for copies in kept] == [{"float16"}, set()]
 
 
-@pytest.mark.parametrize(("left", "searched"), [(1, 128), (100, 128), (128, 128), (300, 300)])
+@pytest.mark.parametrize(("left", "searched"), [(1, 512), (100, 512), (512, 512), (700, 700)])
 def test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist(left: int, searched: int) -> None:
     """As many rows as are rehearsed: fewer would need others, which take seconds to compile."""
     again: list[Any] = []
     rows = torch.arange(left) * 7
     for m, level, expected in ((10**6, 0, searched), (10**4, 0, left), (10**6, 1, left)):
         search = SimpleNamespace(queries=range(m), least_fitted=10**5, levels=lambda: [SimpleNamespace(end=list)] * 2)
+        search.filled = functools.partial(Search.filled, search)
         retried = SimpleNamespace(
             search=search,
             again=lambda given, way: again.append(given),

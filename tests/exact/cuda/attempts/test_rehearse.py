@@ -136,17 +136,21 @@ def test_points_are_looked_at_for_what_is_compiled(
     assert names(at_once - set(seen)) <= {"products_kernel"}
 
 
-def test_what_is_searched_ahead_is_compiled_at_once() -> None:
-    """Of searches so long that their width is fitted, few rows are often left."""
-
-    def launches(n: int) -> set[str]:
-        problem = make_problem(n, n, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",), self_join=True)
-        plan = plan_on_cuda(problem, free_bytes=60 * 10**9)
-        with rehearsing(Card((9, 0), 132)) as rehearsal:
-            rehearse_search(plan, "float32", self_join=True)
-        return names(set(rehearsal.calls))
-
-    assert launches(1_000_000) - launches(100_000) >= {"bitonic_kernel", "merge_runs_kernel"}
+def test_few_rows_of_a_long_search_are_searched_again_by_what_is_compiled_at_once() -> None:
+    """However few are left: their number, filled up, is that of the rehearsal."""
+    n = 1_000_000
+    problem = make_problem(n, n, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",), self_join=True)
+    plan = plan_on_cuda(problem, free_bytes=60 * 10**9)
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        rehearse_search(plan, "float32", self_join=True)
+    for left in (1, 5, 33, 100, 300):
+        with rehearsing(Card((9, 0), 132)) as again:
+            search = first.DevicePoints(torch.empty((n, 128), device="meta"), "euclidean", plan.precisions[0]).begin(
+                torch.empty((n, 128), device="meta"), plan
+            )
+            rows = search.filled(torch.empty(left, dtype=torch.int64, device="meta"))
+            search.levels()[0].begin()(search.queries[: len(rows)], rows)
+        assert names(set(again.calls) - set(rehearsal.calls)) == set(), left
 
 
 @pytest.mark.parametrize("choices", [{}, {"form_dim": 4}, {"route": "streamed", "point_slab": 128}], ids=str)

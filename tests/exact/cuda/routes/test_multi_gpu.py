@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda import dispatch
+    from tonari.exact.cuda.attempts.attempt import Begun
     from tonari.exact.cuda.routes import multi_gpu, resident
 
 M, N, D, K = 9, 300, 5, 4
@@ -31,10 +31,12 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The parts that are begun and ended."""
     made, usual = [], resident.begin_part
 
-    def noting(*given: Any) -> Callable[[], Any]:
+    def noting(*given: Any) -> Begun:
         made.append("begun")
-        end = usual(*given)
-        return lambda: (made.append("ended"), end())[1]
+        part = usual(*given)
+        end = part._end
+        part._end = lambda: (made.append("ended"), end())[1]
+        return part
 
     monkeypatch.setattr(resident, "begin_part", noting)
     return made
@@ -77,6 +79,23 @@ def test_lists_of_all_parts_are_merged(k: int) -> None:
     queries, points = gaussian(M, D, 1), gaussian(N, D)
     found, _ = search(*tensors(DEVICE, queries, points), k, shard="points", devices=(DEVICE,) * 3)
     assert_same_neighbors(found, brute(queries, points, k))
+
+
+@pytest.mark.parametrize("shard", ["points", "queries"])
+@pytest.mark.parametrize("left", [False, True])
+def test_lists_are_joined_before_the_parts_have_ended_and_again_if_rows_were_left(
+    shard: str, left: bool, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = multi_gpu.join
+    monkeypatch.setattr(multi_gpu, "join", lambda *given: (steps.append("joined"), usual(*given))[1])
+    queries, points = gaussian(M, 17, 1), gaussian(2 * N, 17)
+    if left:
+        points[20:], queries[1:] = points[20], points[20]
+    found, report = search(*tensors(DEVICE, queries, points), K, shard=shard, devices=(DEVICE,) * 2)
+    assert_same_neighbors(found, brute(queries, points, K))
+    assert (len(report.rows_by_precision) > 1) == left
+    parts = 2 if shard == "points" else 1  # as few queries as a tile has are those of one device
+    assert steps == ["begun"] * parts + ["joined"] + ["ended"] * parts + ["joined"] * left
 
 
 @pytest.mark.parametrize("shard", ["points", "queries"])

@@ -16,7 +16,7 @@ from tests.helpers.gpu_checks import rows_of, tensors
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.pack import new_flags
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 
 if HAS_TORCH:
     import torch

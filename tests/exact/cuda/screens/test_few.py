@@ -43,7 +43,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.rows.pack import new_flags, pack_queries
     from tonari.exact.cuda.screens import few as module
     from tonari.exact.cuda.screens.few import FLAGS, GROUP, PER_TILE, Few, few_row_bytes
-    from tonari.inputs.values import NO_ROW
+    from tonari.inputs.arrays.values import NO_ROW
 
 HERE = {"devices": (DEVICE,)}
 GEMM = [name for name, metric in METRICS.items() if metric.form == "gemm"]

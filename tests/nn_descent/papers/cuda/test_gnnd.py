@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tonari
-import tonari.graph.merging
+import tonari.graph.building.merging
 from tests.helpers import checks, plans
 from tests.helpers import gnnd_reference as plain
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu

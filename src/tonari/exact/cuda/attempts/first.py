@@ -3,8 +3,8 @@
     screen    a sample of the points, all minima       -> a threshold per row               (large n only)
     screen    all points                               -> the groups below the threshold, or all minima
     select    the `width` lowest minima, and the next one
-refine    exact values of the points in the selected groups       -> the k best
-certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
+    refine    exact values of the points in the selected groups       -> the k best
+    certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
 
 The only step that waits for the device is the choice of the width.
 """
@@ -24,7 +24,7 @@ from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
 from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
-from tonari.cuda.rehearsal import without_data
+from tonari.cuda.rehearsal import all_repeated, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few
@@ -75,8 +75,7 @@ class DevicePoints:
         Default: made for the points.
     like : FirstAttempt, optional
         The first attempt at all points, if `points` are some of them: both are then searched by the same kernels.
-        Default:
-    the number of points alone decides.
+        Default: the number of points alone decides.
     """
 
     def __init__(
@@ -160,7 +159,7 @@ class Search:
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return the sample and sizes that searches among some of the points share with this one; None without one."""
+        """Return the sample and sizes that later searches among some of the points reuse; None without a sample."""
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
@@ -277,6 +276,12 @@ class Search:
             most = self.left_before + 2 * math.sqrt(self.left_before)
             return next((rows for rows in tuning.ROWS_AHEAD if rows >= most), 0)
         return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
+
+    def filled(self, rows: Any) -> Any:
+        """Return rows to search on the first level: RETRIED of a long search, some of them repeated."""
+        if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
+            return rows
+        return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
 
     def state(self, proved: Any) -> Any:
         """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tonari import inputs
@@ -30,7 +30,7 @@ from tonari.cuda.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
+from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
@@ -94,7 +94,7 @@ def search_on_device(
         first_point=first_point,
         first_query=first_query,
         all_points=all_points,
-    )()
+    ).end()
 
 
 def begin_on_device(
@@ -107,11 +107,11 @@ def begin_on_device(
     first_point: int = 0,
     first_query: int = 0,
     all_points: Any = None,
-) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempts at all batches, and return a function that finishes the search.
+) -> Begun:
+    """Launch the first attempts at all batches.
 
-    The function waits for the device and searches the unproved rows again. If there is only one batch, nothing waits
-    before. See :func:`search_on_device`.
+    :meth:`Begun.end` waits for the device and searches the unproved rows again. If there is only one batch, nothing
+    waits before. See :func:`search_on_device`.
     """
     import torch
 
@@ -140,10 +140,10 @@ def begin_on_device(
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
-        if m >= search.least_fitted:  # rows may be left that are searched ahead
-            rows = slice(0, tuning.STRAGGLERS)
+        if m >= search.least_fitted:  # a few rows may be left
+            rows = slice(0, tuning.RETRIED)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
-        return lambda: (answer.found, report)
+        return Begun(answer.found, lambda: (answer.found, report, True))
     in_batches(m, batch, work, planned=plan.total_bytes)
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
@@ -155,7 +155,7 @@ def begin_on_device(
     state = search.state(proved)
     state = torch.cat([state, at_first]) if ahead else state
 
-    def end() -> tuple[Neighbors, Report]:
+    def end() -> tuple[Neighbors, Report, bool]:
         numbers = state.tolist()  # the one place that waits for the device
         flags, certified, proved_at_first = numbers[:6], numbers[6], numbers[-1]
         while pending:
@@ -175,9 +175,9 @@ def begin_on_device(
             _remember(search, plan, m - proved_at_first)
         if certified < m:
             _finish(left)
-        return found, report
+        return found, report, certified == m
 
-    return end
+    return Begun(found, end)
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
@@ -208,7 +208,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
     -------
     Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
         1 for each proved row; flags of the points, flags of the queries, and the number of proved rows. Proved rows are
-    valid if no flag is below ``inputs.values.NO_ROW``.
+        valid if no flag is below ``inputs.arrays.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)

@@ -12,8 +12,6 @@ from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.trail import decided
-from tonari.cuda.rehearsal import all_repeated
-from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import Again, Level, Search
 
@@ -42,7 +40,7 @@ def search_unknown(left: Unproved, count: int) -> None:
     """Search `count` rows on the first level, those that are left first, without waiting for the device."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
-        left.again(rows, lambda search: search.levels()[0].begin(), some_proved=True)
+        left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)
 
 
 class AtLevel(Attempt):
@@ -63,26 +61,16 @@ class AtLevel(Attempt):
         self.name = f"level {number + 1}, {level}"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the rows that are left."""
+        """Return the unproved rows."""
         rows = left.look()
         return None if left.search.are_few(len(rows)) else rows
 
     def run(self, left: Unproved, given: Any) -> None:
         started = time.perf_counter()
-        left.again(self._filled(left.search, given), self._begin)
+        left.again(given if self.number else left.search.filled(given), self._begin)
         left.known = given[left.proved[given] == 0]  # waits for the device
         left.report.certify(self.level, len(given) - len(left.known), time.perf_counter() - started)
         left.search.levels()[self.number].end()
-
-    def _filled(self, search: Search, rows: Any) -> Any:
-        """Return the rows, repeated until they are STRAGGLERS if fewer are left of a long search at its first level.
-
-        Kernels for STRAGGLERS rows exist (:func:`~tonari.exact.cuda.attempts.ladder.begin_on_device` rehearses them);
-        to compile others for fewer rows takes seconds, and these rows take less than a millisecond.
-        """
-        if self.number or len(rows) >= tuning.STRAGGLERS or len(search.queries) < search.least_fitted:
-            return rows
-        return all_repeated(rows[:, None], -(-tuning.STRAGGLERS // len(rows)))[: tuning.STRAGGLERS, 0]
 
     def _begin(self, search: Search) -> Again:
         return search.levels()[self.number].begin()
@@ -96,7 +84,7 @@ class ByValues(Attempt):
     when = "of all rows that are left at last"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the rows that are left."""
+        """Return the unproved rows."""
         rows = left.look()
         return rows if len(rows) else None
 

@@ -20,7 +20,7 @@ this is cheaper than to refine it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
@@ -49,9 +49,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
-ROW_BYTES = 128  # of its limit, threshold, counts and places
 MOST_POINTS = 250_000_000  # at once by products: places in the lists of 256 rows are numbered in int32
-_ALIGNED = 4 * POINT_TILE  # points whose tiles' errors take 16 bytes
 
 
 class WithinSearch:
@@ -60,7 +58,7 @@ class WithinSearch:
     Parameters
     ----------
     queries : tensor of shape (m, d)
-        On the device of the points.
+        The queries, on the device of the points.
     prepared : DevicePoints
     plan : CudaPlan
         For these points and queries.
@@ -73,6 +71,8 @@ class WithinSearch:
     bar : Counter, optional
         Counts pairs, m * n in all.
     """
+
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # points whose tiles' errors take 16 bytes
 
     def __init__(
         self,
@@ -158,9 +158,9 @@ class WithinSearch:
             return max(1, min(plan.query_batch, self.list_bytes // (4 * group_count(len(points), LEAST_GROUP))))
         usual = min(plan.query_batch, self.list_bytes // (8 * min(self.all_listed, 2 * self.capacity)))
         row = packed_row_bytes(plan.d, plan.precisions[0])
-        slots = slots_of(tuning.WITHIN_MOST_ROWS, len(points), row, 2 * self.capacity, points.device)
-        beside = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + ROW_BYTES
-        return max(1, usual, min(tuning.WITHIN_MOST_ROWS, self.list_bytes // (8 * slots + beside)))
+        slots = slots_of(tuning.WITHIN_ROWS, len(points), row, 2 * self.capacity, points.device)
+        other = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + tuning.WITHIN_ROW_BYTES
+        return max(1, usual, min(tuning.WITHIN_ROWS, self.list_bytes // (8 * slots + other)))
 
     def _batch(self, rows: slice) -> Any:
         """Return the lists, or counts, of some queries."""
@@ -201,7 +201,7 @@ class WithinSearch:
         if not self.place.later:
             return 0
         first: int = self.place.first_query - self.place.first_point + rows.start
-        return max(0, first) // _ALIGNED * _ALIGNED
+        return max(0, first) // self._ALIGNED * self._ALIGNED
 
     def _packed(self, precision: str, begin: int) -> PackedPoints:
         """Return the packed points from number `begin` on."""

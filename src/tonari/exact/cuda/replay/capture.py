@@ -32,6 +32,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import decided
+from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.devices import on
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.first import DevicePoints
@@ -50,7 +51,8 @@ from tonari.exact.cuda.screens.all_minima import slots_of
 from tonari.exact.cuda.screens.few import few_row_bytes
 from tonari.exact.cuda.screens.screener import first_sample
 from tonari.exact.cuda.screens.widths import wider
-from tonari.inputs.values import NO_ROW
+from tonari.inputs import name_of_dtype
+from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
 POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
@@ -65,7 +67,7 @@ def capture_if_due(
 
     Parameters
     ----------
-    queries : tensor of shape (m, d)
+    queries : tensor of shape (m, d), or, for SpreadPoints, an array in host memory
     points : tensor of shape (n, d), DevicePoints or SpreadPoints
     plan : CudaPlan
     self_join : bool
@@ -89,27 +91,29 @@ def capture_if_due(
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     if isinstance(prepared, SpreadPoints):
         nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
+        seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without copies of the points
     else:
         nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
+        seconds = plan.seconds
     if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
         return None  # an Index on some of all devices, of which the queries are on another
-    too_large = nbytes > most or plan.seconds > tuning.LONGEST_SECONDS
+    too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
     with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)
         try:
             if isinstance(prepared, SpreadPoints):
-                kept: Graph = SpreadSearch(queries, plan, prepared, nbytes=nbytes)
+                graph: Graph = SpreadSearch(queries, plan, prepared, nbytes=nbytes)
             elif plan.few and prepared is not None and not self_join:
-                kept = FewKept(queries, plan, prepared, nbytes=nbytes)
+                graph = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
-                kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+                graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
             decided("replay", f"searches like this one are launched step by step: {error}")
             return None
-        GRAPHS.put(key, kept)
-    return kept.answer(given, progress)
+        GRAPHS.put(key, graph)
+    return graph.answer(given, progress)
 
 
 @contextlib.contextmanager
@@ -152,7 +156,9 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
     """Estimate the memory that the graphs of a search on several devices hold on the device that holds most."""
     parts = parts_of(plan, prepared, len(queries))
-    first = max(_held_bytes(part, (queries[rows],), True) for rows, part in parts)
+    dtype = getattr(torch, name_of_dtype(queries))
+    row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])
+    first = max(_held_bytes(part, (row.expand(part.m, plan.d),), True) for _, part in parts)
     lists = plan.m * plan.k * 16 * (len(parts) + 2)  # of all parts on the first device, and joined
     return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
@@ -164,8 +170,7 @@ class CapturedSearch(KeptSearch):
     ----------
     given : tensors
         The input that changes between calls: queries and points; the points alone in a self-join, the queries alone if
-        the
-    points are prepared.
+        the points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
         The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.

@@ -24,7 +24,7 @@ from tonari.exact.cuda.replay.cache import GRAPHS
 from tonari.exact.cuda.replay.kept import KeptSearch
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.screens.few import FLAGS, Few
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 
 _NO_FLAGS = [NO_ROW] * (2 * FLAGS)
 _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address

@@ -9,15 +9,15 @@ from typing import Any
 import torch
 
 
-def record(work: Callable[[], Any], device: Any, beside: Any = None) -> tuple[Any, Any]:
+def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[Any, Any]:
     """Capture the launches of `work` without running them.
 
     Parameters
     ----------
     work : callable()
     device : torch.device
-    beside : CUDAGraph, optional
-        An earlier graph, whose memory is used: all of it but the tensors that still exist. The two must not run at the
+    earlier : CUDAGraph, optional
+        A graph whose memory is used: all of it but the tensors that still exist. The two must not run at the
         same time.
 
     Returns
@@ -29,7 +29,7 @@ def record(work: Callable[[], Any], device: Any, beside: Any = None) -> tuple[An
     stream.wait_stream(torch.cuda.current_stream(device))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
-        shared = {} if beside is None else {"pool": beside.pool()}
+        shared = {} if earlier is None else {"pool": earlier.pool()}
         graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may go on allocating
         try:
             made = work()

@@ -42,7 +42,7 @@ from tonari.exact.cuda.screens.contracted import ContractedScreen, Look, retried
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
-from tonari.inputs.values import NO_ROW
+from tonari.inputs.arrays.values import NO_ROW
 
 
 class HostContractedPoints:
@@ -139,8 +139,7 @@ class _Listed:
         As for the first step.
     sent : Sent
         Points, int32 (rows, columns), ascending and padded with NO_MEMBER, none for an unproved row; and a mark for
-        each
-    proved row, bool (rows,).
+        each proved row, bool (rows,).
     """
 
     some: slice

@@ -13,7 +13,7 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
+from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
@@ -62,6 +63,7 @@ class SpreadPoints:
 
     bounds: list[slice]
     parts: list[Any]
+    takes_host_queries: ClassVar[bool] = True  # of replayed searches
 
 
 def prepare_on_several(
@@ -70,16 +72,25 @@ def prepare_on_several(
     """Prepare points on the plan's devices: a part, or all of them, on each; `once` for a single search."""
     bounds = _bounds(points, plan, once)
 
-    def prepare(at: int) -> Any:
-        here = bounds[at]
-        part = plan_for_part(plan, here.stop - here.start, plan.m, plan.devices[at])
-        rows = points[here]
-        if plan.route == "resident":
-            rows = to_device(rows, plan.devices[at], at_once=len(bounds))
-        return _ROUTES[plan.route].prepare(rows, part)
+    resident, host = plan.route == "resident", isinstance(points, np.ndarray)
 
-    parts = side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare)
-    if not once and not isinstance(points, np.ndarray):  # a search waits for all devices
+    def rows_of(at: int) -> Any:
+        rows = points[bounds[at]]
+        return to_device(rows, plan.devices[at], at_once=len(bounds)) if resident else rows
+
+    def prepare(at: int, rows: Any) -> Any:
+        part = plan_for_part(plan, len(rows), plan.m, plan.devices[at])
+        with on(plan.devices[at]):
+            return _ROUTES[plan.route].prepare(rows, part)
+
+    if resident and not host and plan.form_dim == "full":
+        # Nothing waits for a device, and one thread launches everything sooner than two that take turns.
+        copies = [rows_of(at) for at in range(len(bounds))]
+        parts = [prepare(at, rows) for at, rows in enumerate(copies)]
+    else:
+        workers = a_thread_each(plan.devices)
+        parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
+    if not once and not host:  # a search waits for all devices
         await_copies(points, plan.devices)
     return SpreadPoints(bounds, parts)
 
@@ -128,11 +139,18 @@ def search_on_several(
             return _ROUTES[plan.route].search_part(*part_of(at))
 
         started, count = time.perf_counter(), len(tops)
+        joined: Neighbors | None = None
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
                 # One batch each: two threads that launch at the same time take turns, and take longer than one.
-                launched = [_launched(*part_of(at)) for at in range(count)]
-                answers = side_by_side(workers, plan.devices, count, lambda at: launched[at]())
+                begun = [_launched(*part_of(at)) for at in range(count)]
+                # The lists are joined while the host waits; the first one, which is written, may be needed once more.
+                first, *others = [part.found for part in begun]
+                copy = Neighbors(*(each.clone() for each in first))
+                joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
+                answers = side_by_side(workers, plan.devices, count, lambda at: begun[at].end())
+                if not all(part.was_enough for part in begun):
+                    joined = None
             else:
                 answers = side_by_side(workers, plan.devices, count, search)
         record = trail.current.get()
@@ -141,6 +159,8 @@ def search_on_several(
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
+    if joined is not None:
+        return joined, report
     # Results that the CPU made are NumPy arrays.
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
     where = lists[0].distances.device if not by_queries else "cpu" if host else queries.device
@@ -199,9 +219,7 @@ def merged_name(count: int) -> str:
     return f"lists of {count} devices, merged"
 
 
-def _launched(
-    queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter
-) -> Callable[[], tuple[Neighbors, Report]]:
+def _launched(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter) -> Begun:
     """Launch the search of a part on its device; see :func:`tonari.exact.cuda.routes.resident.begin_part`."""
     with on(plan.devices[0]):
         return resident.begin_part(queries, prepared, plan, place, bar)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
+from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
 from tonari.exact.cuda.attempts.ladder import begin_on_device, search_on_device
@@ -103,13 +103,11 @@ def search_part(
     rows = to_device(queries, plan.devices[0])
     if isinstance(prepared, PreparedOnce):
         return prepared.search(rows, place, bar)
-    return begin_part(rows, prepared, plan, place, bar)()
+    return begin_part(rows, prepared, plan, place, bar).end()
 
 
-def begin_part(
-    queries: Any, prepared: Searchable, plan: CudaPlan, place: Place, bar: Counter
-) -> Callable[[], tuple[Neighbors, Report]]:
-    """Launch the first attempt at a part on its device, and return the function that finishes its search."""
+def begin_part(queries: Any, prepared: Searchable, plan: CudaPlan, place: Place, bar: Counter) -> Begun:
+    """Launch the first attempt at a part on its device."""
     return begin_on_device(
         queries,
         prepared,

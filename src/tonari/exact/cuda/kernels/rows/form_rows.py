@@ -106,3 +106,27 @@ def angular_factor(
     square = tl.sum(squares, 1)
     factor = tl.where(square > 0, scale / tl.sqrt(tl.where(square > 0, square, 1.0)), 0.0)
     return factor, (square > 0) & (square < _SMALLEST_SQUARE)
+
+
+@triton.jit
+def row_factors(
+    rows_ptr, scale_ptr, row, local, n, d, stride, METRIC: tl.constexpr,
+    ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """Return for each row its mean, whether it varies, its factor, and whether its products may underflow, [ROWS].
+
+    Means are 0 unless the metric subtracts them. A factor of 0 makes padding zero, whatever the centre is.
+    """
+    scale = tl.load(scale_ptr)
+    mean = tl.zeros([ROWS], tl.float64)
+    varies = row < n
+    lossy = row < 0
+    if METRIC.centred:
+        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS)
+    if METRIC.angular:
+        factor, lossy = angular_factor(
+            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC.centred, ROWS, T, V
+        )  # fmt: skip
+    else:
+        factor = tl.where(row < n, scale, 0.0)
+    return mean, varies, factor, lossy

@@ -27,12 +27,11 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.rows.form_rows import (
-    angular_factor,
     is_finite,
     is_sound,
     less_mean,
     load_elements,
-    row_means,
+    row_factors,
 )
 from tonari.exact.cuda.kernels.screens.record import COUNTED
 
@@ -242,19 +241,9 @@ def pack_kernel(
     row_axis = row[:, None, None]
     local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
     present = row < n
-    scale = tl.load(scale_ptr)
-
-    mean = tl.zeros([ROWS], tl.float64)
-    varies = present
-    lossy = row < 0
-    if METRIC.centred:
-        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS)
-    if METRIC.angular:
-        factor, lossy = angular_factor(
-            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC.centred, ROWS, T, V
-        )  # fmt: skip
-    else:
-        factor = tl.where(present, scale, 0.0)  # 0 makes padding zero whatever the centre is
+    mean, varies, factor, lossy = row_factors(
+        rows_ptr, scale_ptr, row, local, n, d, stride, METRIC, ROWS, T, V
+    )  # fmt: skip
 
     sizes = tl.zeros([ROWS, T], tl.float64)
     differences = tl.zeros([ROWS, T], tl.float64)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.rows.form_rows import angular_factor, less_mean, read_elements, row_means
+from tonari.exact.cuda.kernels.rows.form_rows import less_mean, read_elements, row_factors
 from tonari.exact.cuda.kernels.rows.pack import set_aside
 
 _INFINITY = tl.constexpr(float("inf"))
@@ -49,19 +49,9 @@ def write_form_kernel(
     row_axis = row[:, None, None]
     local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
     present = row < n
-    scale = tl.load(scale_ptr)
-
-    mean = tl.zeros([ROWS], tl.float64)
-    varies = present
-    lossy = row < 0
-    if METRIC.centred:
-        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS)
-    if METRIC.angular:
-        factor, lossy = angular_factor(
-            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC.centred, ROWS, T, V
-        )  # fmt: skip
-    else:
-        factor = tl.where(present, scale, 0.0)
+    mean, varies, factor, lossy = row_factors(
+        rows_ptr, scale_ptr, row, local, n, d, stride, METRIC, ROWS, T, V
+    )  # fmt: skip
 
     squares = tl.zeros([ROWS, T], tl.float64)
     lost = tl.zeros([ROWS, T], tl.int32)

@@ -29,7 +29,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.cuda.kernels.rows.form_rows import angular_factor, row_means
+from tonari.exact.cuda.kernels.rows.form_rows import row_factors
 from tonari.exact.cuda.kernels.rows.pack import (
     ROUNDED,
     TINY,
@@ -120,18 +120,9 @@ def screen_few_kernel(
     row_axis = row[:, None, None]
     local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
     present = row < m
-    scale = tl.load(scale_ptr)
-    mean = tl.zeros([M], tl.float64)
-    varies = present
-    lossy = row < 0
-    if METRIC.centred:
-        mean, varies = row_means(rows_ptr, row, m, d, stride, M)
-    if METRIC.angular:
-        factor, lossy = angular_factor(
-            rows_ptr, row, local, m, d, stride, mean, varies, scale, METRIC.centred, M, T, V
-        )  # fmt: skip
-    else:
-        factor = tl.where(present, scale, 0.0)
+    mean, varies, factor, lossy = row_factors(
+        rows_ptr, scale_ptr, row, local, m, d, stride, METRIC, M, T, V
+    )  # fmt: skip
 
     point = tl.arange(0, POINTS)
     inner = tl.arange(0, BLOCK)[None, None, :]

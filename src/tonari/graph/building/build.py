@@ -1,0 +1,124 @@
+"""Build the lists of a k-NN graph: exactly, or by NN-Descent up to a recall."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from tonari import inputs
+from tonari.core.errors import Unsupported
+from tonari.core.method import GraphLists
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.core.trail import recording
+from tonari.filters.arguments import Given
+from tonari.filters.nearest import nearest_allowed
+from tonari.filters.scope import Scope
+from tonari.graph.building.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
+from tonari.graph.lists import Lists
+from tonari.methods import repeated
+from tonari.methods.answer import build_graph, check_plan, on_side_of
+from tonari.methods.call import Call
+from tonari.methods.points import Points
+from tonari.methods.registry import by_force, is_search, method_for
+
+_NO_OPTIONS = GraphOptions()
+
+
+def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
+    """Build the graph of points, without self, by a cached choice of the method; None if no choice is cached."""
+    known = repeated.graph(key, points, progress)
+    if known is None:
+        return None
+    found, kept, record = known
+    return Lists(found, kept.call.metric.name, kept.decision.method.name, record=record)
+
+
+def build_lists(
+    points: Any, k: int, call: Call, options: GraphOptions = _NO_OPTIONS, key: repeated.Key | None = None
+) -> Lists:
+    """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
+
+    If there is a key and the graph is exact and without self, its decision is cached for :func:`repeated_lists`.
+    """
+    started, plan = time.perf_counter(), options.plan
+    include_self = inputs.check_flag(options.include_self, "include_self")
+    check_plan(plan, graph=True)
+    approximate = may_miss(call.method, options)
+    rows = call.rows(points, "points")
+    k = _checked_k(k, len(rows), include_self)
+    those, others = Points(rows, call), k - include_self
+    made_by = plan.method if plan is not None else _exact_method(call)
+    lists: GraphLists | None = None
+    with recording("knn_graph", len(rows)) as record:
+        if others == 0:
+            _refuse_what_a_search_would(those, made_by)
+            lists = GraphLists(call.place.no_others(rows, call.metric))
+            record.tried("no neighbours but the points themselves", len(rows), len(rows))
+        elif plan is None and not approximate:
+            again = those.replayed(rows, others, call.progress, self_join=True)
+            lists = None if again is None else GraphLists(again)
+        if lists is None:
+            if approximate and plan is None:
+                problem = those.problem(rows, others, self_join=True)
+                decision = choose_or_plan(problem, rows, call.method, options, call.progress)
+            else:
+                decision = those.decided(rows, others, call.progress, self_join=True, plan=plan)
+                if rows is points and not call.place.devices:
+                    repeated.keep(key, call, decision)
+            start = entries_of_start(call.place, options.start, len(rows))
+            lists, made_by = build_graph(rows, decision, call.metric, call.progress, start=start)
+    found = _with_self(lists.found, rows, call, include_self)
+    report = None if lists.report is None else lists.report.taken(started)
+    found = on_side_of(points, found, "points")
+    return Lists(found, call.metric.name, made_by, include_self, lists.seed, report, record=record)
+
+
+def build_allowed(points: Any, k: int, call: Call, given: Given, options: GraphOptions) -> Lists:
+    """Build the graph of the allowed points; see :func:`tonari.knn_graph`. `include_self` is the only option."""
+    named = [name for name in ("recall", "seed", "start", "update", "plan") if getattr(options, name) is not None]
+    if named or not is_search(call.method):
+        named = named or [f"method={call.method!r}"]
+        raise ValueError(f"{', '.join(named)}: where and batch are for exact graphs alone; leave it out")
+    include_self = inputs.check_flag(options.include_self, "include_self")
+    rows = call.rows(points, "points")
+    n = len(rows)
+    k = _checked_k(k, n, include_self)
+    those, others = Points(rows, call), k - include_self
+    those.refuse_unsupported(rows, max(1, others))
+    rules = given.rules(n, n, own=True)
+    assert rules is not None
+    if rules.mask is not None:
+        raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {rules.mask.shape}")
+    with recording("knn_graph", n) as record:
+        if others == 0:
+            found = call.place.no_others(rows, call.metric)
+            record.tried("no neighbours but the points themselves", n, n)
+        else:
+            found = nearest_allowed(Scope(points=those), rows, others, rules, call.progress)
+            if call.place.devices:
+                found = Neighbors(*(call.place.there(part) for part in found))
+    found = on_side_of(points, _with_self(found, rows, call, include_self), "points")
+    made_by = "exact" if call.method == "auto" else call.method
+    return Lists(found, call.metric.name, made_by, include_self, record=record)
+
+
+def _refuse_what_a_search_would(those: Points, method: str) -> None:
+    """Raise Unsupported for a method that does not support the problem, also if no search will run."""
+    problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
+    why_not = method_for(method, problem.device).refuses(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+
+
+def _checked_k(k: Any, n: int, include_self: bool) -> int:
+    return inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
+
+
+def _exact_method(call: Call) -> str:
+    return by_force(call.metric.name) if call.method == "auto" else call.method
+
+
+def _with_self(found: Neighbors, rows: Any, call: Call, include_self: bool) -> Neighbors:
+    return call.place.with_self(found, rows, call.metric) if include_self else found

@@ -1,0 +1,188 @@
+"""Merge two graphs (GGM, wang2021 section 5): the neighbours of each point are updated by points of the other side.
+
+If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
+graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core.errors import BudgetExceeded
+from tonari.core.floats import in_default_floats
+from tonari.core.host_memory import free_host_memory
+from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
+from tonari.core.trail import Record, decided, recording
+from tonari.graph import tuning
+from tonari.graph.building.approximate import GraphOptions
+from tonari.graph.building.build import build_lists
+from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
+from tonari.graph.lists import Lists
+from tonari.methods.call import Call
+from tonari.methods.registry import search_method
+from tonari.nn_descent.driver import Measure, Measuring, build, report_of
+from tonari.nn_descent.method import beside_rows
+from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
+from tonari.nn_descent.report import DescentReport
+from tonari.nn_descent.updates import check_name
+from tonari.select.merge import merge_neighbors
+
+
+def merge_lists(
+    a: tuple[Lists, Any],
+    b: tuple[Lists, Any],
+    call: Call,
+    *,
+    recall: float,
+    seed: int,
+    update: str | None = None,
+    measure: Measuring | None = None,
+    checked: bool = False,
+) -> Lists:
+    """Merge two graphs, each with its points; see :func:`tonari.merge`. `call` covers the points of both.
+
+    `measure` stops the rounds when it is satisfied; see :func:`tonari.nn_descent.driver.build`. With `checked`, the
+    lists are known to belong to these points.
+    """
+    recall, seed = check_recall(recall), check_seed(seed)
+    check_name(update)
+    for name in ("metric", "k", "include_self"):
+        ours, theirs = getattr(a[0], name), getattr(b[0], name)
+        if ours != theirs:
+            raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
+    sides = Sides(a[0], a[1], b[1], call, OF_MERGE)
+    own = sides.own(a[0], 0, checked=checked), sides.own(b[0], 1, checked=checked)
+    with recording("merge", sides.n) as record:
+        if sides.k == 0:
+            return _without_others(sides, record)
+        plan = sides.plan(recall, seed, update)
+        crossing = _Crossing(sides)
+        why = f"{crossing.seconds:.3g} s expected, {plan.seconds:.3g} s by rounds of NN-Descent"
+        if crossing.seconds > tuning.MERGE_SHARE * plan.seconds:
+            record.planned(plan.method, f"to compare every point with all of the other side takes long: {why}", plan)
+            return sides.joined(*_descended(sides, own, plan, measure), record=record)
+        decided("sides", f"every point is compared with all points of the other side: {why}")
+        return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan), record=record)
+
+
+@in_default_floats
+def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float, seed: int) -> Lists:
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. The call is of both points."""
+    recall, seed = check_recall(recall), check_seed(seed)
+    sides = Sides(lists, points, new_points, call, OF_ADD)
+    sides.check(lists, 0)  # before a graph of the new points is built
+    _check_room(lists, sides)
+    with recording("add", sides.n) as record:
+        if sides.k == 0:
+            return _without_others(sides, record)
+        if len(sides.b) > lists.k:
+            decided("new points", f"{len(sides.b):,}, more than {lists.k} columns: their graph is built and merged")
+            if lists.exact:
+                by, options = dataclasses.replace(call, method="exact"), GraphOptions(include_self=lists.include_self)
+            else:
+                by, options = call, GraphOptions(include_self=lists.include_self, recall=recall, seed=seed)
+            new = build_lists(new_points, lists.k, by, options)
+            merged = merge_lists((lists, points), (new, new_points), call, recall=recall, seed=seed)
+            report = None if merged.report is None else merged.report.taken(sides.started)
+            return dataclasses.replace(merged, report=report, record=record)
+        decided("new points", f"{len(sides.b):,}, at most {lists.k} columns: all are compared with the others")
+        own = sides.own(lists, 0)
+        among = sides.place.no_others(sides.b, sides.measure)
+        if len(sides.b) > 1:
+            among = sides.own(build_lists(new_points, len(sides.b) - 1, call), 1)
+        plan = None if lists.exact else sides.plan(recall, seed)
+        return sides.joined(*_Crossing(sides).run((own, among), plan), record=record)
+
+
+def _without_others(sides: Sides, record: Record) -> Lists:
+    """Return the graph whose only column is the point itself."""
+    record.tried("no neighbours but the points themselves", sides.n, sides.n)
+    return sides.joined(sides.place.no_others(sides.both, sides.measure), "exact", record=record)
+
+
+def _check_room(lists: Lists, sides: Sides) -> None:
+    """Raise BudgetExceeded if a mapped graph and its points do not fit into memory together."""
+    if not isinstance(lists.found.indices, np.memmap):
+        return
+    count, old = len(sides.a) + len(sides.b), lists.found
+    row = sides.a.shape[1] * inputs.dtype_of(inputs.name_of_dtype(sides.a)).itemsize
+    entry = old.indices.itemsize + old.distances.itemsize
+    needed, free = count * (row + 2 * lists.k * entry), free_host_memory()  # lists are held before and after
+    if needed > free:
+        raise BudgetExceeded(
+            f"add holds all points and lists in memory, {needed} bytes beside the search, but {free} are free; build "
+            "the graph of all points, from files, in a new directory: tonari.build_graph([points, new_points], k, out)"
+        )
+
+
+_Made = tuple[Neighbors, str, int | None, DescentReport | None]
+
+
+class _Crossing:
+    """Search every point among all points of the other side, by brute force.
+
+    Parameters
+    ----------
+    sides : Sides
+
+    Attributes
+    ----------
+    seconds : float
+        Rough estimate of the time.
+    """
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._method = search_method("exact", sides.place.device)
+
+        def plan(queries: Any, points: Any) -> Plan:
+            k = min(sides.k, len(points))
+            problem = sides.call.problem(points, queries, k)
+            made: Plan = self._method.plan(problem)
+            return made
+
+        self._plans = plan(sides.a, sides.b), plan(sides.b, sides.a)
+        self.seconds = sum(made.seconds for made in self._plans)
+
+    def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None) -> _Made:
+        """Return the joined lists, with the report of a sample if a plan asks for one."""
+        started, sides = time.perf_counter(), self._sides
+        k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
+        own = sides.beside_points(own[0]), sides.beside_points(own[1])
+        from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=sides.call.progress)
+        from_a = self._method.search_once(sides.b, sides.a, self._plans[1], progress=sides.call.progress)
+        of_a = merge_neighbors([own[0], from_b], shifts, k=k, metric=metric)
+        of_b = merge_neighbors([from_a, own[1]], shifts, k=k, metric=metric)
+        found = Neighbors(*(one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
+        if measured is None:
+            return found, "exact", None, None
+        beside = Neighbors(*(sides.place.there(part) for part in found))
+        estimate = Measure(sides.descent.backend(sides.both, measured), measured, len(sides.a))(beside)
+        report = report_of(measured, estimate, [], time.perf_counter() - started)
+        return found, measured.method, measured.seed, report
+
+
+def _descended(
+    sides: Sides,
+    own: tuple[Neighbors, Neighbors],
+    plan: DescentPlan,
+    measure: Measuring | None,
+) -> _Made:
+    """Return the joined lists, computed by rounds that compare points of different sides."""
+    boundary = len(sides.a)
+    backend = sides.descent.backend(sides.both, plan)
+
+    def begin() -> Any:
+        of_a, of_b = (sides.place.there(lists.indices) for lists in own)
+        kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
+        del of_a, of_b  # a device has no room for them as well
+        return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
+
+    found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)
+    return beside_rows(found, sides.both), plan.method, plan.seed, report

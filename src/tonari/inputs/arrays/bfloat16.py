@@ -1,0 +1,66 @@
+"""bfloat16, which NumPy lacks: values stay in two bytes, the upper half of a float32, from the input to the kernels.
+
+    held              views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
+    native/binds.hpp  and cuda/devices.py treat such arrays as bfloat16
+    as_floats         converts to float32 for NumPy, in blocks of rows
+
+NumPy can copy, slice and index an array of BFLOAT16, but cannot compute with it: code without as_floats fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+NAME = "bfloat16"
+BFLOAT16 = np.dtype([(NAME, "V2")])
+
+
+def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return NumPy's dtype of a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
+
+    >>> from tonari.inputs import dtype_of
+    >>> dtype_of("float16"), dtype_of("bfloat16").itemsize
+    (dtype('float16'), 2)
+    """
+    if isinstance(dtype, np.dtype) and dtype.isbuiltin == 1:
+        return dtype
+    if isinstance(dtype, str) and dtype == NAME:  # NumPy knows this name only after ml_dtypes is imported
+        return BFLOAT16
+    kind = np.dtype(dtype)
+    return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind  # .name takes 2 µs
+
+
+def held(x: Any) -> npt.NDArray[Any]:
+    """View an array in host memory as a NumPy array over the same memory, of BFLOAT16 if it is of bfloat16.
+
+    Parameters
+    ----------
+    x : array, torch tensor, or anything that NumPy converts to an array
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
+        tensor = x.detach()
+        bits = str(tensor.dtype) == f"torch.{NAME}"
+        array: npt.NDArray[Any] = tensor.view(torch.int16).numpy().view(BFLOAT16) if bits else tensor.numpy()
+        return array
+    array = np.asarray(x)
+    return array.view(BFLOAT16) if dtype_of(array.dtype) == BFLOAT16 else array
+
+
+def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return values with which NumPy can compute: an array of BFLOAT16 as float32, any other array unchanged.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import BFLOAT16, as_floats
+    >>> as_floats(np.array([0x3F80, 0xC000, 0x7F7F], np.uint16).view(BFLOAT16))
+    array([ 1.0000000e+00, -2.0000000e+00,  3.3895314e+38], dtype=float32)
+    """
+    if rows.dtype != BFLOAT16:
+        return rows
+    bits = rows.view(np.uint16).astype(np.uint32)
+    bits <<= 16
+    return bits.view(np.float32)

@@ -1,0 +1,150 @@
+"""Points and queries on CUDA, and the conversion of results, without unrequested copies to host memory.
+
+Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
+device, for earlier writes. All work of this module runs on torch's current stream.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tonari.inputs.arrays.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
+from tonari.inputs.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
+
+
+class Side(NamedTuple):
+    """The library and the device in which the results of a call are returned.
+
+    Attributes
+    ----------
+    library : "numpy", "torch", "cupy" or "jax"
+    place : str or None
+        "cuda:0" and so on; None for host memory, where the library is NumPy or torch.
+    """
+
+    library: Library
+    place: str | None
+
+
+def side_of(x: Any, name: str) -> Side:
+    """Return the side of an array.
+
+    >>> from tonari.inputs import side_of
+    >>> side_of([[1.0, 2.0]], "queries")
+    Side(library='numpy', place=None)
+    """
+    place = place_of(x, name)
+    return Side(kind_of(x) if place is None else library_of(x), place)
+
+
+def as_device_rows(x: Any, name: str) -> Any:
+    """Check a set of rows on CUDA and return it as the tensor that the kernels read.
+
+    Values are not checked: the kernels that pack the rows do that (:func:`tonari.inputs.check_flags`).
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+        float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array, or any other array
+        that supports DLPack.
+    name : str
+        The name of the array in messages.
+
+    Returns
+    -------
+    torch tensor of shape (n, d), on x's device, detached, with ``stride(1) == 1``
+        Shares memory with x unless the columns of x are not adjacent in memory.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not supported, or the tensor is sparse.
+    ValueError
+        The array is not two-dimensional, or is empty in the sense of :func:`tonari.inputs.as_rows`.
+    """
+    tensor = read_tensor(x, name)
+    dtype = name_of_dtype(tensor)
+    if dtype not in ACCEPTED_NAMES:
+        cast = ".to(torch.float32)" if kind_of(x) == "torch" else ".astype('float32')"
+        raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
+    check_shape(tuple(tensor.shape), name)
+    if tensor.stride(1) != 1:  # contiguous() would keep the stride of a single column
+        tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
+    return tensor
+
+
+def read_tensor(x: Any, name: str) -> Any:
+    """Return an array on CUDA as a detached torch tensor; TypeError if it is sparse, or if torch cannot read it."""
+    if kind_of(x) == "torch":
+        check_strided(x, name)
+        return x.detach().resolve_neg()
+    try:
+        return as_tensor(x)
+    except Exception as error:  # whatever either library raises
+        raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
+
+
+def as_tensor(x: Any) -> Any:
+    """View an array on CUDA as a torch tensor, ordered on the current stream after all earlier writes to it."""
+    return x.detach() if kind_of(x) == "torch" else sys.modules["torch"].from_dlpack(x)
+
+
+def to_host(x: Any) -> Any:
+    """Copy an array on CUDA to host memory, as a torch tensor; return any other object unchanged.
+
+    >>> from tonari.inputs import to_host
+    >>> to_host([1.0])
+    [1.0]
+    """
+    return x if place_of(x, "the array") is None else as_tensor(x).cpu()
+
+
+def hand_back(part: Any, side: Side) -> Any:
+    """Convert a result, a NumPy array or a tensor on any device, to the side of the caller.
+
+    Memory is shared if the result is on that side already.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import Side, hand_back
+    >>> hand_back(np.arange(3), Side("numpy", None))
+    array([0, 1, 2])
+    """
+    if side.library == "numpy":
+        return part.cpu().numpy() if kind_of(part) == "torch" else part
+    tensor = part if kind_of(part) == "torch" else sys.modules["torch"].from_numpy(part)
+    tensor = tensor.to(side.place or "cpu")
+    if side.library == "cupy":
+        return sys.modules["cupy"].from_dlpack(tensor)
+    if side.library == "jax":
+        return importlib.import_module("jax.dlpack").from_dlpack(tensor)
+    return tensor
+
+
+def rows_at(rows: Any, ids: Any) -> Any:
+    """Copy some rows of an array or tensor on its device, by an array or a result of :func:`ids_for`.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import rows_at
+    >>> rows_at(np.array([[0.0], [1.0], [2.0]]), np.array([2, 0])).tolist()
+    [[2.0], [0.0]]
+    """
+    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows[ids_for(rows, ids)]
+
+
+def ids_for(rows: Any, ids: Any) -> Any:
+    """Return row numbers on the device of the rows.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import ids_for
+    >>> ids_for(np.eye(3), np.array([2, 0]))
+    array([2, 0])
+    """
+    if isinstance(rows, np.ndarray):
+        return ids
+    import torch
+
+    return (torch.from_numpy(ids) if isinstance(ids, np.ndarray) else ids).to(rows.device)

@@ -1,0 +1,70 @@
+"""Points in a file of any format, which may be a table whose columns have names: text, Parquet or Arrow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from tonari.io._common import Array, DType, FileInfo, check_expansion
+from tonari.io._formats import TABLES, format_of
+from tonari.io.formats import vecs
+from tonari.io.tables import arrow, text
+from tonari.io.tables.columns import Choice
+from tonari.io.tables.sequential import Sequential
+
+
+def is_table(path: Path, choice: Choice | None = None) -> bool:
+    """Whether a file is a table with named columns; refuse a choice of columns for other files."""
+    found = path.suffix.lower() in TABLES
+    if choice and not found:
+        what = "columns=" if choice.columns is not None else "drop="
+        raise ValueError(
+            f"{path}: {what} is for tables ({' '.join(TABLES)}), whose columns have names; slice the array, as in "
+            "points[:, 1:]"
+        )
+    return found
+
+
+def table(path: Path, key: str | None, choice: Choice | None) -> Sequential:
+    """Open the points in a table."""
+    return text.table(path, choice) if path.suffix.lower() in text.SEPARATORS else arrow.table(path, key, choice)
+
+
+def read_points(
+    path: Path, *, mmap: bool, key: str | None, most: float, choice: Choice
+) -> tuple[Array, Sequence[str] | None]:
+    """Open the points in a file of any format; return them with the names of their columns, if a table has names."""
+    form = format_of(path, key)
+    if not is_table(path, choice):
+        return form.family.read(path, mmap=mmap, key=key, most=most), None
+    rows = table(path, key, choice)
+    check_expansion(path, path.stat().st_size, math.prod(rows.shape) * rows.itemsize, most)
+    return rows[:], rows.names if rows.names is None or len(rows.names) == rows.shape[1] else None
+
+
+def dtype_without_rows(path: Path) -> DType | None:
+    """Return the dtype of a file that has no rows and, in its format, therefore no number of columns; None for others.
+
+    Rows of .fvecs, .bvecs and .ivecs begin with their width, and the first line of a text has its cells.
+    """
+    suffix = path.suffix.lower()
+    if suffix in vecs.DTYPES:
+        return vecs.DTYPES[suffix] if path.is_file() and not path.stat().st_size else None
+    return text.DTYPE if suffix in text.SEPARATORS and text.is_blank(path) else None
+
+
+def read_column(path: Path, name: str) -> Array:
+    """Read one column of a table as names of its rows."""
+    is_table(path, Choice(columns=(name,)))
+    return text.column(path, name) if path.suffix.lower() in text.SEPARATORS else arrow.column(path, name)
+
+
+def describe(path: Path, *, key: str | None, choice: Choice) -> FileInfo:
+    """Describe the points in a file of any format."""
+    form = format_of(path, key)
+    if not is_table(path, choice):
+        return form.family.describe(path, key=key)
+    if path.suffix.lower() in text.SEPARATORS:
+        return text.describe(path, key=key, choice=choice)
+    return arrow.describe(path, key=key, choice=choice)

@@ -1,0 +1,354 @@
+"""Assign rows to overlapping shards so that near rows share a shard.
+
+    centres         k-means of a sample of the rows
+    shard_of        centres bisected recursively into shards of about equal size, including rows in several shards
+    parts           if one centre has too many rows for a shard, they are divided by row number
+    reaches         distances of a row from the borders to other centres' rows, the planes halfway between two
+                    centres: 0 if the row is on that border, 1 / 2 if it is its own centre
+    memberships     a row is in the shards of its nearest centre and of other near centres within the margin
+
+Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in
+advance; the margin is the smallest one at which enough of them share a shard. Fewer shards need fewer copies of rows,
+so the number of shards is the smallest that holds all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.draws import Purpose, generator
+from tonari.core.slices import cut
+from tonari.shards import tuning
+
+Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
+Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+
+
+def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
+    """Return the centres of k-means; `nearest(rows, centres, k)` gives distances and numbers of the nearest centres.
+
+    An empty cluster keeps its centre.
+    """
+    drawn = np.sort(generator(seed, Purpose.SHARD_CENTRES).choice(len(rows), count, replace=False))
+    centres = rows[drawn].copy()
+    for _ in range(tuning.KMEANS_ROUNDS):
+        of = nearest(rows, centres, 1)[1][:, 0]
+        sums, sizes = np.zeros(centres.shape), np.bincount(of, minlength=count)
+        for part in cut(len(rows), max(1, tuning.SUMMED_BYTES // sums[0].nbytes)):
+            order = np.argsort(of[part], kind="stable")
+            counts = np.bincount(of[part], minlength=count)
+            present, begins = np.flatnonzero(counts), (np.cumsum(counts) - counts)[counts > 0]
+            sums[present] += np.add.reduceat(rows[part][order].astype(np.float64), begins, axis=0)
+        centres[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
+    return centres
+
+
+def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.NDArray[np.int64]:
+    """Return the shard of each centre: near centres together, about the same weight in each shard.
+
+    >>> line = np.arange(6, dtype=np.float32)[:, None]
+    >>> sorted(deal(line, np.ones(6), 3).tolist())
+    [0, 0, 1, 1, 2, 2]
+    """
+    of = np.zeros(len(centres), np.int64)
+    todo = [(np.arange(len(centres)), 0, shards)]
+    while todo:
+        some, begin, end = todo.pop()
+        if end - begin == 1:
+            of[some] = begin
+            continue
+        middle = (begin + end) // 2
+        left, right = _halves(centres[some].astype(np.float64), weights[some], middle - begin, end - middle)
+        todo += [(some[left], begin, middle), (some[right], middle, end)]
+    return of
+
+
+def _halves(
+    rows: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], left: int, right: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Bisect rows for given numbers of shards: across their first principal axis, then between their means."""
+    axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
+    for _ in range(tuning.HALVING_STEPS):
+        order = np.argsort(rows @ axis, kind="stable")
+        at = int(np.abs(np.cumsum(np.append(0.0, weights[order])) - wanted).argmin())
+        at = min(max(at, left), len(rows) - right)
+        parts = order[:at], order[at:]
+        low, high = (weights[part] @ rows[part] / weights[part].sum() for part in parts)
+        axis = high - low
+    return parts
+
+
+def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
+    """Return about the first principal axis of weighted rows, by the power method."""
+    spread: Floats = (rows - weights @ rows / weights.sum()) * np.sqrt(weights)[:, None]
+    axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
+    for _ in range(tuning.AXIS_STEPS):
+        length = np.linalg.norm(axis)
+        if length == 0:  # all rows are the same
+            break
+        axis = spread.T @ (spread @ (axis / length))
+    return axis
+
+
+class Shards(NamedTuple):
+    """The assignment of rows to shards.
+
+    Attributes
+    ----------
+    first : int64 of shape (centres,)
+        The shard of each centre's rows, or the first of several among which they are divided.
+    turns : int64 of shape (centres,)
+        The number of shards among which the rows of each centre are divided.
+    """
+
+    first: Any
+    turns: Any
+    margin: float
+
+    @property
+    def total(self) -> int:
+        """The number of shards."""
+        return int((self.first + self.turns).max())
+
+    def holds(self, shard: int) -> Any:
+        """Return a mask of the centres with rows in a shard."""
+        return (self.first <= shard) & (shard < self.first + self.turns)
+
+
+class Near(NamedTuple):
+    """Rows by their near centres.
+
+    Attributes
+    ----------
+    reaches : floats of shape (rows, near)
+        The distance to the border of each centre, in units of the distance between the two centres; 0 for the nearest
+        one.
+    centres : integers of shape (rows, near)
+        The near centres of each row, nearest first.
+    rows : integers of shape (rows,)
+        The numbers of the rows.
+    """
+
+    reaches: Any
+    centres: Any
+    rows: Any
+
+
+def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
+    """Return the distances between centres, of shape (c, c)."""
+    distances, numbers = nearest(centres, centres, len(centres))
+    gaps = np.empty_like(distances)
+    np.put_along_axis(gaps, numbers.astype(np.int64), distances, axis=1)
+    return gaps
+
+
+def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
+    """Return the distance of rows from the border between their nearest centre and other near centres.
+
+    A row at distances a and b >= a from two centres at distance g is (b² - a²) / 2g from the plane halfway between
+    them. Division by g makes this number independent of the density of the data.
+
+    Parameters
+    ----------
+    distances : floats of shape (rows, near), ascending
+    centres : integers of shape (rows, near)
+    gaps : floats of shape (c, c)
+    squared : bool
+        Whether distances are squared.
+
+    Returns
+    -------
+    floats of shape (rows, near)
+        0 if a centre is as near as the nearest one; inf if it cannot be computed.
+    """
+    first, apart = distances[:, :1], gaps[centres[:, :1], centres]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = (distances - first) / apart / 2
+        if not squared:
+            found *= distances / apart + first / apart
+    found[found != found] = np.inf
+    found[distances == first] = 0
+    return found
+
+
+def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
+    """Return pairs (shard, position of a row in `near`) in order.
+
+    All are NumPy arrays, or all are tensors on one device; numbers are int64.
+    """
+    count = len(near.centres)
+    of, kept = _kept(near, shards)
+    if isinstance(of, np.ndarray):
+        keys = np.sort((of * count + np.arange(count)[:, None])[kept])
+    else:
+        rows = kept.new_ones(count, dtype=of.dtype).cumsum(0) - 1
+        keys = (of * count + rows[:, None])[kept].sort().values
+    return keys // count, keys % count
+
+
+def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
+    """Return the shards of the near centres of rows, and a mask of the shards that contain the row."""
+    of = _shards_of(near, shards)
+    kept = near.reaches <= shards.margin
+    for later in range(1, kept.shape[1]):
+        for before in range(later):
+            kept[:, later] &= ~(kept[:, before] & (of[:, before] == of[:, later]))
+    return of, kept
+
+
+def _shards_of(near: Near, shards: Shards) -> Any:
+    """Return the shards of the near centres of rows."""
+    return shards.first[near.centres] + near.rows[:, None] % shards.turns[near.centres]
+
+
+class Dealt(NamedTuple):
+    """Shards, and their expected coverage and size.
+
+    Attributes
+    ----------
+    covered : float
+        Share of the neighbours of sampled rows that share a shard with them.
+    copies : float
+        Shards per row.
+    largest : float
+        Share of all rows in the largest shard.
+    """
+
+    shards: Shards
+    covered: float
+    copies: float
+    largest: float
+
+
+class Seen(NamedTuple):
+    """The rows from which coverage and size of shards are estimated.
+
+    Attributes
+    ----------
+    many : Near
+        Evenly drawn rows, which give the sizes.
+    sample, others : Near
+        Sampled rows, and the rows that are their neighbours.
+    truth : int64 of shape (sampled rows, k)
+        The true neighbours of the sampled rows, as positions in `others`.
+    """
+
+    many: Near
+    sample: Near
+    others: Near
+    truth: npt.NDArray[np.int64]
+
+
+def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: float) -> Dealt:
+    """Choose the fewest shards that are small enough, with the smallest margin that covers enough neighbours.
+
+    Parameters
+    ----------
+    centres : float32 of shape (c, d)
+    shards : int
+        The number of shards of equal weight to start with; shards that are too large are then bisected.
+    most : float
+        The largest share of all rows that a shard may have.
+    wanted : float
+        Share of the neighbours to cover, within the limits on the margin and on the size of shards.
+    """
+    weights = np.bincount(seen.many.centres[:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
+    most = max(most, 1.5 / len(seen.many.rows))
+    count = min(shards, max(2, math.ceil(1 / most)))
+    while True:
+        balanced = weights.copy()
+        for _ in range(tuning.BALANCING_TRIES):
+            of = deal(centres, balanced, count)
+            made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, tuning.MOST_MARGIN)
+            sizes = _shares(made, seen.many)
+            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # small enough, or too few to become so
+                break
+            balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), tuning.LEAST_CHANGE))[of]
+        if count >= shards or sizes.max() <= most:
+            return _cut(made, of, centres, balanced, seen, most, wanted)
+        count = min(shards, max(count + 1, round(count * tuning.MORE_SHARDS), math.ceil(sizes.sum() / most)))
+
+
+def _cut(
+    made: Shards,
+    of: npt.NDArray[np.int64],
+    centres: Floats,
+    weights: npt.NDArray[np.float64],
+    seen: Seen,
+    most: float,
+    wanted: float,
+) -> Dealt:
+    """Bisect shards that are too large; if that is impossible, reduce the margin or divide the rows of one centre."""
+    turns, limit = made.turns, tuning.MOST_MARGIN
+    while True:
+        sizes = _shares(made, seen.many)
+        large = np.flatnonzero(sizes > most)
+        if not len(large) or turns.max() * most > tuning.MOST_TURNS:
+            return Dealt(made, _covered(made, seen), float(sizes.sum()), float(sizes.max()))
+        divided = False
+        some = np.concatenate([of[made.holds(shard)] for shard in large.tolist()])
+        for shard in np.flatnonzero(np.bincount(some)).tolist():
+            own = np.flatnonzero(of == shard)
+            if len(own) > 1:
+                of[own[deal(centres[own], weights[own], 2) == 1]] = of.max() + 1
+                divided = True
+        if not divided and made.margin:
+            limit = made.margin / 2 if made.margin > tuning.LEAST_MARGIN else 0.0
+        elif not divided:  # what is too large are rows of one centre: copies, or a cluster within
+            excess = np.zeros(len(turns))  # of each centre's largest shard
+            for shard in large.tolist():
+                own = made.holds(shard)
+                excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
+            turns = np.where(excess > 0, np.ceil(turns * excess), turns).astype(np.int64)
+        made = _with_margin(of, turns, seen, wanted, limit)
+
+
+def _with_margin(
+    of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], seen: Seen, wanted: float, limit: float
+) -> Shards:
+    """Return shards with the smallest margin that covers the wanted share of neighbours, or with the limit."""
+    made = _numbered(of, turns, limit)
+    (sample, sample_margins), (others, others_margins) = (
+        (_shards_of(near, made), near.reaches) for near in (seen.sample, seen.others)
+    )
+    needed = np.empty(seen.truth.size)
+    width = seen.truth.shape[1]
+    for part in cut(len(needed), tuning.PAIRED):
+        rows, near = np.arange(part.start, part.stop) // width, seen.truth.reshape(-1)[part]
+        same = sample[rows, :, None] == others[near, None, :]
+        margins = np.maximum(sample_margins[rows, :, None], others_margins[near, None, :])
+        needed[part] = np.where(same, margins, np.inf).min(axis=(1, 2))
+    least = np.sort(needed)[max(0, math.ceil(wanted * len(needed)) - 1)]
+    return made._replace(margin=min(limit, float(least)))
+
+
+def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
+    """Return shards, numbered with room for centres that are divided among several."""
+    sizes = np.zeros(of.max() + 1, np.int64)
+    np.maximum.at(sizes, of, turns)
+    begins = np.cumsum(sizes) - sizes
+    return Shards(begins[of], turns.copy(), margin)
+
+
+def _covered(shards: Shards, seen: Seen) -> float:
+    """Return the share of the neighbours of sampled rows that share a shard with their row."""
+    inside = []
+    for near in (seen.sample, seen.others):
+        of, rows = memberships(near, shards)
+        held = np.zeros((len(near.rows), shards.total), bool)
+        held[rows, of] = True
+        inside.append(held)
+    return float(
+        np.mean([(own & inside[1][near]).any(axis=1) for own, near in zip(inside[0], seen.truth, strict=True)])
+    )
+
+
+def _shares(shards: Shards, near: Near) -> npt.NDArray[np.float64]:
+    """Return the size of each shard, as a share of all rows."""
+    of, kept = _kept(near, shards)
+    return np.bincount(of[kept], minlength=shards.total) / len(near.rows)

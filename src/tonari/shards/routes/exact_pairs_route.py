@@ -1,0 +1,30 @@
+"""Compare every two slabs of rows once, using each product for both rows: on the CPU, if that is faster.
+
+The graph has the bits of a graph in memory: values are exact, and lists are ordered by (distance, row) for any division
+into slabs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari.core.neighbors import Neighbors
+from tonari.shards.common import empty_lists
+from tonari.shards.routes import pair_rounds
+from tonari.shards.routes.pair_rounds import Meeting
+from tonari.shards.tasks import Route, Worker
+
+
+def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
+    k = min(worker.job.k, len(rows) - 1)
+    return worker.nearest(rows, rows, k, self_join=True) if k else empty_lists(worker, len(rows))
+
+
+def _meet(worker: Worker, meeting: Meeting) -> Neighbors:
+    known = np.concatenate([lists.distances[:, -1] for lists in meeting.kept()]).astype(np.float64)
+    return worker.across(meeting.waiting.arrive(), len(meeting.graphs[0].indices), known)
+
+
+EXACT_PAIRS = Route(pair_rounds.steps(_graph, _meet, lambda *_: None), pair_rounds.stages)

@@ -1,0 +1,41 @@
+"""The routes by name, and a task from beginning to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tonari.core.floats import in_default_floats
+from tonari.shards.routes.cluster_route import CLUSTERS
+from tonari.shards.routes.exact_pairs_route import EXACT_PAIRS
+from tonari.shards.routes.exact_route import EXACT
+from tonari.shards.routes.merge_route import MERGES
+from tonari.shards.tasks import Job, Route, Step, Task, Worker
+
+ROUTES: dict[str, Route] = {"exact": EXACT, "exact-pairs": EXACT_PAIRS, "clusters": CLUSTERS, "ggm": MERGES}
+
+
+def step_of(job: Job, task: Task) -> Step:
+    """Return the steps of a task."""
+    return ROUTES[job.plan.route].steps[task.kind]
+
+
+@in_default_floats
+def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> str:
+    """Run a single task and return its name; the work of another run of the same task is kept."""
+    job = worker.job
+    if not job.files.is_done(task.name):
+        job.check_unchanged()
+        worker.records.pop(task.name, None)  # of a try that failed
+        step = step_of(job, task)
+        worker.finish(task, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
+    return task.name
+
+
+def _computed(worker: Worker, step: Step, task: Task, before_writing: Callable[[], None]) -> Iterator[Any]:
+    for piece in step.read(worker, task.args):
+        made = worker.compute(step, task, piece)
+        del piece
+        before_writing()
+        yield made
+        del made

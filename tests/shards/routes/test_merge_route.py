@@ -1,0 +1,104 @@
+"""What is known of a merge of two slabs beforehand: true neighbours of the sample that cross them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.checks import Array, gaussian
+from tests.helpers.shards import by_shards, clustered
+from tonari.core.neighbors import Neighbors
+from tonari.metrics import get_metric
+from tonari.metrics.recall import Recall
+from tonari.shards.planning import approximate
+from tonari.shards.routes import merge_route
+from tonari.shards.routes.merge_route import _Crossing
+
+N, K = 60, 4
+FIRST, SECOND = slice(10, 25), slice(40, 60)
+
+
+def crossing(metric: str, monkeypatch: pytest.MonkeyPatch, points: Array) -> tuple[Any, Neighbors]:
+    """What is known of two slabs, where every third row is sampled; and the lists of all rows among those of both."""
+    truth = tonari.knn_graph(points, K, metric=metric, method="exact")
+    sample = np.arange(0, N, 3)
+    known = Neighbors(np.array(truth.distances[sample]), np.array(truth.indices[sample]))
+    monkeypatch.setattr(merge_route, "truth_of", lambda worker: (sample, known))
+    worker: Any = type("Worker", (), {"place": type("Place", (), {"there": staticmethod(lambda x: x)})})
+    worker.job = type("Job", (), {"metric": metric, "k": K, "target": 0.9})
+    both = np.concatenate([points[FIRST], points[SECOND]])
+    whole = tonari.knn_graph(both, K, metric=metric, method="exact")
+    return _Crossing.of(worker, FIRST, SECOND), Neighbors(np.array(whole.distances), np.array(whole.indices))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+def test_true_lists_have_all_that_is_known(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, whole = crossing(metric, monkeypatch, gaussian(N, 3))
+    assert len(made.rows) > 5
+    found = made(whole)
+    assert (found.by_distance, found.low, found.rows) == (1.0, 1.0, len(made.rows))
+    sides = made.rows < FIRST.stop - FIRST.start, made.others < FIRST.stop - FIRST.start
+    assert (sides[0] != sides[1]).all()
+    assert sides[0].any()
+    assert sides[1].any()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+def test_what_is_missing_counts(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, whole = crossing(metric, monkeypatch, gaussian(N, 3))
+    lists = Neighbors(*map(np.copy, whole))
+    row, other = int(made.rows[0]), int(made.others[0])
+    place = lists.indices[row].tolist().index(other)
+    worst = -np.inf if get_metric(metric).descending else np.inf
+    for part, missing in ((lists.indices, -1), (lists.distances, worst)):
+        part[row, place:-1], part[row, -1] = part[row, place + 1 :].copy(), missing
+    found = made(lists)
+    expected = 1 - 1 / len(made.rows)
+    assert found.by_distance == found.by_index == pytest.approx(expected)
+    assert found.low == min(1.0, expected + np.sqrt(0.9 * 0.1 / len(made.rows)))
+
+
+def test_a_tie_with_the_last_is_no_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, whole = crossing("euclidean", monkeypatch, np.ones((N, 2), np.float32))
+    assert made(Neighbors(whole.distances, whole.indices[::-1].copy())).by_distance == 1
+
+
+def test_slabs_of_which_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = gaussian(N, 2)
+    points[SECOND] += 1000
+    made, whole = crossing("euclidean", monkeypatch, points)
+    assert len(made.rows) == 0
+    assert made(whole).low == 1
+
+
+@pytest.mark.parametrize("missed", [0, 1])
+def test_a_merge_goes_on_until_enough_is_found(missed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Neighbors] = []
+    real = _Crossing.__call__
+
+    def measured(crossing: _Crossing, found: Neighbors) -> Recall:
+        asked.append(found)
+        return Recall(0.0, 0.0, 0.0, 0.0, 1, 6) if len(asked) <= missed else real(crossing, found)
+
+    monkeypatch.setattr(_Crossing, "__call__", measured)
+    monkeypatch.setattr("tonari.graph.tuning.MERGE_SHARE", 0.0)  # by rounds, however small
+    by_shards(monkeypatch, 700)
+    graph = tonari.build_graph(clustered(1400), 6, tmp_path / "graph", method="ggm", recall=0.95)
+    assert len(asked) == missed + 1
+    assert graph.report is not None
+    assert graph.report.reached
+
+
+@pytest.mark.parametrize(
+    ("shards", "workers", "group"), [(22, 1, 4), (22, 2, 3), (2, 1, 1), (3, 1, 2), (8, 2, 2), (5, 8, 1)]
+)
+def test_groups_give_all_workers_as_many_pairs(shards: int, workers: int, group: int) -> None:
+    on_cuda: Any = SimpleNamespace(devices=("cuda:0",), workers=workers)
+    assert approximate._group(on_cuda, shards) == group
+    on_cpu: Any = SimpleNamespace(devices=(), workers=workers)
+    assert approximate._group(on_cpu, shards) == 1
