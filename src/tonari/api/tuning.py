@@ -6,7 +6,7 @@ SMALL = 1024  # rows that are packed faster than a search visits one more segmen
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
 LISTED_MORE = 6  # neighbours that are listed beyond those of the core distance, for the first rounds [3, 6, 12]
-MANY = 0.05  # share of the points that ask at once, from which on all are searched [0.02, 0.05, 0.1]
+MANY = 0.05  # share of the points; a search of more rows chooses its method by itself [0.02, 0.05, 0.1]
 
 # Not measured: bounds of memory.
 KTH_HELD = 1 << 24  # neighbours that are held at a time for the k-th distances

@@ -30,7 +30,7 @@ LEAST_SAMPLE = 4096
 LARGEST_MEAN = 100.0  # nearest points in the sample: more do not improve the threshold, and sums below would underflow
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
-HOPPER_BYTES = 256  # of a row, for which Hopper's kernel lists the groups below a threshold faster
+HOPPER_BYTES = 256  # of a row that Hopper's kernel screens faster if it lists the groups below a threshold
 LEAST_ROWS = 512  # for fewer queries, writing all minima is fast, and the kernel that lists has too few programs
 LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the work
 STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
@@ -179,7 +179,7 @@ CENTRED_REGISTERS = 128
 
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: not recorded.
 BYTES_SECONDS = 3e-3  # least seconds of a search that looks first whether elements are bytes, in 0.05 ms where not
-BYTES_SAMPLE = 8192  # rows whose elements are looked at before those of all
+BYTES_SAMPLE = 8192  # rows whose elements are looked at before all others
 BYTES_LOOKED = 4  # rows that are looked at in host memory first: launches for a sample of all take four times as long
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
