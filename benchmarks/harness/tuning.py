@@ -36,7 +36,7 @@ from .compare import LEAST_SECONDS, Verdict, digest_of
 from .rows import aligned, duration
 from .run import Run, note_of, say
 
-CASE = re.compile(r"Case: (?P<suite>\w+) (?P<cases>[^.]+) on (?P<device>cpu|cuda)\. Chosen on: (?P<machines>.+)\.")
+CASE = re.compile(r"Case: (?P<suite>\w+) (?P<cases>.+?) on (?P<device>cpu|cuda)\. Chosen on: (?P<machines>.+)\.")
 VALUES = re.compile(r"(?P<meaning>.*?) ?(?P<values>\[.*\])?")
 # A value is better where three quarters of the rounds say so by more than this.
 TOLERANCE = 0.03

@@ -17,6 +17,7 @@ from tests.helpers.checks import Array, assert_same_neighbors, gaussian
 from tests.helpers.device_rows import here, there
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.api.balancing import held_bytes
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 pytestmark = [needs_torch, pytest.mark.usefixtures("cpu_for_cuda")]
@@ -39,9 +40,9 @@ def rented(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         monkeypatch.setattr(form_dim, "cheapest", lambda *_: p)
 
     monkeypatch.setattr(planning, "brute_seconds", lambda problem, isa, workers: float(problem.m))
-    monkeypatch.setattr(form_dim, "SECONDS", form_dim.SHARE * 3 * M)
-    monkeypatch.setattr(planning, "_CONTRACTED_SECONDS", 2.0)
-    monkeypatch.setattr(form_dim, "FORM_DIMS", (P,))
+    monkeypatch.setattr(tuning, "FORM_SECONDS", tuning.FORM_SHARE * 3 * M)
+    monkeypatch.setattr(tuning, "CONTRACTED_SECONDS", 2.0)
+    monkeypatch.setattr(tuning, "FORM_DIMS", (P,))
     choose(P)
     return choose
 

@@ -616,7 +616,7 @@ _CUDA = (
     Fault(
         "exact-cuda-inseparable-rows",
         "src/tonari/exact/cuda/attempts/ladder.py",
-        "        NearbyAtOnce(OF_VALUES),\n",
+        "        NearbyAtOnce(tuning.NEARBY_VALUES),\n",
         "",
         "rows of tight clusters climb through levels that prove none of them",
         ("tests/exact/cuda/attempts/test_nearby.py::test_tight_clusters_take_one_round_and_no_level",),

@@ -2,7 +2,7 @@
 
     manifest.json                       the request and the plan (graph/directory.py)
     lock                                held by the build that runs
-    done/TASK.json                      a finished task: its parts with checksums, and its facts
+    done/TASK.json                      a finished task: its parts with checksums, its facts, and the record of its run
     parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
     indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
 

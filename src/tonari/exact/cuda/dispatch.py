@@ -34,9 +34,10 @@ from tonari.core.trail import decided
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on, to_device
 from tonari.cuda.streams import synchronize
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import shift_of_both
 from tonari.exact.cuda.attempts.contracted import ContractedPoints, contracted_points
-from tonari.exact.cuda.attempts.first import OF_ATTEMPT, OF_PAIR, DevicePoints
+from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.candidate_parts import blocks_of_all
@@ -204,7 +205,7 @@ def count_within(
 
 def compares_all(plan: CudaPlan) -> bool:
     """Whether exact values of all points are sooner there than points that are packed and screened."""
-    return plan.m * plan.n * (plan.d + OF_PAIR) <= OF_ATTEMPT
+    return plan.m * plan.n * (plan.d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
 
 def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArray[Any]) -> Any:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from tonari.core.units import MIB
 from tonari.costs.rates import CARD
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.overrides import ON_CUDA
@@ -17,7 +17,6 @@ ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they a
 SHARDS = ("points", "queries")
 # Precisions by form, first to last; the last one resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
-_PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
 
 def share(count: int, devices: int) -> int:
@@ -127,7 +126,7 @@ def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[
     elif n > MOST_POINTS:
         return
     elif route == "host_refine" and queries == m:
-        piece = _PACKED_AT_ONCE // (needs.d * needs.itemsize) // POINT_TILE * POINT_TILE
+        piece = tuning.PACKED_AT_ONCE // (needs.d * needs.itemsize) // POINT_TILE * POINT_TILE
         yield Slabs(route, points if "point_slab" in overrides else min(n, max(POINT_TILE, piece)), m)
     elif route == "resident" and (points, queries) == (n, m):
         yield Slabs(route, n, m)

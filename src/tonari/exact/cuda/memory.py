@@ -12,15 +12,15 @@ from tonari.core.units import MIB
 from tonari.costs.model import copying_seconds
 from tonari.costs.rates import CARD
 from tonari.exact.cuda import tuning
-from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, SCRATCH_BYTES, refined_bytes
+from tonari.exact.cuda.refine.groups import CANDIDATE_BYTES, refined_bytes
 from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction_bytes, sample_rows
 from tonari.exact.cuda.rows.copies import subset_bytes
 from tonari.exact.cuda.rows.form_dim import pilot_bytes
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
 from tonari.exact.cuda.rows.pack import packed_bytes, packed_row_bytes, query_bytes
 from tonari.exact.cuda.screens.mirrored import may_mirror, noted_bytes, slots_within
-from tonari.exact.cuda.screens.sampling import LEAST_ROWS, LEAST_STRIDE, NOTED_COST, sample_for, sample_within
-from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDEST, wider
+from tonari.exact.cuda.screens.sampling import sample_for, sample_within
+from tonari.exact.cuda.screens.widths import NEAR_BYTES, wider
 from tonari.select.cuda.order import MERGE_BYTES
 
 SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
@@ -28,7 +28,6 @@ LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are 
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
-MIRRORED_LONGER = 2  # times as long are their batches: their screens become short, and launches stay as many
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class CudaNeeds:
     def batch_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the bytes of a batch of queries: minima, selection, packed values, and members of some groups."""
         members = self._members_bytes(slabs)
-        return batch * self._batch_row_bytes(slabs) + min(batch * members, max(members, SCRATCH_BYTES))
+        return batch * self._batch_row_bytes(slabs) + min(batch * members, max(members, tuning.REFINE_SCRATCH_BYTES))
 
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the working memory: a batch of queries, slabs being copied, packed samples, copies for retries."""
@@ -184,18 +183,18 @@ class CudaNeeds:
         fast as their minima, or `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
-        if not graph or batch < LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
+        if not graph or batch < tuning.LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
             return 0
-        usual = sample_for(self.n, self.width, self.group, NOTED_COST)
+        usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
-        room -= self._sample_bytes(self.n, LEAST_STRIDE)  # no sample takes more
+        room -= self._sample_bytes(self.n, tuning.LEAST_STRIDE)  # no sample takes more
         slots = min(usual.capacity, slots_within(room, self.n, batch))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
         """Return the bytes of `slots` slots for each row, and of the sample for a graph's thresholds."""
-        usual = sample_for(self.n, self.width, self.group, NOTED_COST)
+        usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
             return 0
@@ -208,7 +207,7 @@ class CudaNeeds:
         """
         room = budget - self.total_bytes(slabs, 0)
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
-        room = max(room // (row + members), (room - max(members, SCRATCH_BYTES)) // row)
+        room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
         if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
             tiles = -(-tiles // tuning.LEAST_BATCHES)
@@ -248,7 +247,7 @@ class CudaNeeds:
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
         """Return the seconds in which one core refines the groups or points that a GPU has listed."""
-        members = self.refined_groups(slabs) * (KEPT if self.form_dim else self.group)
+        members = self.refined_groups(slabs) * (tuning.NEAR_KEPT if self.form_dim else self.group)
         return self.m * members * (CARD.cpu_member + CARD.cpu_value * self.d)
 
     def pass_seconds(self) -> float:
@@ -264,7 +263,7 @@ class CudaNeeds:
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         packed = query_bytes(self.d, self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
-            near, each = KEPT * WIDEST * self.width, NEAR_BYTES
+            near, each = tuning.NEAR_KEPT * tuning.WIDEST * self.width, NEAR_BYTES
             if slabs.route == "host_refine":  # which are sorted, while the batch before has its contraction and theirs
                 each = LISTED_BYTES
                 packed += self._contracted_row() + 8 * self.self_join

@@ -12,8 +12,9 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
 from tonari.costs.rates import CARD
-from tonari.cuda import tuning
+from tonari.cuda import tuning as cuda_tuning
 from tonari.cuda.memory import available
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.divisions import (
     PRECISIONS,
     ROUTES,
@@ -23,7 +24,7 @@ from tonari.exact.cuda.divisions import (
     points_at_home,
     refuse_overrides,
 )
-from tonari.exact.cuda.memory import LEAST_BATCH, MIRRORED_LONGER, MOST_POINTS, CudaNeeds, Slabs
+from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.rows.form_dim import is_pilot_due, largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES
@@ -31,15 +32,7 @@ from tonari.exact.cuda.screens.widths import usual_width
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_metric
 
-# Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
-# leaves many rows of few columns to a second one. Bytes are exact in float16.
-_SPLIT_FIRST = 16
-
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
-_CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
-_CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
-_BYTES_SECONDS = 3e-3  # least seconds of a search that looks first whether elements are bytes, in 0.05 ms where not
-_LEAST_OF_SUBSETS = 1 << 15  # points; all values of fewer are soon compared
 
 
 def plan_on_cuda(
@@ -136,7 +129,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
     """
     if len(problem.devices) > 1 or problem.memory is not None:
         return False
-    long = brute_seconds(problem, "", 1) >= _CONTRACTED_SECONDS
+    long = brute_seconds(problem, "", 1) >= tuning.CONTRACTED_SECONDS
     return long and _may_contract(dataclasses.replace(problem, m=problem.m + searched), {})
 
 
@@ -144,7 +137,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
     """Return the plan of a resident search that fits into the spare memory, or None."""
     try:
-        plan = _plan_within(problem, tuning.SPARE, dict(overrides), usual=True)
+        plan = _plan_within(problem, cuda_tuning.SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
@@ -196,7 +189,7 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
     """Whether int8 would be faster for integers of one byte, and the caller has not chosen other precisions."""
     asked = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
-    return get_metric(problem.metric).squares and problem.d > _SPLIT_FIRST and not asked
+    return get_metric(problem.metric).squares and problem.d > tuning.SPLIT_FIRST and not asked
 
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
@@ -222,10 +215,10 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     seconds += CARD.further * (len(devices) - 1)
     alone = slabs.route == "resident" and not needs.several
     may_be_bytes = _may_be_bytes(problem, overrides)
-    longer = {1, 1 if "query_batch" in overrides else MIRRORED_LONGER}
+    longer = {1, 1 if "query_batch" in overrides else tuning.MIRRORED_LONGER}
     for times in sorted(longer, reverse=True):
         room = budget - needs.total_bytes(slabs, times * batch)
-        subsets = alone and problem.n >= _LEAST_OF_SUBSETS and needs.subset_bytes() <= room
+        subsets = alone and problem.n >= tuning.LEAST_OF_SUBSETS and needs.subset_bytes() <= room
         slots = needs.mirrored_slots(slabs, times * batch, room - needs.subset_bytes() * subsets)
         if slots:
             batch *= times
@@ -252,7 +245,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         query_slab=slabs.queries,
         point_slab=slabs.points,
         subsets=subsets,
-        bytes_first=alone and seconds >= _BYTES_SECONDS and may_be_bytes,
+        bytes_first=alone and seconds >= tuning.BYTES_SECONDS and may_be_bytes,
         bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
         mirrored_slots=slots,
         cuda_graph=captured and batch >= needs.m,
@@ -299,7 +292,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         host_queries=problem.host_queries,
         precisions=tuple(overrides.get("precisions", usual_precisions(form, d, problem.dtype))),
         group=GROUP_SIZES[-1],
-        width=overrides.get("width", max(_CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
+        width=overrides.get("width", max(tuning.CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
         form_dim=form_dim,
         devices=devices,
         results=0 if problem.host_queries else m,
@@ -320,7 +313,7 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
     """
     levels = PRECISIONS[form]
     exact = inputs.dtype_of(dtype).kind in "iu"
-    return levels[1:] if form == "gemm" and d <= _SPLIT_FIRST and not exact else levels
+    return levels[1:] if form == "gemm" and d <= tuning.SPLIT_FIRST and not exact else levels
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:

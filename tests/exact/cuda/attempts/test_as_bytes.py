@@ -16,6 +16,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
 from tests.helpers.plans import exact_cuda
 from tonari.core.caches import empty_caches
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 pytestmark = [needs_torch]
@@ -140,7 +141,7 @@ def test_ties_are_all_that_is_left() -> None:
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 @pytest.mark.parametrize("bad", [0.5, 256.0, -1.0])
 def test_an_element_that_the_sample_misses(bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonari.exact.cuda.rows.bytes.SAMPLE_ROWS", 10)
+    monkeypatch.setattr("tonari.exact.cuda.tuning.BYTES_SAMPLE", 10)
     points = rows_of_bytes(N)
     points[7, 3] = bad
     p = tensor(points)
@@ -223,8 +224,8 @@ def test_retries_among_some_points_keep_the_shift(monkeypatch: pytest.MonkeyPatc
         return began(self, queries, made)
 
     monkeypatch.setattr(DevicePoints, "begin", spy)
-    monkeypatch.setattr("tonari.exact.cuda.attempts.without_copies.LEAST_LEFT", 1)
-    monkeypatch.setattr("tonari.exact.cuda.attempts.first.OF_ATTEMPT", 0)  # no rows are few
+    monkeypatch.setattr("tonari.exact.cuda.tuning.COPIES_LEFT", 1)
+    monkeypatch.setattr("tonari.exact.cuda.tuning.OF_ATTEMPT", 0)  # no rows are few
     points = rows_of_bytes(N)
     points[20:140] = points[20]
     p = tensor(points)
@@ -240,7 +241,7 @@ def later(monkeypatch: pytest.MonkeyPatch, attempts: None) -> list[int]:
     """No rows are few, and nobody looks for bytes but for rows that are left: how many rows each look was at."""
     seen: list[int] = []
     look = module.shifts_of
-    monkeypatch.setattr(module, "OF_BYTES", 0)
+    monkeypatch.setattr(tuning, "AS_BYTES_PRODUCTS", 0)
     monkeypatch.setattr(module, "shifts_of", lambda rows: seen.append(len(rows)) or look(rows))
     return seen
 
@@ -292,7 +293,7 @@ def test_rows_that_are_no_bytes_climb_as_usual(noise: str, later: list[int], mon
 
 @pytest.mark.parametrize("bad", [0.5, *(pytest.param(value, marks=pytest.mark.full) for value in (256.0, -1.0))])
 def test_an_element_that_the_sample_misses_later(bad: float, later: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonari.exact.cuda.rows.bytes.SAMPLE_ROWS", 10)
+    monkeypatch.setattr("tonari.exact.cuda.tuning.BYTES_SAMPLE", 10)
     points = one_step_apart()
     queries = points[:M].copy()
     points[7, 3] = bad
@@ -311,7 +312,7 @@ def test_searches_of_some_rows_do_not_look_again(later: list[int], monkeypatch: 
     points[5:140] = points[5]
     queries = points[:12]
     q, p = tensor(queries), tensor(points)
-    monkeypatch.setattr("tonari.exact.cuda.attempts.without_copies.LEAST_LEFT", 1)
+    monkeypatch.setattr("tonari.exact.cuda.tuning.COPIES_LEFT", 1)
     among: list[int] = []
     search_among = Unproved.among
     monkeypatch.setattr(Unproved, "among", lambda *given: among.append(1) or search_among(*given))
@@ -332,7 +333,7 @@ def test_so_few_products_are_left_that_another_copy_is_not_worth_it(
     left = report.rows_by_precision["int8"]
     for least, looks in ((left * N * 900, 2), (left * N * 900 + 1, 0)):
         later.clear()
-        monkeypatch.setattr(module, "OF_BYTES", least)
+        monkeypatch.setattr(tuning, "AS_BYTES_PRODUCTS", least)
         empty_caches()  # rows that another search left would be searched ahead
         search(q, p, made)
         assert len(later) == looks
@@ -342,7 +343,7 @@ def test_few_rows_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """In host memory: no sample is taken where these say that it is of no use."""
     points = rows_of_bytes(N)
     assert shifts_of(tensor(points)) == [128]
-    monkeypatch.setattr("tonari.exact.cuda.rows.bytes.SAMPLE_ROWS", 0)  # a sample divides by it
+    monkeypatch.setattr("tonari.exact.cuda.tuning.BYTES_SAMPLE", 0)  # a sample divides by it
     for bad in (0.5, np.nan, -np.inf, 256.0):
         points[2, 3] = bad
         assert shifts_of(tensor(points)) == []

@@ -11,6 +11,7 @@ from tests.helpers.checks import Array, all_equal, assert_same_neighbors, duplic
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts import compare as module
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
@@ -100,7 +101,7 @@ def test_rows_leave_themselves_out(device: str, metric: str) -> None:
 @on_device
 @pytest.mark.parametrize("rows", [1, 5])
 def test_rows_some_at_a_time(device: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENTRIES", 2 * 4 * 3)  # two rows of four parts of three entries
+    monkeypatch.setattr(tuning, "COMPARED_ENTRIES", 2 * 4 * 3)  # two rows of four parts of three entries
     points = gaussian(128, 6)
     sizes: list[int] = []
     refine = module.refine_groups

@@ -20,6 +20,7 @@ from tonari import exact, inputs
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.trail import recording
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 # Where NumPy plays the device it warns of what a device computes without a word.
@@ -34,7 +35,6 @@ if HAS_TORCH:
     from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts import ladder as engine
     from tonari.exact.cuda.rows import contraction
-    from tonari.exact.cuda.screens import contracted as contracted_screen
     from tonari.exact.cuda.screens import screener, widths
     from tonari.exact.cuda.screens.sampling import Sample
 
@@ -100,7 +100,7 @@ def test_more_groups_are_looked_at_only_where_rows_are_contracted(monkeypatch: p
     plan = plan_of(points[:2], points, K, group=8, form_dim=4, **HERE)
     assert (plan.width, plan.contracted_width) == (9, 32)  # all groups that there are
     plan = dataclasses.replace(plan, form_dim="pilot")
-    monkeypatch.setattr(form_dim, "FORM_DIMS", (4,))
+    monkeypatch.setattr(tuning, "FORM_DIMS", (4,))
     for p, width in ((0, 9), (4, 32)):
         monkeypatch.setattr(form_dim, "cheapest", lambda *_, p=p: p)
         prepared = contracted_search.prepare_points(there, plan)
@@ -127,7 +127,7 @@ def test_several_devices(shard: str) -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.full)])
 def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screener, "LEAST_ROWS", 1)
+    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
     monkeypatch.setattr(screener, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
     points = near_a_plane(300, D)
     report = check(points[:M], points, K, metric, width=12, form_dim=5, **HERE)
@@ -137,7 +137,7 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("attempts")
 def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
-    monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
+    monkeypatch.setattr(tuning, "ROOMY", tuning.WIDER)
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
@@ -166,7 +166,7 @@ def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
 
 
 def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contracted_search, "FITTED_ROWS", 2)
+    monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
     fitted: list[int] = []
     fit = first.Search.fit_width
     monkeypatch.setattr(first.Search, "fit_width", lambda self, own: (fit(self, own), fitted.append(self.width))[0])
@@ -191,7 +191,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, Array]]:
 
     Returns the prepared search, and which rows its first attempt proves: some of them.
     """
-    monkeypatch.setattr(contracted_screen, "FEW_UNPROVED", 1.0)
+    monkeypatch.setattr(tuning, "FEW_UNPROVED", 1.0)
 
     def begin(queries: Array, points: Array, stragglers: int) -> tuple[Any, Array]:
         monkeypatch.setattr(contracted_search.ContractedSearch, "stragglers", stragglers)
@@ -277,8 +277,8 @@ def test_rows_that_are_proved_keep_what_they_have(ahead: Any, monkeypatch: pytes
 
 @pytest.mark.usefixtures("attempts")
 def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contracted_search, "FITTED_ROWS", 2)
-    monkeypatch.setattr(widths, "WIDEST", 1)
+    monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
+    monkeypatch.setattr(tuning, "WIDEST", 1)
     points = gaussian(N, 30)
     plan = plan_of(points[:3], points, 2, group=8, width=2, form_dim=2, **HERE)
     queries, rows = tensors(DEVICE, points[:3] + np.float32(0.3), points)

@@ -30,6 +30,7 @@ from tests.helpers.gpu_checks import (
 from tonari import exact, inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.trail import recording
+from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -189,8 +190,8 @@ def test_rows_so_few_that_an_attempt_takes_longer_are_compared(at_once: bool, mo
     """Else one of the two that are left after the first attempt is proved by another."""
     queries, points = clusters_for_each_precision()
     n, d = points.shape
-    of_two = 2 * n * (d + first.OF_PAIR)
-    monkeypatch.setattr(first, "OF_ATTEMPT", of_two - (not at_once))
+    of_two = 2 * n * (d + tuning.OF_PAIR)
+    monkeypatch.setattr(tuning, "OF_ATTEMPT", of_two - (not at_once))
     report = check(queries, points, K, group=8, width=1, **ALL)
     assert report.rows_by_precision == (
         {"float16": 1, "values": 2} if at_once else {"float16": 1, "split": 1, "values": 1}
@@ -268,7 +269,7 @@ def test_few_rows_are_compared_and_many_are_not_searched_ahead(monkeypatch: pyte
         search.left_before = rows
         assert search.stragglers == ahead, rows
     n, d = points.shape
-    monkeypatch.setattr(first, "OF_ATTEMPT", 4 * n * (d + first.OF_PAIR))
+    monkeypatch.setattr(tuning, "OF_ATTEMPT", 4 * n * (d + tuning.OF_PAIR))
     for rows, known in ((4, None), (5, 5), (0, None)):
         engine._remember(search, plan, rows)
         assert engine._left.get(plan) == known
@@ -282,7 +283,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sample], None]:
     """Let searches take a sample that no search of so few points would take."""
 
     def take(sample: Sample) -> None:
-        monkeypatch.setattr(screener, "LEAST_ROWS", 1)
+        monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
         monkeypatch.setattr(screener, "sample_for", lambda n, width, group: sample)
 
     return take

@@ -17,6 +17,7 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, on_host, plan_of, tensors
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 pytestmark = [needs_torch]
@@ -26,7 +27,6 @@ if HAS_TORCH:
     from tests.helpers.launches import launched
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import attempt, nearby, without_copies
-    from tonari.exact.cuda.attempts import ladder as engine
     from tonari.exact.cuda.attempts.attempt import Unproved
     from tonari.exact.cuda.attempts.first import DevicePoints
     from tonari.exact.cuda.attempts.levels import AtLevel
@@ -67,8 +67,8 @@ def found_nearby(*given: Any) -> list[tuple[Any, Any]]:
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbourhoods are worth it however small they are."""
-    monkeypatch.setattr(nearby, "_OF_ROUND", 1)
-    monkeypatch.setattr(engine, "OF_VALUES", 1)
+    monkeypatch.setattr(tuning, "NEARBY_OF_ROUND", 1)
+    monkeypatch.setattr(tuning, "NEARBY_VALUES", 1)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
@@ -77,7 +77,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_answers_are_inside(
     centres: int, dtype: Any, unit: float, metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nearby, "CENTRES", centres)
+    monkeypatch.setattr(tuning, "NEARBY_CENTRES", centres)
     queries, points = (rows * dtype(unit) for rows in (tight(30, seed=1, dtype=dtype), tight(dtype=dtype)))
     truth = brute(queries, points, K, metric)
     seen: list[int] = []
@@ -164,8 +164,8 @@ def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = points[:30] + np.float32(0.5)
 
     def sizes(least: int, by_round: int = 1, centres: int = 64) -> list[int]:
-        monkeypatch.setattr(nearby, "_OF_ROUND", by_round)
-        monkeypatch.setattr(nearby, "CENTRES", centres)
+        monkeypatch.setattr(tuning, "NEARBY_OF_ROUND", by_round)
+        monkeypatch.setattr(tuning, "NEARBY_CENTRES", centres)
         return [len(some) for some, _ in rounds(queries, points, K, least=least)]
 
     assert sorted(sizes(1)) == [7, 7, 8, 8]
@@ -182,9 +182,9 @@ def test_what_saves_little_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_no_bound_separates_are_searched_nearby(
     metric: str, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(without_copies, "LEAST_LEFT", 2)
+    monkeypatch.setattr(tuning, "COPIES_LEFT", 2)
     if self_join:  # of which retries would take long
-        monkeypatch.setattr(engine, "OF_SCREEN", 1)
+        monkeypatch.setattr(tuning, "NEARBY_SCREEN", 1)
     points = tight(120 if self_join else 400, apart=1e6)
     queries = points if self_join else tight(8, seed=1, apart=1e6)
     q, p = tensors(DEVICE, queries, points)
@@ -216,7 +216,7 @@ def test_rows_that_no_bound_separates_are_searched_nearby(
 
 
 def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(without_copies, "LEAST_LEFT", 1)
+    monkeypatch.setattr(tuning, "COPIES_LEFT", 1)
     points = np.ones((200, D), np.float32)
     points[:, 0] += np.float32(2.0**-20) * np.arange(200)
     q, p = tensors(DEVICE, points[[100]], points)
@@ -243,16 +243,16 @@ def test_retries_are_rehearsed_with_what_finds_copies() -> None:
         return {call.name for call in rehearsal.calls.values()}
 
     finders = {"hash_rows_kernel", "same_rows_kernel"}
-    assert finders <= launched(without_copies.LEAST_LEFT, "euclidean", subsets=True)
-    assert not finders & launched(without_copies.LEAST_LEFT - 1, "euclidean", subsets=True)
-    assert not finders & launched(without_copies.LEAST_LEFT, "euclidean", subsets=False)
+    assert finders <= launched(tuning.COPIES_LEFT, "euclidean", subsets=True)
+    assert not finders & launched(tuning.COPIES_LEFT - 1, "euclidean", subsets=True)
+    assert not finders & launched(tuning.COPIES_LEFT, "euclidean", subsets=False)
 
 
 @pytest.mark.usefixtures("attempts")
 def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
     from tonari.cuda.rehearsal import Card, rehearsing
 
-    monkeypatch.setattr(without_copies, "LEAST_LEFT", 2)
+    monkeypatch.setattr(tuning, "COPIES_LEFT", 2)
     expected: list[set[str]] = []
     real = attempt.expecting
 
@@ -316,7 +316,7 @@ def test_rows_are_searched_nearby_before_retries_if_these_are_long_or_in_vain(
     least: int, inseparable: bool, before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what is left is screened again."""
-    monkeypatch.setattr(engine, "OF_SCREEN", least)
+    monkeypatch.setattr(tuning, "NEARBY_SCREEN", least)
     if not inseparable:
         monkeypatch.setattr(nearby, "are_inseparable", lambda *given: False)
     queries, points = tight(8, seed=1, apart=1e6), tight(400, apart=1e6)

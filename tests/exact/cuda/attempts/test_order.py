@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, clusters_for_each_precision, on_host, plan_of, tensors
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 pytestmark = [
@@ -104,8 +104,8 @@ CASES = {
     "tight far clusters": Case(
         checks.tight_far_clusters(4, 6), checks.tight_far_clusters(300, 6, 1), overrides=ALL, constants=ATTEMPTS
     ),
-    "copies": Case(*with_copies(), overrides=TWO, changes={"subsets": True}, constants={**ATTEMPTS, "LEAST_LEFT": 2}),
-    "no copies": Case(*LEVELS, overrides=TWO, changes={"subsets": True}, constants={**ATTEMPTS, "LEAST_LEFT": 1}),
+    "copies": Case(*with_copies(), overrides=TWO, changes={"subsets": True}, constants={**ATTEMPTS, "COPIES_LEFT": 2}),
+    "no copies": Case(*LEVELS, overrides=TWO, changes={"subsets": True}, constants={**ATTEMPTS, "COPIES_LEFT": 1}),
     "copies first": Case(None, with_copies()[1], changes={"subsets": True, "seconds": 1.0}),
     "copies of bytes first": Case(
         None, np.rint(9 * with_copies()[1]), changes={"subsets": True, "seconds": 1.0, "bytes_first": True}
@@ -117,31 +117,35 @@ CASES = {
         with_bytes(40),
         overrides={"width": 5},
         changes={"bytes_later": True},
-        constants={**ATTEMPTS, "OF_BYTES": 0},
+        constants={**ATTEMPTS, "AS_BYTES_PRODUCTS": 0},
     ),
     "bytes later, of points alone": Case(
         with_bytes(150)[:9] + np.float32(0.5),
         with_bytes(150),
         overrides={"width": 5},
         changes={"bytes_later": True},
-        constants={**ATTEMPTS, "OF_BYTES": 0},
+        constants={**ATTEMPTS, "AS_BYTES_PRODUCTS": 0},
     ),
     "nearby before levels": Case(
-        tight(16, 1), tight(240), overrides=TWO, changes={"subsets": True}, constants={"OF_SCREEN": 1, "_OF_ROUND": 1}
+        tight(16, 1),
+        tight(240),
+        overrides=TWO,
+        changes={"subsets": True},
+        constants={"NEARBY_SCREEN": 1, "NEARBY_OF_ROUND": 1},
     ),
     "nearby where no level proves": Case(
         tight(16, 1),
         tight(240),
         overrides={**TWO, "width": 2},
         changes={"subsets": True},
-        constants={"OF_VALUES": 1, "_OF_ROUND": 1},
+        constants={"NEARBY_VALUES": 1, "NEARBY_OF_ROUND": 1},
     ),
     "nearby after levels": Case(
         tight(3, 1)[[0, 1, 2, 2]] * np.float32(0.5),
         tight(240),
         overrides=TWO,
         changes={"subsets": True},
-        constants={**ATTEMPTS, "OF_VALUES": 1, "_OF_ROUND": 1},
+        constants={**ATTEMPTS, "NEARBY_VALUES": 1, "NEARBY_OF_ROUND": 1},
     ),
     "graph": Case(None, checks.duplicates(60, 19), overrides={"query_batch": 25}),
     "contracted": Case(near_a_plane(3), near_a_plane(140), overrides={"form_dim": 4}),
@@ -213,9 +217,7 @@ def run(case: Case, *, every: bool = False) -> tuple[dict[str, Any], Record]:
     """Search; the levels of the report and the steps, and the record. Results are checked."""
     with pytest.MonkeyPatch.context() as patched:
         for name, value in case.constants.items():
-            homes = [module for key, module in sys.modules.items() if key.startswith("tonari.exact.cuda")]
-            for home in (home for home in homes if hasattr(home, name)):
-                patched.setattr(home, name, value)
+            patched.setattr(tuning, name, value)
         graph = case.queries is None
         rows = case.points if graph else case.queries
         queries, points = (rows, case.points) if case.host else tensors(DEVICE, rows, case.points)

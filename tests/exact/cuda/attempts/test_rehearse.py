@@ -12,6 +12,7 @@ import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of
+from tonari.exact.cuda import tuning
 from tonari.inputs import name_of_dtype
 
 pytestmark = needs_torch
@@ -22,7 +23,7 @@ if HAS_TORCH:
     from tonari.cuda import ahead
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import as_bytes, attempt, first
+    from tonari.exact.cuda.attempts import attempt, first
     from tonari.exact.cuda.attempts.rehearse import rehearse_preparation, rehearse_search
     from tonari.exact.cuda.planning import plan_on_cuda
     from tonari.metrics.problem import make_problem
@@ -190,7 +191,7 @@ def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable
 def test_a_search_in_int8_of_rows_that_are_left_is_rehearsed(
     retries: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(as_bytes, "OF_BYTES", 0)
+    monkeypatch.setattr(tuning, "AS_BYTES_PRODUCTS", 0)
     points = np.rint(10 * rows_of(300, 19)).astype(np.float32)
     plan = plan_of(points[:6], points, 3, **HERE, width=1, group=8)
     with launched() as seen:

@@ -33,11 +33,9 @@ if HAS_TORCH:
     import torch
 
     from tests.helpers.launches import launched
-    from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
     from tonari.exact.cuda.refine import candidate_parts
-    from tonari.exact.cuda.rows import bytes as bytes_of_rows
     from tonari.exact.cuda.rows import tiles
     from tonari.exact.cuda.rows.part import Place
 
@@ -190,7 +188,7 @@ def check_pairs(points: Array, rows: slice, metric: str = "euclidean", limit: fl
 def test_pairs_are_those_with_later_points(metric: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the tile of the first row on, the whole of which is compared."""
     monkeypatch.setattr(engine.WithinSearch, "_ALIGNED", 128)
-    monkeypatch.setattr(engine, "FIRST_ROWS", 1)
+    monkeypatch.setattr(tuning, "WITHIN_FIRST_ROWS", 1)
     screened: list[int] = []
     real = engine.WithinSearch._packed
     monkeypatch.setattr(
@@ -248,7 +246,7 @@ def test_bytes_are_screened_and_refined_as_int8(dtype: str, metric: str, monkeyp
 @pytest.mark.parametrize("odd", ["points", "queries"])
 @pytest.mark.parametrize("value", [0.5, 1e6])
 def test_rows_that_a_look_for_bytes_overlooks(odd: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bytes_of_rows, "SAMPLE_ROWS", 4)
+    monkeypatch.setattr(tuning, "BYTES_SAMPLE", 4)
     seen = counting_lists(monkeypatch)
     rows = {"points": byte_rows(N), "queries": byte_rows(9, 1)}
     rows[odd][7, 3] = value
@@ -281,7 +279,7 @@ def counting_lists(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
 
 
 def test_lists_that_are_too_short_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_ROWS", 2)
+    monkeypatch.setattr(tuning, "WITHIN_FIRST_ROWS", 2)
     monkeypatch.setattr(tuning, "UNEVEN", 0)
     seen = counting_lists(monkeypatch)
     queries, points = spread(600)
@@ -292,7 +290,7 @@ def test_lists_that_are_too_short_are_made_again(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("apart", [1e-2, 0])
 def test_a_higher_precision_is_taken_where_it_pays(apart: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FEWEST_HARD", 2)
+    monkeypatch.setattr(tuning, "WITHIN_FEWEST_HARD", 2)
     seen = counting_lists(monkeypatch)
     points = np.zeros((300, 4), np.float32)
     points[:150, 0] = 8
@@ -304,7 +302,7 @@ def test_a_higher_precision_is_taken_where_it_pays(apart: float, monkeypatch: py
 
 
 def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FEWEST_HARD", 2)
+    monkeypatch.setattr(tuning, "WITHIN_FEWEST_HARD", 2)
     seen = counting_lists(monkeypatch)
     points = duplicates(N, 3)
     check(points[:3], points, limits=1.0, query_batch=1, precisions=ALL)
@@ -360,7 +358,7 @@ def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyP
 def test_counts_of_a_few_rows_by_all_values(
     metric: str, most: int, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "OF_ATTEMPT", most)
+    monkeypatch.setattr(tuning, "OF_ATTEMPT", most)
     queries, points = rows_of(3, D, "float32", metric, 1), rows_of(N, D, "float32", metric)
     limits = limits_at(queries, points, metric, 0.3)
     asked, rows = (queries, points) if where == "host" else tensors(DEVICE, queries, points)

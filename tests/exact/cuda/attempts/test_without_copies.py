@@ -14,6 +14,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.copies import D, K
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, on_host, plan_of, rows_of, tensors
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 pytestmark = [needs_torch]
@@ -30,7 +31,7 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
     left: int, looks: int, self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of nine rows three have many copies of one as neighbours; a retry does not prove them."""
-    monkeypatch.setattr(module, "LEAST_LEFT", left)
+    monkeypatch.setattr(tuning, "COPIES_LEFT", left)
     row = rows_of(1, D, seed=3)
     near = 2 * row * np.linspace(0.9, 1.1, 9, dtype=np.float32)[:, None]
     points = np.concatenate([near, np.repeat(row * 2, 150, 0), rows_of(8, D)])
@@ -53,7 +54,7 @@ def test_many_rows_that_are_not_proved_are_searched_without_copies(
 @pytest.mark.usefixtures("attempts")
 def test_without_copies_rows_climb_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are near to each other, but no copies: one look finds nothing, and all values are compared."""
-    monkeypatch.setattr(module, "LEAST_LEFT", 1)
+    monkeypatch.setattr(tuning, "COPIES_LEFT", 1)
     points = np.full((150, D), 8, np.float32)
     points[:, 0] += np.float32(2.0**-20) * np.arange(150)
     points = np.concatenate([points, -points[:1]])

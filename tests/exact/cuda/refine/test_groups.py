@@ -331,7 +331,7 @@ def test_queries_some_at_a_time(device: str, double: bool, monkeypatch: pytest.M
     points = rows_of(140, 7, "float32")
     own = np.arange(5)
     for bytes_ in (1, 5000):
-        monkeypatch.setattr(groups, "SCRATCH_BYTES", bytes_)
+        monkeypatch.setattr(tuning, "REFINE_SCRATCH_BYTES", bytes_)
         check_groups(device, points[:5], points, 4, width=5, own=own, double=double)
 
 

@@ -32,6 +32,7 @@ from tests.helpers.gpu_checks import (
 from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
 # Where NumPy plays the device it warns of what a device computes without a word.
@@ -50,7 +51,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.rows.pack import new_flags
     from tonari.exact.cuda.rows.part import Place, plan_for_part
     from tonari.exact.cuda.screens import contracted as contracted_screen
-    from tonari.exact.cuda.screens import screener, widths
+    from tonari.exact.cuda.screens import screener
     from tonari.exact.cuda.screens.sampling import Sample
 
 HERE = {"route": "host_refine", "point_slab": 128, "devices": (DEVICE,)}
@@ -76,7 +77,7 @@ def test_every_metric(metric: str) -> None:
     points = near_a_plane(N, D)
     report = check(points[:M] + np.float32(1e-3), points, K, metric, width=16, form_dim=4, **HERE)
     assert report.rows_by_precision == {"float16 in 4 dimensions": M}
-    nearest = K + max(K, contracted_screen.NEAREST)  # in few dimensions
+    nearest = K + max(K, tuning.NEAREST)  # in few dimensions
     assert report.refined >= M * (nearest + K)  # these, and what they leave
 
 
@@ -118,7 +119,7 @@ def test_a_graph_of_several_batches() -> None:
 def test_a_part_of_a_graph(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries 38 to 40 of a graph, against the points from 40 on."""
     if way != "contracted":
-        monkeypatch.setattr(host_contracted, "HOPELESS", -1.0)
+        monkeypatch.setattr(tuning, "HOPELESS", -1.0)
         costs(monkeypatch, way == "on the CPU")
     points, first = duplicates(N, 6), 40
     ids, part = np.arange(38, 41), duplicates(N, 6)[first:]
@@ -151,7 +152,7 @@ def test_memory_maps_and_tensors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screener, "LEAST_ROWS", 1)
+    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
     monkeypatch.setattr(screener, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
     points = near_a_plane(300, D)
     report = check(points[:M], points, K, metric, width=12, form_dim=5, query_batch=2, **HERE)
@@ -210,7 +211,7 @@ def test_batches_keep_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("choices", [{"form_dim": 4}, {}], ids=["contracted", "all dimensions"])
 def test_batches_share_their_threads(choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
-    monkeypatch.setattr(host_search, "LEAST_MEMBERS", 1)
+    monkeypatch.setattr(tuning, "HOST_LEAST_MEMBERS", 1)
     monkeypatch.setattr("tonari.core.tuning.IDLE_SECONDS", 60.0)  # the interpreter is slow
     refine, at_work = _native.search_listed, []
 
@@ -282,7 +283,7 @@ def rows_for_each_level() -> tuple[Array, Array]:
 @pytest.mark.usefixtures("attempts")
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_rows_are_retried_as_far_as_they_have_to_be(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
+    monkeypatch.setattr(tuning, "ROOMY", tuning.WIDER)
     costs(monkeypatch, cpu)
     queries, points = rows_for_each_level()
     report = check(queries, points, K, group=8, width=4, form_dim=4, **HERE)
@@ -313,7 +314,7 @@ def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
 @pytest.mark.parametrize("cpu", [True, False], ids=["on the CPU", "streamed"])
 def test_the_rest_of_a_graph_leaves_itself_out(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some rows here and there, which have copies: their own numbers do not follow one another."""
-    monkeypatch.setattr(contracted_screen, "ROOMY", contracted_screen.WIDER)
+    monkeypatch.setattr(tuning, "ROOMY", tuning.WIDER)
     costs(monkeypatch, cpu)
     monkeypatch.setattr(several, "share", lambda count, devices: 23)
     points = gaussian(40, 6)
@@ -348,7 +349,7 @@ def test_few_bytes_leave_the_rest_to_the_cpu() -> None:
 
 
 def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_contracted, "FITTED_ROWS", 2)
+    monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
     points = gaussian(70, 6)
     plan = plan_of(points[:2], points, 2, group=8, width=2, form_dim=4, **HERE)
     prepared = host_refine.prepare_host_refine(points, plan)
@@ -375,8 +376,8 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_that_cannot_be_contracted_are_searched_in_all_dimensions(
     cpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_contracted, "FITTED_ROWS", 2)
-    monkeypatch.setattr(widths, "WIDEST", 1)
+    monkeypatch.setattr(tuning, "FITTED_ROWS", 2)
+    monkeypatch.setattr(tuning, "WIDEST", 1)
     costs(monkeypatch, cpu)
     points = gaussian(N, 30)
     given: dict[str, Any] = {"queries": points[:3] + np.float32(0.3), "points": points, "k": 2, "group": 8, "width": 2}

@@ -41,7 +41,8 @@ from tests.helpers.gpu_checks import (
 from tonari import exact
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
-from tonari.cuda import tuning
+from tonari.cuda import tuning as cuda_tuning
+from tonari.exact.cuda import tuning
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
@@ -299,7 +300,7 @@ def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypat
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "PIECE_BYTES", 64)
+    monkeypatch.setattr(cuda_tuning, "PIECE_BYTES", 64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -367,7 +368,7 @@ def test_a_second_look_takes_more_groups() -> None:
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine"])
 def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screener, "LEAST_ROWS", 1)
+    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
     monkeypatch.setattr(screener, "sample_for", lambda n, width, group: Sample(stride=4, rank=3, capacity=128))
     report = check(gaussian(M, D, 1), gaussian(N, D), K, metric, **{**SCREENED, "width": 6})
     assert report.rows_by_precision == {"float16": M}
@@ -560,7 +561,7 @@ def test_the_memory_budget_is_kept(route: str, memory: int, hard: bool) -> None:
 @on_gpu
 def test_large_arrays_are_brought_by_threads() -> None:
     rows = rows_of(300_001, 67)
-    assert rows.nbytes > tuning.LARGE_BYTES
+    assert rows.nbytes > cuda_tuning.LARGE_BYTES
     assert np.array_equal(places.to_device(rows, DEVICE).cpu().numpy(), rows)
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.helpers.checks import HOSTILE, Array, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.gpu_checks import rows_of, tensors
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.inputs.arrays.values import NO_ROW
@@ -144,7 +145,7 @@ def test_rows_beyond_range_have_no_contraction(device: str) -> None:
 def test_blocks_leave_no_trace(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = gaussian(50, 9)
     whole, errors, _ = contracted(device, rows, "cosine", 4)
-    monkeypatch.setattr(contraction, "BLOCK_VALUES", 9 * 16)
+    monkeypatch.setattr(tuning, "FORM_VALUES", 9 * 16)
     parts, others, _ = contracted(device, rows, "cosine", 4)
     np.testing.assert_allclose(parts.astype(float), whole.astype(float), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(others, errors, rtol=1e-6)

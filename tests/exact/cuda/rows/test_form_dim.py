@@ -11,8 +11,9 @@ from tests.helpers.checks import Array, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, plan_of, tensors
 from tests.helpers.plans import exact_cuda
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import make_form
-from tonari.exact.cuda.rows.form_dim import FORM_DIMS, cheapest, largest_form_dim
+from tonari.exact.cuda.rows.form_dim import cheapest, largest_form_dim
 
 if HAS_TORCH:
     from tonari.exact.cuda.attempts import contracted as contracted_search
@@ -54,7 +55,7 @@ def test_isotropic_rows_take_all() -> None:
 @pytest.mark.usefixtures("dear")
 def test_copies_are_no_reason_to_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is at the k-th distance: more candidates than a search can widen to."""
-    monkeypatch.setattr(form_dim, "MOST_LEFT", 100)
+    monkeypatch.setattr(tuning, "FORM_MOST_LEFT", 100)
     assert chosen(np.repeat(gaussian(1, 80), 200, axis=0)) is None
 
 
@@ -67,7 +68,7 @@ def test_the_least_time_wins() -> None:
     assert cheapest([many, few, few, few], 10**6, 10**5, 960, 4, 960) == 64
     assert cheapest([few, few], 10**6, 10**5, 128, 4, 128) in (32, 64)
     assert cheapest([[50.0, 5000.0]] * 4, 10**6, 10**5, 960, 4, 960) == 0  # too wide for some rows
-    assert [largest_form_dim(d) for d in (63, 64, 200, 4000)] == [0, 32, 64, FORM_DIMS[-1]]
+    assert [largest_form_dim(d) for d in (63, 64, 200, 4000)] == [0, 32, 64, tuning.FORM_DIMS[-1]]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_plans_leave_the_choice_to_pilot_rows(changes: dict[str, Any], expected:
 @pytest.mark.usefixtures("dear")
 @pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.full)])
 def test_whatever_is_chosen_the_answer_is_the_same(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(form_dim, "SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "FORM_SECONDS", 0.0)
     points = few_directions(140, 70)
     seen: list[int] = []
     choose = contracted_search.choose_contraction

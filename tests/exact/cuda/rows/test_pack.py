@@ -23,7 +23,7 @@ from tests.helpers.gpu_checks import tensor_of
 from tonari.core import _native
 from tonari.cuda.rehearsal import Card, rehearsing
 from tonari.exact.cpu import prepared
-from tonari.exact.cuda.rows import form as forms
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm, make_form, shifted_form
 from tonari.exact.cuda.rows.groups import POINT_TILE, group_count
 from tonari.exact.cuda.rows.pack import (
@@ -592,7 +592,7 @@ def test_a_limit_that_nothing_is_below(device: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("maker", [gaussian, offset, spread, subnormal, huge, huge_float64, halves, whole_numbers])
 def test_form_of_a_sample(device: str, maker: Callable[..., Array], monkeypatch: pytest.MonkeyPatch) -> None:
     """The centre is the mean of every fourth row, on its grid; the largest magnitude comes to 2^6 or just above."""
-    monkeypatch.setattr(forms, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(tuning, "CENTRE_ROWS", 50)
     rows = maker(np.random.default_rng(3), 199, 150)
     sample = rows[::4].astype(np.float64)
     for metric in ("sqeuclidean", "inner_product", "l1"):

@@ -330,7 +330,7 @@ from tonari.exact.cuda.kernels.screens.all_minima_hopper import screen_hopper_ke
 half = tuning.HOPPER_ROWS // 2
 names = kernel.arg_names
 for size, name, element in ((2, "fp16", gl.float16), (1, "i8", gl.int8)):
-    width = all_minima.HOPPER_BYTES // size
+    width = tuning.HOPPER_BYTES // size
     constants = {"HALF": half, "COLUMNS": all_minima.POINT_TILE, "WIDTH": width, "STAGES": tuning.HOPPER_STAGES,
                  "TILES": tuning.HOPPER_TILES}
 

@@ -21,6 +21,7 @@ from tests.helpers import checks
 from tests.helpers.checks import Array
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, numpy_of, on_host, plan_of, rows_of, tensors
+from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -118,7 +119,7 @@ def test_hostile_data(name: str, metric: str) -> None:
 @pytest.mark.parametrize("tiles", [1, 3, 50])
 def test_programs_take_any_number_of_tiles(tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last one has fewer."""
-    monkeypatch.setattr(module, "PROGRAMS", 1)
+    monkeypatch.setattr(tuning, "FEW_PROGRAMS", 1)
     monkeypatch.setattr(module, "multiprocessors", lambda device: -(-9 // tiles))
     assert check_attempt(checks.gaussian(2, 150, 1), checks.gaussian(1100, 150, 2), 8).all()
 

@@ -21,10 +21,11 @@ from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
 from tests.helpers.plans import exact_cuda
 from tonari.core.neighbors import Neighbors
 from tonari.core.trail import Record, recording
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows import tiles
 from tonari.exact.cuda.rows.groups import POINT_TILE, members
 from tonari.exact.cuda.screens import mirrored, wide_rows
-from tonari.exact.cuda.screens.sampling import NOTED_COST, Sample, sample_for
+from tonari.exact.cuda.screens.sampling import Sample, sample_for
 from tonari.exact.report import Report
 from tonari.metrics.reference import brute
 
@@ -232,7 +233,7 @@ def test_batches_out_of_turn(device: str) -> None:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sample thresholds of graphs of any size; the first row of each mirrored batch."""
-    monkeypatch.setattr(screener, "LEAST_ROWS", 1)
+    monkeypatch.setattr(tuning, "LEAST_ROWS", 1)
     monkeypatch.setattr(screener, "sample_for", lambda n, width, group, cost=0: Sample(stride=2, rank=6, capacity=256))
     monkeypatch.setattr(screener, "sample_within", lambda n, width, group, sample, slots: sample)
     firsts: list[int] = []
@@ -427,7 +428,7 @@ def test_plans_have_room_for_the_sample_of_a_graph() -> None:
     given: dict[str, Any] = {"devices": ("cuda:0",), "free_bytes": 100 * GB, "query_batch": 4224, "form_dim": "full"}
     made, without = (exact_cuda(10**6, 10**6, 768, 10, self_join=graph, **given) for graph in (True, False))
     assert made.query_batch == 4224  # not longer, as it is asked for
-    sample = sample_for(10**6, made.width, made.group, NOTED_COST)
+    sample = sample_for(10**6, made.width, made.group, tuning.NOTED_COST)
     noted = mirrored.noted_bytes(10**6, made.mirrored_slots, 4224)
     assert made.working_bytes - without.working_bytes >= noted + 10**6 // sample.stride * 768 * 2
 

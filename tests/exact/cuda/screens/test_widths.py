@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tonari.exact.cuda.screens.widths import AGAIN, WIDEST, Fitted, fitted_width, usual_width, wider, widths_from
+from tonari.exact.cuda import tuning
+from tonari.exact.cuda.screens.widths import Fitted, fitted_width, usual_width, wider, widths_from
 
 
 @pytest.mark.parametrize("wanted", [1, 7, 48, 49, 1000])
@@ -15,8 +16,8 @@ def test_more_groups_than_neighbours_are_refined(wanted: int) -> None:
 
 def test_widths_end_at_a_multiple_of_the_least() -> None:
     assert widths_from(16, 16) == [16, 32, 64, 128]
-    assert widths_from(16 * WIDEST, 16) == [16 * WIDEST]
-    assert widths_from(16 * WIDEST + 1, 16) == []
+    assert widths_from(16 * tuning.WIDEST, 16) == [16 * tuning.WIDEST]
+    assert widths_from(16 * tuning.WIDEST + 1, 16) == []
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_the_width_that_takes_the_least_time(shares: list[float], width: int) ->
 
     fitted = fitted_width(16, unproved)
     assert fitted == Fitted(width, shares[widths_from(16, 16).index(width)])
-    seconds = {at: at / 16 + AGAIN * shares[widths_from(16, 16).index(at)] for at in asked}
+    seconds = {at: at / 16 + tuning.SEARCHED_AGAIN * shares[widths_from(16, 16).index(at)] for at in asked}
     assert seconds[width] == min(seconds.values())
     assert asked == widths_from(16, 16)[: len(asked)]
     assert (len(asked) == 1) == (width == 16)

@@ -18,15 +18,13 @@ import numpy as np
 
 from tonari.cuda.devices import over
 from tonari.cuda.rehearsal import without_data
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Search
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.bytes import shifts_of
 from tonari.exact.cuda.rows.form import DeviceForm, shifted_form
 from tonari.exact.cuda.screens.widths import usual_width
-
-OF_BYTES = 1 << 34  # products that are left, from which on another packed copy and search take less than the levels
-BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a few that tie
 
 
 class BytePoints(DevicePoints):
@@ -126,7 +124,7 @@ def in_int8(plan: CudaPlan) -> CudaPlan:
         return plan
     rest = [precision for precision in plan.precisions if precision != "split"]
     rest = rest if "split" in plan.precisions else rest[-1:]
-    width = min(plan.width, plan.k + BESIDE) if plan.width <= usual_width(plan.k + 1) else plan.width
+    width = min(plan.width, plan.k + tuning.AS_BYTES_BESIDE) if plan.width <= usual_width(plan.k + 1) else plan.width
     return dataclasses.replace(plan, precisions=("int8", *rest), width=width)
 
 
@@ -134,14 +132,14 @@ class AsBytes(Attempt):
     """Search all unproved rows in int8, which proves most of them."""
 
     name = "as bytes"
-    when = f"if all elements are integers of one byte, and {OF_BYTES} products and more are left"
+    when = f"if all elements are integers of one byte, and {tuning.AS_BYTES_PRODUCTS} products and more are left"
 
     def worth(self, left: Unproved) -> tuple[Any, Any, int] | None:
         """Return the unproved rows, their queries, and the shift of queries and points."""
         if not left.plan.bytes_later or left.plan.precisions[0] == "int8":
             return None
         rows = left.look()
-        if len(rows) * left.points.numel() < OF_BYTES or not (shifts := shifts_of(left.points)):
+        if len(rows) * left.points.numel() < tuning.AS_BYTES_PRODUCTS or not (shifts := shifts_of(left.points)):
             return None
         queries = left.search.queries[rows]
         return (rows, queries, shifts[0]) if shifts[0] in shifts_of(queries) else None

@@ -10,11 +10,10 @@ from typing import Any
 
 from tonari.core.slices import cut
 from tonari.cuda.rehearsal import all_repeated, each_repeated, joined, numbers_from, to_visit
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.metrics import get_metric
-
-ENTRIES = 1 << 22  # of lists that are ordered at a time
 
 
 def compare_few(
@@ -39,7 +38,7 @@ def compare_few(
     parts = -(-group_count(len(points), group) // columns)
     numbers = numbers_from(0, parts * columns, device, torch.int32)  # beyond the last group there is nothing
     found = []
-    block = max(1, ENTRIES // (parts * k))
+    block = max(1, tuning.COMPARED_ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
         rows = here.stop - here.start
         distances, indices = refine_groups(

@@ -21,6 +21,7 @@ from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points
 from tonari.exact.cuda.attempts.first import Again, DevicePoints, Level, Search, nothing
 from tonari.exact.cuda.plan import PILOT, CudaPlan
@@ -30,11 +31,9 @@ from tonari.exact.cuda.rows.form import DeviceForm, make_form
 from tonari.exact.cuda.rows.form_dim import choose_contraction, is_pilot_due
 from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, PackedQueries, new_flags
 from tonari.exact.cuda.rows.prepared import PackedCopies
-from tonari.exact.cuda.screens.contracted import FITTED_ROWS, HOPELESS, ContractedScreen, retried_at_once, retries
+from tonari.exact.cuda.screens.contracted import ContractedScreen, retried_at_once, retries
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.exact.cuda.screens.widths import WIDER, Fitted
-
-LONG_AGAIN = 1000.0  # times as long as the least groups of a row take
+from tonari.exact.cuda.screens.widths import Fitted
 
 
 class ContractedPoints:
@@ -75,7 +74,7 @@ class ContractedPoints:
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries; in all dimensions if earlier searches proved few rows in p coordinates."""
-        if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
+        if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
         return ContractedSearch(queries, self, plan)
@@ -158,7 +157,7 @@ class ContractedSearch(Search):
     @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
-        return self.plan.m + 1 if self.plan.k in self.prepared.fitted else FITTED_ROWS
+        return self.plan.m + 1 if self.plan.k in self.prepared.fitted else tuning.FITTED_ROWS
 
     @property
     def again_cost(self) -> float:
@@ -166,7 +165,7 @@ class ContractedSearch(Search):
 
         It is set high: groups without a candidate are cheap here, and a short search waits for each unproved row.
         """
-        return LONG_AGAIN
+        return tuning.CONTRACTED_AGAIN
 
     def fit_width(self, own: Any) -> Search:
         """Double the width until nearly all of the first rows are proved, and keep it for later searches.
@@ -236,7 +235,7 @@ class ContractedSearch(Search):
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)
-        return self._rest.again(precision, WIDER * self.plan.width)
+        return self._rest.again(precision, tuning.WIDER * self.plan.width)
 
     def _end_rest(self, precision: str) -> None:
         if self._rest is not None:

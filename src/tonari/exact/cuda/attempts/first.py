@@ -44,16 +44,6 @@ from tonari.exact.cuda.screens.screener import Chooser
 from tonari.exact.cuda.screens.widths import fitted_width, wider, widths_from
 from tonari.metrics import get_metric
 
-# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups, at most WIDEST times
-# the planned width, take the least time.
-PILOT_BATCHES, PILOT_ROWS = 8, 1024
-OF_RETRIES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
-LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
-STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
-# Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
-# and OF_PAIR more, which is for selecting.
-OF_ATTEMPT, OF_PAIR = 1 << 30, 96
-
 
 class Searchable(Prepared, Protocol):
     """Prepared points on one GPU that have a search of their own."""
@@ -181,7 +171,7 @@ class Search:
     @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
-        return PILOT_BATCHES * self.plan.query_batch
+        return tuning.PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
         """Fit the width to the first rows, and return the search that continues with it."""
@@ -210,7 +200,7 @@ class Search:
         """The time to search a row with all minima, in units of the time to refine its smallest number of groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
-        return float(OF_RETRIES * n * brute_pair_seconds(d) / refine + wider(d))
+        return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
         """From now on compare each pair of a graph once, for both of its rows, if that is faster."""
@@ -229,7 +219,7 @@ class Search:
 
     def pilot(self, own: Any) -> Any:
         """Search the first rows once at the present width, and return a mark for each proved row."""
-        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
+        rows = slice(0, min(tuning.PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
 
@@ -285,7 +275,7 @@ class Search:
         if self.left_before:
             most = self.left_before + 2 * math.sqrt(self.left_before)
             return next((rows for rows in tuning.ROWS_AHEAD if rows >= most), 0)
-        return STRAGGLERS if 1 <= self.unproved * len(self.queries) <= STRAGGLERS // 2 else 0
+        return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
         """Return rows to search on the first level: RETRIED of a long search, some of them repeated."""
@@ -327,7 +317,7 @@ class Search:
     def are_few(self, rows: int) -> bool:
         """Whether this many rows can be compared with all points in the time of one more attempt."""
         n, d = self.prepared.points.shape
-        return rows == 0 or rows * n * (d + OF_PAIR) <= OF_ATTEMPT
+        return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
         """Return the neighbours of some rows by exact values of all points."""
@@ -336,7 +326,7 @@ class Search:
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
             # Comparing with all points may use the memory that the minima of a batch took.
-            scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * groups)
+            scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
         # In the shape in which a first attempt refines what it has chosen.
         group, columns = plan.group, min(self.width, groups)

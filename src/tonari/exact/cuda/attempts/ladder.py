@@ -34,12 +34,10 @@ from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
-from tonari.exact.cuda.attempts.nearby import OF_SCREEN, OF_VALUES, Nearby, NearbyAtOnce
+from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
-
-IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 
 # Rows that the first attempt of the last search by a plan has left to a level.
 _left: dict[CudaPlan, int] = {}
@@ -136,7 +134,7 @@ def begin_on_device(
         if event is not None:
             event.record()
         pending.append((event, (rows.stop - rows.start) * n))
-        if len(pending) > IN_FLIGHT:
+        if len(pending) > tuning.IN_FLIGHT:
             _wait(pending, bar)
 
     if device.type == "meta":
@@ -257,12 +255,12 @@ def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
     first, *others = (AtLevel(number, level.name) for number, level in enumerate(levels))
     return [
         AsBytes(),
-        Nearby(OF_SCREEN),
-        NearbyAtOnce(OF_VALUES),
+        Nearby(tuning.NEARBY_SCREEN),
+        NearbyAtOnce(tuning.NEARBY_VALUES),
         first,
         WithoutCopies(),
         *others,
-        Nearby(OF_VALUES),
+        Nearby(tuning.NEARBY_VALUES),
         ByValues(),
     ]
 

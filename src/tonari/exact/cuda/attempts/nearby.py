@@ -26,21 +26,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
-from tonari.exact.cuda.rows.contraction import BLOCK_VALUES
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.metrics import get_metric
 
-CENTRES = 64  # queries that a round takes as centres
-BLOCK_ROWS = 32768  # form rows in memory at once: each has a distance to every centre
-_APART = 2.0  # times its reach: a centre that is not so far from another one is dropped
-_NEAR = 4.0  # times its reach: the farthest that a query may be from its centre
-_LARGEST_SHARE = 0.25  # of the points in a neighbourhood
-# Values of pairs that a neighbourhood has to save, of which a search takes some milliseconds: where all values would be
-# compared, and where the points would be screened.
-OF_VALUES, OF_SCREEN = 1 << 32, 1 << 40
-_OF_ROUND = 8  # times as many have to be saved by a round
-_SAMPLE = 4096  # points by which are_inseparable decides
 _SLACK = 1 + 2.0**-20  # more than the roundings of bounds
 _TINY = 2.0**-70  # more than a distance loses by underflow
 _LARGEST = 1e30  # square of the length of a form row that has distances: keeps all sums finite
@@ -52,7 +42,7 @@ class Nearby(Attempt):
     Parameters
     ----------
     least : int
-        The fewest values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
+        The fewest values that a neighbourhood has to save: NEARBY_VALUES or NEARBY_SCREEN.
     """
 
     name = "nearby"
@@ -147,7 +137,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     reach : float64 tensor (rows,)
         An upper bound on the distance of form rows from the k-th best known point; infinite if fewer are known.
     least : int
-        The fewest values that a neighbourhood has to save: OF_VALUES or OF_SCREEN.
+        The fewest values that a neighbourhood has to save: NEARBY_VALUES or NEARBY_SCREEN.
     """
     import torch
 
@@ -157,7 +147,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
         if found.sizes:
             yield found
         saved = sum(rows for rows, _ in found.sizes) * len(points) * form.d
-        if saved < _OF_ROUND * least:
+        if saved < tuning.NEARBY_OF_ROUND * least:
             return
         left = found.others()
 
@@ -165,7 +155,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
 def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
     """Whether a round of this many rows may save enough time."""
     n, d = points.shape
-    return bool(rows * n * d >= _OF_ROUND * least)
+    return bool(rows * n * d >= tuning.NEARBY_OF_ROUND * least)
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
@@ -181,14 +171,15 @@ def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, mos
     """
     n, d = points.shape
     scale = float(form.scale)
-    step = -(-len(queries) // CENTRES)
+    step = -(-len(queries) // tuning.NEARBY_CENTRES)
     some, lengths = _form_rows(queries[::step], form, scale)
-    sample, sampled_lengths = _form_rows(points[:: -(-n // max(1, min(_SAMPLE, BLOCK_VALUES // d)))], form, scale)
+    sampled = max(1, min(tuning.NEARBY_SAMPLE, tuning.FORM_VALUES // d))
+    sample, sampled_lengths = _form_rows(points[:: -(-n // sampled)], form, scale)
     squares = _squares(sample, sampled_lengths, some, up=True)  # [points, queries]
     count, reach = len(sample), reach[::step]
     crowded = (squares <= 12 * d * 2.0**-24 * lengths).sum(0) * (n / count) > most
     resolved = reach**2 > _error(d) * lengths  # which distances of copies are not
-    alone = (squares <= (2 * reach) ** 2).sum(0) <= _LARGEST_SHARE * count
+    alone = (squares <= (2 * reach) ** 2).sum(0) <= tuning.NEARBY_SHARE * count
     return 2 * int((crowded & resolved & alone).sum()) > len(some)
 
 
@@ -199,17 +190,17 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
     scale = float(form.scale)
     if len(left) < len(queries):
         queries, reach = queries[left], reach[left]
-    step = -(-len(queries) // CENTRES)
+    step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
     centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any place will do
     apart = _squares(centres, lengths, centres, up=True).sqrt()
-    kept = _far_apart(apart.tolist(), (_APART * reach[::step]).tolist())
+    kept = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
     centres = centres[kept]
     # Of each block of queries only the nearest is kept: all distances would take more memory than the queries.
     found = [_squares(*block, centres, up=True).min(1) for block in _blocks(queries, form, scale)]
     squares, nearest = map(torch.cat, zip(*found, strict=True))
     distances = squares.sqrt()
-    near = distances <= _NEAR * reach  # also where both are infinite, which the next line takes back
+    near = distances <= tuning.NEARBY_FARTHEST * reach  # also where both are infinite, which the next line takes back
     near &= (distances + reach).isfinite()
     nearest = nearest.masked_fill_(~near, -1)
     farthest = torch.zeros(len(kept), dtype=torch.float64, device=points.device)
@@ -218,15 +209,14 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
     inside = torch.cat([_squares(*block, centres, up=False) <= limits for block in _blocks(points, form, scale)])
     given = torch.bincount(nearest[near], minlength=len(kept))
     rows, counts = torch.stack([given, inside.sum(0)]).tolist()
-    chosen = [
-        at for at in range(len(kept)) if counts[at] <= _LARGEST_SHARE * n and rows[at] * (n - counts[at]) * d >= least
-    ]
+    most = tuning.NEARBY_SHARE * n
+    chosen = [at for at in range(len(kept)) if counts[at] <= most and rows[at] * (n - counts[at]) * d >= least]
     return Round([(rows[at], counts[at]) for at in chosen], chosen, left, nearest, inside)
 
 
 def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, Any]]:
     """Yield the form rows of all rows, and the squares of their lengths, a block at a time."""
-    block = max(1, min(BLOCK_VALUES // form.d, BLOCK_ROWS))
+    block = max(1, min(tuning.FORM_VALUES // form.d, tuning.NEARBY_ROWS))
     for begin in range(0, len(rows), block):
         yield _form_rows(rows[begin : begin + block], form, scale)
 

@@ -49,15 +49,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
-FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
-USUAL = 0.99  # share of rows that the length of lists is meant for
-TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
-# Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
-# the screen takes 0.016 ps per point and column, refining a listed group 8 to 32 times 4 bytes per column.
-HARD = 1 / 512
-FEWEST_HARD = 32
 MOST_POINTS = 250_000_000  # at once by products: places in the lists of 256 rows are numbered in int32
-WORTH = 0.5  # the next precision is given up if it leaves more than this share of the groups
 
 
 class WithinSearch:
@@ -139,7 +131,7 @@ class WithinSearch:
         """
         found: list[Any] = []
         m, n = len(self.queries), len(self.prepared.points)
-        first = FIRST_ROWS if m > 2 * FIRST_ROWS else m
+        first = tuning.WITHIN_FIRST_ROWS if m > 2 * tuning.WITHIN_FIRST_ROWS else m
         for top, end in ((0, first), (first, m)):
 
             def work(rows: slice, top: int = top) -> None:
@@ -236,14 +228,15 @@ class WithinSearch:
         lists = self._lists(rows, self.plan.precisions[0], self.capacity, self.flags, begin)
         listed = lists.counts.sum(1)
         short = (lists.counts > lists.room).any(1)
-        hard = listed > (max(FEWEST_HARD, HARD * len(self.prepared.points)) if self.finer else self.all_listed)
+        fewest = max(tuning.WITHIN_FEWEST_HARD, tuning.WITHIN_HARD * len(self.prepared.points))
+        hard = listed > (fewest if self.finer else self.all_listed)
         facts = [short.sum(), hard.sum()]
         if rows.start == 0:
-            facts.append(torch.quantile(listed[:FIRST_ROWS].float(), USUAL).long())
+            facts.append(torch.quantile(listed[: tuning.WITHIN_FIRST_ROWS].float(), tuning.WITHIN_USUAL).long())
         too_short, too_many, *usual = torch.stack(facts).tolist()
         if usual:
             self.capacity = min(usual[0] + 1, self.all_listed)
-        elif too_short > TOO_SHORT * len(listed):
+        elif too_short > tuning.WITHIN_TOO_SHORT * len(listed):
             most = max(
                 self.capacity, self.list_bytes // (16 * len(listed))
             )  # what batches of this length have room for
@@ -266,7 +259,7 @@ class WithinSearch:
             level = precision if precision == self.finer else None
             flags = new_flags(some.device)  # the rows were flagged before
             lists = self._lists(these, level or self.plan.precisions[0], self.all_listed, flags, begin)
-            if level and int(lists.counts.sum()) > WORTH * int(listed[some].sum()):
+            if level and int(lists.counts.sum()) > tuning.WITHIN_WORTH * int(listed[some].sum()):
                 self.finer = None
             blocks = blocks_of_lists(lists, parts_per_block(self.plan.metric))
             del lists

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import Search
 from tonari.exact.cuda.attempts.levels import AtLevel
 from tonari.exact.cuda.rows.copies import numbers_of_first_copies, runs_of_copies
-
-LEAST_LEFT = 256  # rows that a first level has not proved, from which on copies of points are looked for
 
 
 class WithoutCopies(Attempt):
     """Search all unproved rows among the first copies of each point, if some points have more copies."""
 
     name = "without copies"
-    when = f"if a level has left {LEAST_LEFT} rows or more, and some points are copies that no answer can hold"
+    when = f"if a level has left {tuning.COPIES_LEFT} rows or more, and some points are copies that no answer can hold"
 
     def worth(self, left: Unproved) -> Any:
         """Return the numbers of the first copies."""
         after_a_level = bool(left.tried) and isinstance(left.tried[-1], AtLevel)
-        if not (after_a_level and left.plan.subsets and len(left.known) >= LEAST_LEFT):
+        if not (after_a_level and left.plan.subsets and len(left.known) >= tuning.COPIES_LEFT):
             return None
         return numbers_of_first_copies(left.points, left.plan.k + 1)
 
@@ -31,5 +30,5 @@ class WithoutCopies(Attempt):
             left.among(given, rows)
 
     def foresee(self, search: Search, rows: int) -> None:
-        if search.plan.subsets and rows >= LEAST_LEFT:
+        if search.plan.subsets and rows >= tuning.COPIES_LEFT:
             runs_of_copies(search.prepared.points)

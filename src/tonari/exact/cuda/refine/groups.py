@@ -20,23 +20,11 @@ from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import joined, to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import POINT_TILE
-from tonari.metrics import cuda_terms, get_metric
+from tonari.metrics import Metric, cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.order import by_value, decode
 
 STEP = 16  # columns per step: the lanes of the reference
-# Most elements per load: with 16 columns per step, four threads share a row.
-LARGEST_UNIT = 4
-WARPS = 4
-# Candidates per warp: two rows per thread with four lanes each. Fewer if a term divides, which takes more registers.
-WARP_CANDIDATES = 16
-DIVIDING_CANDIDATES = 8
-# Registers per thread for aligned rows. By default ptxas uses fewer and waits for the loads of every step; with this
-# many it issues the loads of four steps at once.
-REGISTERS = 96
-CENTRED_REGISTERS = 128
-# Scratch memory of refine_groups, unless a single row needs more.
-SCRATCH_BYTES = 1 << 28
 # Bytes per candidate: its key, and at most as much again while the best are selected.
 CANDIDATE_BYTES = 16
 NO_MEMBER = 2**31 - 1
@@ -81,11 +69,12 @@ def refine_groups(
 
     Notes
     -----
-    Queries are processed in blocks, so that scratch memory stays below ``SCRATCH_BYTES`` unless one query needs more.
+    Queries are processed in blocks, so that scratch memory stays below
+    ``tuning.REFINE_SCRATCH_BYTES`` unless one query needs more.
     """
     rows = len(groups)
     per_row = CANDIDATE_BYTES * (2 if double else 1) * max(groups.shape[1] * group, k) + 8 * _whole(points.shape[1])
-    block = max(1, SCRATCH_BYTES // per_row)
+    block = max(1, tuning.REFINE_SCRATCH_BYTES // per_row)
     parts = [
         _refine_rows(
             queries[begin : begin + block],
@@ -172,8 +161,15 @@ def _whole(d: int) -> int:
 
 
 def load_unit(rows: Any) -> int:
-    """Return the elements per load: the largest power of two up to LARGEST_UNIT that divides row length and stride."""
-    return math.gcd(LARGEST_UNIT, rows.shape[1], rows.stride(0))
+    """Return the elements per load: the largest power of two up to REFINE_UNIT that divides row length and stride."""
+    return math.gcd(tuning.REFINE_UNIT, rows.shape[1], rows.stride(0))
+
+
+def registers_of(metric: Metric, unit: int) -> int | None:
+    """Return the registers per thread of programs that refine rows of a metric; None for the compiler's choice."""
+    if unit != tuning.REFINE_UNIT:
+        return None
+    return tuning.CENTRED_REGISTERS if metric.centred else tuning.REFINE_REGISTERS
 
 
 def widen(rows: Any, metric: str, dtype: Any = None) -> Widened:
@@ -218,7 +214,7 @@ def _refine_rows(
     count = width * group
     columns = max(count, k)
     record = get_metric(metric)
-    chunk, chunks, warps = _chunks(count, DIVIDING_CANDIDATES if record.divides else WARP_CANDIDATES)
+    chunk, chunks, warps = _chunks(count, tuning.DIVIDING_CANDIDATES if record.divides else tuning.WARP_CANDIDATES)
     device = points.device
     keys = torch.empty((rows, columns), dtype=torch.float64, device=device)
     keys[:, count:] = float("inf")
@@ -248,7 +244,7 @@ def _refine_rows(
         },
         constants={"METRIC": record, "TERM": cuda_terms(metric).term, "LISTED": double, **constants, "UNIT": unit},
         warps=warps,
-        registers=(CENTRED_REGISTERS if record.centred else REGISTERS) if unit == LARGEST_UNIT else None,
+        registers=registers_of(record, unit),
         fused=False,
     )
     if not double:
@@ -259,7 +255,7 @@ def _refine_rows(
 
 def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
     """Return candidates per program, programs per row of `count` candidates, and warps per program."""
-    warps = WARPS if count > per_warp else 1
+    warps = tuning.REFINE_WARPS if count > per_warp else 1
     return warps * per_warp, -(-count // (warps * per_warp)), warps
 
 
@@ -270,7 +266,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
     from tonari.exact.cuda.kernels.refine.groups import members_kernel
 
     rows, width = groups.shape
-    chunk, chunks, warps = _chunks(width * group, WARP_CANDIDATES)
+    chunk, chunks, warps = _chunks(width * group, tuning.WARP_CANDIDATES)
     ids = torch.full((rows, columns), NO_MEMBER, dtype=torch.int32, device=groups.device)
     launch(
         members_kernel,

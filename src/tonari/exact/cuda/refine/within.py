@@ -7,16 +7,7 @@ from typing import Any, NamedTuple
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.candidate_parts import Blocks
-from tonari.exact.cuda.refine.groups import (
-    CENTRED_REGISTERS,
-    DIVIDING_CANDIDATES,
-    LARGEST_UNIT,
-    REGISTERS,
-    WARP_CANDIDATES,
-    WARPS,
-    load_unit,
-    widen,
-)
+from tonari.exact.cuda.refine.groups import load_unit, registers_of, widen
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, POINT_TILE
 from tonari.metrics import cuda_terms, get_metric
 
@@ -38,8 +29,8 @@ class Hits(NamedTuple):
 
 def parts_per_block(metric: str) -> int:
     """Return the number of parts that a program refines."""
-    per_warp = DIVIDING_CANDIDATES if get_metric(metric).divides else WARP_CANDIDATES
-    return WARPS * per_warp // LEAST_GROUP
+    per_warp = tuning.DIVIDING_CANDIDATES if get_metric(metric).divides else tuning.WARP_CANDIDATES
+    return tuning.REFINE_WARPS * per_warp // LEAST_GROUP
 
 
 def refine_within(
@@ -148,8 +139,8 @@ def _compare(
             "UNIT": unit,
             "CHUNK": blocks.parts.shape[1] * LEAST_GROUP,
         },
-        warps=WARPS,
-        registers=(CENTRED_REGISTERS if record.centred else REGISTERS) if unit == LARGEST_UNIT else None,
+        warps=tuning.REFINE_WARPS,
+        registers=registers_of(record, unit),
         fused=False,
     )
 

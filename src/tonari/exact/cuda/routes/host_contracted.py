@@ -28,7 +28,7 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.attempts.first import PILOT_ROWS
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.memory import LISTED_BYTES
 from tonari.exact.cuda.plan import CudaPlan
@@ -38,14 +38,7 @@ from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.pack import LARGEST_FLOAT16, new_flags
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import PackedCopies
-from tonari.exact.cuda.screens.contracted import (
-    FITTED_ROWS,
-    HOPELESS,
-    ContractedScreen,
-    Look,
-    retried_at_once,
-    retries,
-)
+from tonari.exact.cuda.screens.contracted import ContractedScreen, Look, retried_at_once, retries
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.report import Report
@@ -170,7 +163,7 @@ class _Search(HostSearch):
         left = np.arange(len(self.queries))
         with self.workers:
             width, unproved = self._fitted()
-            worth = unproved <= HOPELESS
+            worth = unproved <= tuning.HOPELESS
             if worth:
                 left = self._certified(left, first, width, first_pass=True)
                 self.check_queries()
@@ -184,8 +177,8 @@ class _Search(HostSearch):
     def _fitted(self) -> Fitted:
         """Return the width for the first pass: the plan's, or a width fitted to the first queries if there are many."""
         plan, fitted = self.plan, self.prepared.fitted
-        if plan.k not in fitted and plan.m >= FITTED_ROWS:
-            rows = np.arange(min(PILOT_ROWS, plan.query_batch, len(self.queries)))
+        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
+            rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
 
             def unproved_at(width: int) -> float:
                 proved = self._pass(rows, plan.precisions[0], width, self.contracted.chooser.sample(width))

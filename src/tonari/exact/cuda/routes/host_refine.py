@@ -27,15 +27,16 @@ from tonari.core.slices import cut
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.memory import MEMBER_BYTES
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.certify import certify
-from tonari.exact.cuda.refine.groups import SCRATCH_BYTES, list_members
+from tonari.exact.cuda.refine.groups import list_members
 from tonari.exact.cuda.routes.host_contracted import HostContractedPoints, search_contracted
 from tonari.exact.cuda.routes.host_search import HostSearch, Sent
 from tonari.exact.cuda.routes.partition import search_whole
-from tonari.exact.cuda.rows.form import SAMPLE_ROWS, make_form
+from tonari.exact.cuda.rows.form import make_form
 from tonari.exact.cuda.rows.groups import LEAST_GROUP
 from tonari.exact.cuda.rows.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
 from tonari.exact.cuda.rows.part import Place
@@ -58,7 +59,8 @@ class ScreenedPoints:
         n, d = points.shape
         device = torch.device(plan.devices[0])
         self.points = points
-        self.form = make_form(to_device(np.ascontiguousarray(points[:: -(-n // SAMPLE_ROWS)]), device), plan.metric)
+        sample = np.ascontiguousarray(points[:: -(-n // tuning.CENTRE_ROWS)])
+        self.form = make_form(to_device(sample, device), plan.metric)
         self.flags = new_flags(device)
         precision = plan.precisions[0]
         whole = room_for(n, d, precision, device)
@@ -174,7 +176,7 @@ class _Search(HostSearch):
             ahead[:] = [batch]
 
         members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, sampled or not
-        most = max(1, SCRATCH_BYTES // (MEMBER_BYTES * members))
+        most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
         proved = torch.cat(verdicts).cpu().numpy() > 0

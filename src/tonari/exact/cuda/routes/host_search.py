@@ -23,10 +23,11 @@ from tonari.core.slices import cut
 from tonari.core.trail import current, decided
 from tonari.core.workers import Workers, default_threads
 from tonari.costs.rates import CARD
-from tonari.cuda import tuning
+from tonari.cuda import tuning as cuda_tuning
 from tonari.cuda.devices import over
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import plan_on_cuda
 from tonari.exact.cuda.refine.groups import NO_MEMBER
@@ -38,11 +39,6 @@ from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
-
-# Members per slice of work: at most what takes a millisecond, or a second if each member is a page read from disk; and
-# not so few that a thread takes longer to start.
-MEMBERS, LEAST_MEMBERS = 1 << 13, 1 << 9
-LONG_SECONDS = 1.0  # of the CPU, from which on rows may be left to the device, whose kernels may have to be compiled
 
 
 class Sent:
@@ -120,7 +116,8 @@ class HostSearch:
         best = self._lists(len(rows), index_dtype(len(self.points)))
         total = len(listed)
         threads = default_threads(total * (CARD.cpu_member + CARD.cpu_value * self.plan.d))
-        slices = min(threads * -(-total // (threads * MEMBERS)), total // LEAST_MEMBERS)  # as many for each thread
+        each = -(-total // (threads * tuning.HOST_MEMBERS))  # slices of each thread
+        slices = min(threads * each, total // tuning.HOST_LEAST_MEMBERS)
         isa = chosen_isa()
 
         def compare(some: slice) -> None:
@@ -157,7 +154,7 @@ class HostSearch:
         problem = make_problem(n, len(rows), d, plan.k, **sizes)
         on_cpu, on_device = plan_on_cpu(problem, resident=False), self._streamed_plan(len(rows), sizes)
         own = self.own(numbers)
-        if on_device is not None and max(on_device.seconds, LONG_SECONDS) < on_cpu.seconds:
+        if on_device is not None and max(on_device.seconds, tuning.HOST_LONG_SECONDS) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
             # Their own numbers in the whole search, as they do not follow one another.
@@ -216,7 +213,7 @@ class HostSearch:
             return None
         problem = make_problem(n, m, plan.d, plan.k, devices=plan.devices, memory=room, **sizes)
         try:
-            return plan_on_cuda(problem, free_bytes=room + tuning.RESERVE, route="streamed")
+            return plan_on_cuda(problem, free_bytes=room + cuda_tuning.RESERVE, route="streamed")
         except BudgetExceeded:
             return None
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.exact.cuda.rows.form import SAMPLE_ROWS
+from tonari.exact.cuda import tuning
 
 SHIFTS = (128, 0)  # of unsigned bytes, and of signed ones
-FEW = 4  # rows that are looked at in host memory first: launches for a sample of all take four times as long
 
 
 def shifts_of(rows: Any) -> list[int]:
@@ -20,10 +19,10 @@ def shifts_of(rows: Any) -> list[int]:
     """
     import torch
 
-    few = rows[:FEW].cpu().double()
+    few = rows[: tuning.BYTES_LOOKED].cpu().double()
     if not ((few == few.round()) & (few.abs() < 256)).all():
         return []
-    sample = rows[:: -(-len(rows) // SAMPLE_ROWS)]
+    sample = rows[:: -(-len(rows) // tuning.BYTES_SAMPLE)]
     least, most = sample.aminmax()
     whole = (sample == sample.round()).all() if sample.is_floating_point() else torch.ones_like(least)
     low, high, is_whole = torch.stack([least.double(), most.double(), whole.double()]).tolist()

@@ -27,11 +27,6 @@ from tonari.metrics import get_metric
 
 LARGEST = 1e12  # of a form element: keeps all sums finite
 BEYOND = 1e6  # elements of a row without a contraction: more than any precision packs
-BLOCK_VALUES = 2**24  # float64 values of form rows in memory at once
-SAMPLE_VALUES, SAMPLE_ROWS = 2**25, 32768  # of the sample for the directions
-ITERATIONS = 8  # of the subspace iteration: its result need not have converged
-ROWS, WARPS = 16, 4  # per program that writes form rows, or rounds contracted ones, COLUMNS at a time
-COLUMNS = 64
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ class ContractedRows:
 
 def sample_rows(d: int) -> int:
     """Return the largest number of rows in the sample."""
-    return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
+    return max(1, min(tuning.DIRECTIONS_ROWS, tuning.DIRECTIONS_VALUES // d))
 
 
 def contracted_row_bytes(p: int) -> int:
@@ -105,7 +100,7 @@ def contraction_bytes(d: int, p: int) -> int:
     They hold the sample and its square, or a block, in float64, the matrices of the iteration, and the directions.
     """
     rows = sample_rows(d)
-    block = max(1, BLOCK_VALUES // d)
+    block = max(1, tuning.FORM_VALUES // d)
     return 8 * (max(2 * rows * d + 3 * d * d, block * (d + 3 * p)) + 6 * d * p)
 
 
@@ -146,7 +141,7 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
     Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
-    block = max(1, min(BLOCK_VALUES // d, SAMPLE_ROWS))  # callers hold many numbers per row
+    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers hold many numbers per row
     for begin in range(0, n, block):
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 
@@ -186,7 +181,7 @@ def contract(
 
     n, d = rows.shape
     made = contracted_room(n, by.p, rows.device) if room is None else room
-    block = max(1, BLOCK_VALUES // d)
+    block = max(1, tuning.FORM_VALUES // d)
     for begin in range(0, n, block):
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
@@ -195,7 +190,7 @@ def contract(
             z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,
-            -(-len(z) // ROWS),
+            -(-len(z) // tuning.FORM_ROWS),
             {
                 "rest_ptr": z,
                 "along_ptr": along,
@@ -207,8 +202,8 @@ def contract(
                 "d": d,
                 "kept": by.p - 1,
             },
-            constants={"BEYOND": BEYOND, "ROWS": ROWS, "COLUMNS": COLUMNS},
-            warps=WARPS,
+            constants={"BEYOND": BEYOND, "ROWS": tuning.FORM_ROWS, "COLUMNS": tuning.FORM_COLUMNS},
+            warps=tuning.FORM_WARPS,
         )
     return made
 
@@ -224,7 +219,7 @@ def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int)
     lengths = torch.empty(n, dtype=torch.float64, device=rows.device)
     launch(
         write_form_kernel,
-        -(-n // ROWS),
+        -(-n // tuning.FORM_ROWS),
         {
             "rows_ptr": rows,
             "centre_ptr": form.centre,
@@ -242,11 +237,11 @@ def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int)
             "METRIC": get_metric(form.metric).before_root,
             "LIMIT": LARGEST,
             "STEP": math.gcd(d, rows.stride(0), 4),
-            "ROWS": ROWS,
+            "ROWS": tuning.FORM_ROWS,
             "T": 8,
             "V": 4,
         },
-        warps=WARPS,
+        warps=tuning.FORM_WARPS,
     )
     return out, lengths
 
@@ -263,7 +258,7 @@ def principal(covariance: Any, count: int) -> Any:
     # With a largest element of 1, powers of the matrix neither overflow nor vanish.
     covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
     found = torch.linalg.qr(start).Q
-    for _ in range(ITERATIONS):
+    for _ in range(tuning.ITERATIONS):
         found = torch.linalg.qr(covariance @ found).Q
     return found
 

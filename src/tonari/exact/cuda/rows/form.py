@@ -19,13 +19,9 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import without_data
+from tonari.exact.cuda import tuning
 from tonari.metrics import Metric, get_metric
 
-# Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
-SAMPLE_ROWS = 8192
-SAMPLE_VALUES, FEWEST_ROWS = 2**20, 512  # fewer wide rows are sampled, to keep small searches fast
-PROGRAMS = 256  # programs that read the sample: two per multiprocessor of a large GPU
-SAMPLE_TILE = {"ROWS": 32, "COLUMNS": 32}
 ANGULAR_SCALE = 64.0
 
 
@@ -61,7 +57,7 @@ def shifted_form(metric: str, d: int, shift: int, device: Any) -> DeviceForm:
 
 
 def make_form(points: Any, metric: str) -> DeviceForm:
-    """Choose centre and scale for points, from at most SAMPLE_ROWS of them, without waiting for the device.
+    """Choose centre and scale for points, from at most CENTRE_ROWS of them, without waiting for the device.
 
     The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. For a metric
     whose bounds hold only up to the element `largest`, it is in [1/4, 1), far below `largest`. Bytes keep scale 1 under
@@ -88,10 +84,10 @@ def make_form(points: Any, metric: str) -> DeviceForm:
         centre = torch.zeros(d, dtype=torch.float64, device=device)
         return DeviceForm(metric, d, centre, torch.full((1,), scale, dtype=torch.float64, device=device))
 
-    every = -(-n // min(SAMPLE_ROWS, max(FEWEST_ROWS, SAMPLE_VALUES // d)))
+    every = -(-n // min(tuning.CENTRE_ROWS, max(tuning.CENTRE_FEWEST, tuning.CENTRE_VALUES // d)))
     count = -(-n // every)
-    blocks = -(-d // SAMPLE_TILE["COLUMNS"])
-    chunk = -(-count // max(1, min(PROGRAMS // blocks, -(-count // SAMPLE_TILE["ROWS"]))))
+    blocks = -(-d // tuning.CENTRE_TILE["COLUMNS"])
+    chunk = -(-count // max(1, min(tuning.CENTRE_PROGRAMS // blocks, -(-count // tuning.CENTRE_TILE["ROWS"]))))
     parts = -(-count // chunk)
     found = torch.empty((3, parts, d), dtype=torch.float64, device=device)
     launch(
@@ -108,7 +104,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
             "chunk": chunk,
             "blocks": blocks,
         },
-        constants=SAMPLE_TILE,
+        constants=tuning.CENTRE_TILE,
         warps=4,
     )
     tile = {"PARTS": 32, "COLUMNS": 128} if parts > 8 else {"PARTS": 8, "COLUMNS": 512}

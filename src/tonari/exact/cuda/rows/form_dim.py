@@ -16,6 +16,7 @@ from typing import Any
 
 from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.contraction import (
     Contraction,
     form_blocks,
@@ -27,17 +28,10 @@ from tonari.exact.cuda.rows.contraction import (
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.groups import LEAST_GROUP
 
-FORM_DIMS = (32, 64, 128, 256)
-PILOT_ROWS = 128
-SECONDS, SHARE = 0.06, 0.03  # what the choice takes, and may take of a whole search
-WORTH = 0.7  # most seconds of a contraction, relative to those of all dimensions
-MOST_LEFT = 512  # candidates of a row for which a search can widen (attempts/contracted.py)
-NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
-
 
 def largest_form_dim(d: int) -> int:
     """Return the largest number of coordinates to consider for d dimensions, 0 for none."""
-    return max((p for p in FORM_DIMS if 2 * p <= d), default=0)
+    return max((p for p in tuning.FORM_DIMS if 2 * p <= d), default=0)
 
 
 def is_pilot_due(seconds: float) -> bool:
@@ -46,14 +40,14 @@ def is_pilot_due(seconds: float) -> bool:
     >>> is_pilot_due(1.9), is_pilot_due(2.1)
     (False, True)
     """
-    return SHARE * seconds >= SECONDS
+    return tuning.FORM_SHARE * seconds >= tuning.FORM_SECONDS
 
 
 def pilot_bytes(d: int) -> int:
     """Return the largest number of bytes for the choice: a sample, a block of rows in all forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
-    return 8 * (rows * (2 * d + 3 * most + 6 * PILOT_ROWS) + 4 * d * d + 3 * d * most)
+    return 8 * (rows * (2 * d + 3 * most + 6 * tuning.FORM_PILOT_ROWS) + 4 * d * d + 3 * d * most)
 
 
 def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: int) -> Contraction | None:
@@ -75,7 +69,7 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
     turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
     directions = found @ turned.flip(1)
 
-    pilot = rows[:: -(-len(rows) // PILOT_ROWS)]
+    pilot = rows[:: -(-len(rows) // tuning.FORM_PILOT_ROWS)]
     lengths = torch.linalg.vector_norm(pilot, dim=1)
     # Each pilot row is a point: one more than k are within its limit.
     best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
@@ -83,13 +77,13 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
         apart = _squares(pilot, lengths, block, sizes)
         best = torch.cat([best, apart], 1).topk(best.shape[1], largest=False).values
     limits = best[:, -1:] * (1 + 2.0**-20)
-    considered = [p for p in FORM_DIMS if p <= most]
+    considered = [p for p in tuning.FORM_DIMS if p <= most]
     counts = torch.zeros((len(considered), len(pilot)), dtype=torch.float64, device=rows.device)
     shown = list(_contracted(pilot @ directions, lengths, considered))
     for block, sizes in form_blocks(points, form, origin):
         for count, mine, theirs in zip(counts, shown, _contracted(block @ directions, sizes, considered), strict=True):
             count += (_squares(mine, lengths, theirs, sizes) <= limits).sum(1)
-    counted = (torch.stack([counts.mean(1), counts.quantile(NEARLY_ALL, dim=1)], 1)).tolist()
+    counted = (torch.stack([counts.mean(1), counts.quantile(tuning.FORM_NEARLY_ALL, dim=1)], 1)).tolist()
     p = cheapest(counted, n, m, d, points.element_size(), columns)
     return None if p == 0 else with_directions(form, directions[:, : p - 1], origin)
 
@@ -112,12 +106,12 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
     >>> cheapest(left_over, 10**6, 10**6, 960, 4, 960), cheapest(left_over, 10**6, 10**4, 960, 4, 960)
     (128, 0)
     """
-    best, least = 0, WORTH * m * n * brute_pair_seconds(columns)
-    for p, (mean, high) in zip(FORM_DIMS, counted, strict=False):
+    best, least = 0, tuning.FORM_WORTH * m * n * brute_pair_seconds(columns)
+    for p, (mean, high) in zip(tuning.FORM_DIMS, counted, strict=False):
         left_over = mean * (LEAST_GROUP * 4 * p + 2 * d * itemsize) / CARD.read_rows
         contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # form rows in float64 are written, read and changed
         seconds = m * (n * brute_pair_seconds(p) + left_over) + contracting
-        if high <= MOST_LEFT and seconds < least:
+        if high <= tuning.FORM_MOST_LEFT and seconds < least:
             best, least = p, seconds
     return best
 

@@ -28,10 +28,6 @@ from tonari.exact.cuda.rows.tiles import (
 )
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 
-# On Hopper a separate kernel lists the groups below a threshold for rows of so many bytes, where it is faster. It has
-# this many rows per program, tiles between two pauses of the matrix units, and buffers.
-HOPPER_BYTES = 256
-
 
 def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
     """Write the certified minimum of every group of the points.
@@ -181,7 +177,7 @@ def _launch(
 
 
 def _is_for_hopper(m: int, length: int, device: Any) -> bool:
-    return m > tuning.HOPPER_ROWS and length == HOPPER_BYTES and is_hopper(device)
+    return m > tuning.HOPPER_ROWS and length == tuning.HOPPER_BYTES and is_hopper(device)
 
 
 def _split_for_hopper(m: int, n: int, device: Any) -> Split:

@@ -18,7 +18,6 @@ from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import both_of
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import Screened, parts_of
-from tonari.exact.cuda.refine.groups import SCRATCH_BYTES
 from tonari.exact.cuda.refine.limit_members import Near, near_members
 from tonari.exact.cuda.refine.lowest import refine_lowest
 from tonari.exact.cuda.rows.contraction import ContractedRows, contract
@@ -26,15 +25,8 @@ from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
 from tonari.exact.cuda.rows.prepared import Contracted
 from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.screener import Chooser
-from tonari.exact.cuda.screens.widths import KEPT, NEAR_BYTES, WIDER
+from tonari.exact.cuda.screens.widths import NEAR_BYTES
 from tonari.metrics import get_metric
-
-FITTED_ROWS = 4096  # least queries for which the width is fitted
-FEW_UNPROVED = 0.01  # share of unproved rows up to which they are retried at the first precision
-HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
-NEAREST = 10  # or k, and k: the nearest points in p coordinates, which are refined for the first k-th value
-ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
-ROWS = 256  # per program that computes limits
 
 
 class Look(NamedTuple):
@@ -95,9 +87,9 @@ class ContractedScreen:
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
         packed = self.packed(rows, precision)
         found = self.chooser.screened_in_turn(packed, precision, sample, first)
-        screened: Screened = found.kept(KEPT * width) if keep else found
+        screened: Screened = found.kept(tuning.NEAR_KEPT * width) if keep else found
         del found  # all minima, of which the lowest are kept
-        count = min(self.plan.k + max(self.plan.k, NEAREST), len(prepared.points))
+        count = min(self.plan.k + max(self.plan.k, tuning.NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
         nearest, _ = refine_lowest(rows.values, prepared.rows.values, screened, min(width, count), count, **facts)
         return Look(rows, packed.shift, screened, nearest.indices)
@@ -113,7 +105,7 @@ class ContractedScreen:
         than k points are known.
         """
         squares, scores = self._limits(look, kth)
-        room, values = KEPT * width, self.prepared.rows.values
+        room, values = tuning.NEAR_KEPT * width, self.prepared.rows.values
         members: Near | None = None
         whole: Any = None
         for part in parts_of(look.screened):
@@ -143,7 +135,7 @@ class ContractedScreen:
         squares, scores = (torch.empty(rows, dtype=torch.float32, device=kth.device) for _ in range(2))
         launch(
             contracted_limits_kernel,
-            -(-rows // ROWS),
+            -(-rows // tuning.LIMIT_ROWS),
             {
                 "shift_ptr": look.shift,
                 "kth_ptr": kth,
@@ -158,7 +150,7 @@ class ContractedScreen:
                 "p": prepared.by.p,
                 "kth_stride": kth.stride(0),
             },
-            constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": ROWS},
+            constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": tuning.LIMIT_ROWS},
             warps=4,
             fused=False,
         )
@@ -171,12 +163,12 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
     `unproved`: the share of the first rows that stayed unproved at the width fitted to them.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
-    if first != last and unproved <= FEW_UNPROVED:  # few rows are not worth packing the points once more
-        yield first, WIDER
-    for times in (WIDER, ROOMY):
+    if first != last and unproved <= tuning.FEW_UNPROVED:  # few rows are not worth packing the points once more
+        yield first, tuning.WIDER
+    for times in (tuning.WIDER, tuning.ROOMY):
         yield last, times
 
 
 def retried_at_once(width: int, each: int = NEAR_BYTES) -> int:
     """Return the number of rows of a retry that fit into the scratch memory, at `each` bytes per group and member."""
-    return max(1, SCRATCH_BYTES // (each * KEPT * width))
+    return max(1, tuning.REFINE_SCRATCH_BYTES // (each * tuning.NEAR_KEPT * width))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import Launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.groups import STEP, load_unit
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, POINT_TILE, group_count
@@ -28,17 +29,7 @@ from tonari.select.cuda.survivors import power_of_two
 FLAGS = 3  # of the points, and of the queries; see tonari.inputs.check_flags
 GROUP = LEAST_GROUP  # points that share a minimum
 PER_TILE = POINT_TILE // GROUP
-BLOCK = 128  # columns of a tile that are read at once: 8 loads of 16 bytes per thread
-CHUNKS = 64  # of the numbers that a threshold is taken from, at least the groups that are wanted
-CHUNK = 32  # candidates whose values one program computes
-RANKED = 32  # candidates that all others are compared with at a time
-SCREEN_WARPS = 8
-SCREEN_REGISTERS = 128  # so that a multiprocessor has room for both programs
-PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of two tiles of 32 KiB under way
-MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
 CANDIDATES_BYTES = 1 << 16  # at least what the lists and values of a query take, and its float64 row
-WARPS, REGISTERS = 4, 255  # there are few of these programs, so that none has to leave room for another
-SURVEYED = 1024  # tiles that so many warps survey
 
 
 class Measured(NamedTuple):
@@ -130,8 +121,8 @@ def _screen(
 
     metric, device = get_metric(plan.metric), queries.device
     (m, d), width, tiles = queries.shape, packed.values.shape[1], len(packed.e1)
-    block, unit = min(BLOCK, power_of_two(width)), load_unit(queries)
-    room_for = min(MOST_PROGRAMS, PROGRAMS * multiprocessors(device))
+    block, unit = min(tuning.FEW_BLOCK, power_of_two(width)), load_unit(queries)
+    room_for = min(tuning.FEW_MOST_PROGRAMS, tuning.FEW_PROGRAMS * multiprocessors(device))
     each = -(-tiles // max(1, room_for - 1))
     programs = 1 + -(-tiles // each)
     return Launch(
@@ -176,8 +167,8 @@ def _screen(
             "WHOLE": width % block == 0,
             "V": 4,
         },
-        warps=SCREEN_WARPS,
-        registers=SCREEN_REGISTERS,
+        warps=tuning.FEW_SCREEN_WARPS,
+        registers=tuning.FEW_SCREEN_REGISTERS,
         fused=not metric.angular,  # norms are those of the reference
     )
 
@@ -199,9 +190,9 @@ def _finish(
     points, device, value_dtype = prepared.points, proved.device, found.distances.dtype
     m, tiles, wanted = len(proved), len(packed.e1), usual_width(plan.k)
     slots, room = 2 * power_of_two(wanted), power_of_two(wanted + wanted // 2)
-    parts = room * GROUP // CHUNK
+    parts = room * GROUP // tuning.FEW_CHUNK
     listed = torch.empty(m * parts * (slots + room), dtype=torch.int32, device=device)
-    unit, surveyed = load_unit(points), max(CHUNKS, power_of_two(tiles))
+    unit, surveyed = load_unit(points), max(tuning.FEW_CHUNKS, power_of_two(tiles))
     return Launch(
         finish_few_kernel,
         m * parts,
@@ -244,14 +235,14 @@ def _finish(
             "TILES": surveyed,
             "SLOTS": slots,
             "ROOM": room,
-            "CHUNK": CHUNK,
-            "CHUNKS": CHUNKS,
+            "CHUNK": tuning.FEW_CHUNK,
+            "CHUNKS": tuning.FEW_CHUNKS,
             "GROUP": GROUP,
             "POINT_TILE": POINT_TILE,
-            "RANKED": RANKED,
+            "RANKED": tuning.FEW_RANKED,
         },
-        warps=WARPS if surveyed <= SURVEYED else 2 * WARPS,
-        registers=REGISTERS,
+        warps=tuning.FEW_WARPS if surveyed <= tuning.FEW_SURVEYED else 2 * tuning.FEW_WARPS,
+        registers=tuning.FEW_REGISTERS,
         fused=False,
     )
 
@@ -259,7 +250,7 @@ def _finish(
 def few_row_bytes(n: int, d: int) -> int:
     """Return an upper bound on the bytes per query of all buffers: minima, packed copies, candidates."""
     minima = 4 * (group_count(n, GROUP) + group_count(n, POINT_TILE))
-    return minima + 2 * MOST_PROGRAMS * (d + POINT_TILE) + CANDIDATES_BYTES
+    return minima + 2 * tuning.FEW_MOST_PROGRAMS * (d + POINT_TILE) + CANDIDATES_BYTES
 
 
 def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:

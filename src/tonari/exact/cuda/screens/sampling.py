@@ -24,11 +24,6 @@ from tonari.core.caches import cached
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import group_count
 
-LEAST_ROWS = 512  # for fewer queries, writing all minima is fast, and the kernel that lists has too few programs
-LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the work
-# The same of a slot in a list of a graph, for what earlier batches note with atomics (screens/mirrored.py).
-NOTED_COST = 48.0
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -73,14 +68,14 @@ class FirstAttempt(NamedTuple):
 def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) -> Sample | None:
     """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
 
-    >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, NOTED_COST)
+    >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, tuning.NOTED_COST)
     (Sample(stride=64, rank=4, capacity=1024, least_slots=0), Sample(stride=32, rank=5, capacity=576, least_slots=0))
     >>> sample_for(10_000, 10, 8) is None
     True
     """
     of_slot = tuning.SLOT_COST if slot_cost is None else slot_cost
     best: tuple[float, Sample] | None = None
-    stride = LEAST_STRIDE
+    stride = tuning.LEAST_STRIDE
     while stride * tuning.LARGEST_MEAN < wanted:
         stride *= 2
     while n // stride >= tuning.LEAST_SAMPLE:
@@ -123,7 +118,7 @@ def sample_within(n: int, wanted: int, group: int, sample: Sample, slots: int) -
     >>> sample_within(1_000_000, 64, 8, usual, 100) is None
     True
     """
-    while sample.capacity > slots and sample.stride > LEAST_STRIDE:
+    while sample.capacity > slots and sample.stride > tuning.LEAST_STRIDE:
         sample = _sample_at(sample.stride // 2, wanted)
     return sample if sample.capacity <= slots and _fits(sample, n, group) else None
 

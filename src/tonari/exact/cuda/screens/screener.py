@@ -7,6 +7,7 @@ from typing import Any
 
 from tonari.core.trail import decided
 from tonari.cuda.matrix_units import check_matrix_units
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import AllMinima, Listed, Mirrored
 from tonari.exact.cuda.rows.groups import group_count
@@ -16,15 +17,7 @@ from tonari.exact.cuda.rows.tiles import row_bytes
 from tonari.exact.cuda.screens.all_minima import screen, screen_below, slots_of
 from tonari.exact.cuda.screens.elementwise import screen_elementwise
 from tonari.exact.cuda.screens.mirrored import Mirror, is_faster
-from tonari.exact.cuda.screens.sampling import (
-    LEAST_ROWS,
-    NOTED_COST,
-    FirstAttempt,
-    Sample,
-    sample_for,
-    sample_like,
-    sample_within,
-)
+from tonari.exact.cuda.screens.sampling import FirstAttempt, Sample, sample_for, sample_like, sample_within
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
 
@@ -34,7 +27,7 @@ def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | N
 
     The threshold keeps about `width` groups of the n points; the default is the width of the plan.
     """
-    if get_metric(plan.metric).form == "elementwise" or min(plan.m, plan.query_batch) < LEAST_ROWS:
+    if get_metric(plan.metric).form == "elementwise" or min(plan.m, plan.query_batch) < tuning.LEAST_ROWS:
         return None
     return sample_for(n, plan.width if width is None else width, plan.group)
 
@@ -87,7 +80,7 @@ class Chooser:
         import torch
 
         slots, points = self.plan.mirrored_slots, self.prepared.copies.packed(precision)
-        sample = None if self.sample(width) is None else sample_for(points.n, width, self.plan.group, NOTED_COST)
+        sample = None if self.sample(width) is None else sample_for(points.n, width, self.plan.group, tuning.NOTED_COST)
         if not slots or sample is None or not is_faster(row_bytes(points.values), points.low.device):
             return
         sample = sample_within(points.n, width, self.plan.group, sample, slots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tonari.cuda.launch import launch
@@ -19,7 +19,6 @@ from tonari.exact.cuda.rows.tiles import (
     swizzled,
 )
 
-ROWS, WARPS, REGISTERS = 64, 4, 168  # of a tile, of a program, and of a thread: three programs fit with these
 # Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
 # Bytes of the longest rows that are held: two programs fit up to 1024.
@@ -44,9 +43,9 @@ class HeldTiling:
 
     stages: int
     programs: int
-    rows: int = ROWS
-    warps: int = WARPS
-    registers: int = REGISTERS
+    rows: int = field(default_factory=lambda: tuning.WIDE_ROWS)
+    warps: int = field(default_factory=lambda: tuning.WIDE_WARPS)
+    registers: int = field(default_factory=lambda: tuning.WIDE_REGISTERS)
 
     def split(self, m: int, n: int, first: int, device: Any) -> Split:
         """Divide the work of m rows and of the points from number `first` to n."""
@@ -71,7 +70,7 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
     >>> [(made.stages, made.programs) for made in map(tiling_of, (512, 1536))]
     [(5, 2), (5, 1)]
     """
-    rows, warps, registers = tuning.TALL if tall else (ROWS, WARPS, REGISTERS)
+    rows, warps, registers = tuning.TALL if tall else (tuning.WIDE_ROWS, tuning.WIDE_WARPS, tuning.WIDE_REGISTERS)
 
     def stages(programs: int) -> int:
         room = min(OF_PROGRAM, SHARED // programs - RESERVED) - BESIDE - rows * length

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
-WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
-_SHORT = 16  # columns of a row that is not short
-KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
+from tonari.exact.cuda import tuning
+
 NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
-AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
 
 
 def usual_width(wanted: int) -> int:
@@ -28,7 +25,7 @@ def wider(d: int) -> int:
     >>> wider(3), wider(5), wider(16), wider(768)
     (16, 12, 4, 4)
     """
-    return WIDER * min(4, max(1, _SHORT // d))
+    return tuning.WIDER * min(4, max(1, tuning.SHORT_COLUMNS // d))
 
 
 class Fitted(NamedTuple):
@@ -38,7 +35,7 @@ class Fitted(NamedTuple):
     unproved: float
 
 
-def fitted_width(least: int, unproved_at: Callable[[int], float], again: float = AGAIN) -> Fitted:
+def fitted_width(least: int, unproved_at: Callable[[int], float], again: float | None = None) -> Fitted:
     """Return the fastest width, given the share of the first rows that each width leaves unproved.
 
     The number of groups that bounds cannot separate depends on the data. Widths are doubled as long as that may save
@@ -50,13 +47,14 @@ def fitted_width(least: int, unproved_at: Callable[[int], float], again: float =
     unproved_at : callable(int)
         Searches the first rows with a width, and returns the share of unproved rows.
     again : float
-        The time to search a row again, in units of the time for `least` groups.
+        The time to search a row again, in units of the time for `least` groups. Default: SEARCHED_AGAIN.
 
     Examples
     --------
     >>> fitted_width(16, {16: 0.3, 32: 0.02, 64: 0.0}.get)
     Fitted(width=32, unproved=0.02)
     """
+    again = tuning.SEARCHED_AGAIN if again is None else again
     tried: list[tuple[float, Fitted]] = []
     for width in widths_from(least, least):
         if tried and width / least >= min(tried)[0]:
@@ -72,4 +70,4 @@ def widths_from(width: int, least: int) -> list[int]:
     >>> widths_from(34, 17)
     [34, 68, 136]
     """
-    return [width << times for times in range(WIDEST.bit_length()) if width << times <= WIDEST * least]
+    return [width << times for times in range(tuning.WIDEST.bit_length()) if width << times <= tuning.WIDEST * least]
