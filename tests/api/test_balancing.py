@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.api import balancing, part
+from tonari.api import part, tuning
 
 D = 3
 
@@ -24,7 +24,7 @@ def test_segments_are_few_when_rows_come_one_at_a_time(monkeypatch: pytest.Monke
         made(self, segment, *given)
         packed[0] += segment.n
 
-    monkeypatch.setattr(balancing, "SMALL", 4)
+    monkeypatch.setattr(tuning, "SMALL", 4)
     monkeypatch.setattr(part.Part, "__init__", counted)
     points = checks.gaussian(260, D)
     index = tonari.Index(points[:1], method="exact")

@@ -23,7 +23,7 @@ from tests.helpers.checks import DTYPES, assert_same_neighbors
 from tests.helpers.device_rows import D, K, N, here, rows, there
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tonari import inputs
-from tonari.api import spanning
+from tonari.api import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.graph.building.sides import Sides
 from tonari.graph.knn_graph import KNNGraph
@@ -533,8 +533,8 @@ def test_everything_within_a_radius(metric: str, within: dict[str, float], from_
 
 @pytest.mark.parametrize(("from_host", "many"), [(False, 0.0), (True, 1.0)])
 def test_a_spanning_tree_is_that_of_host_memory(from_host: bool, many: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spanning, "_MORE", 1)
-    monkeypatch.setattr(spanning, "_MANY", many)
+    monkeypatch.setattr(tuning, "LISTED_MORE", 1)
+    monkeypatch.setattr(tuning, "MANY", many)
     points = rows(600 if HAS_CUDA else 15)
     points[::3] += 9
     given: dict[str, Any] = {"device": "cuda"} if from_host else {}

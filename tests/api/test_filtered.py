@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch, on_gpu
 from tests.helpers.filter_checks import Mask, assert_equal, cut, nearest_allowed
 from tests.helpers.radius_checks import all_values
-from tonari.filters import dropping, nearest, scope, within
+from tonari.filters import tuning
 from tonari.filters.scope import Scope
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.reference import brute
@@ -70,10 +70,10 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
 @pytest.mark.parametrize("metric", [*METRICS, *BIT_METRICS])
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("rules", RULES)
-@pytest.mark.parametrize("few", [dropping._FEW, 0])
+@pytest.mark.parametrize("few", [tuning.FEW_POINTS, 0])
 def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dropping, "_FEW", few)
-    monkeypatch.setattr(scope, "_ROOM", 80 * (few or 500))  # bytes of pairs that are checked at a time
+    monkeypatch.setattr(tuning, "FEW_POINTS", few)
+    monkeypatch.setattr(tuning, "ROOM_BYTES", 80 * (few or 500))  # bytes of pairs that are checked at a time
     queries, points = data(maker, metric)
     given, allowed = rules_named(rules, queries, points, metric)
     index = tonari.Index(points, metric=metric)
@@ -110,9 +110,9 @@ def test_a_mask_of_few_points(allowed: int, method: str) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "canberra", "hamming", "jaccard"])
 @pytest.mark.parametrize("rules", ["where", "batch", "both", "none", "alone"])
 @pytest.mark.parametrize("include_self", [False, True])
-@pytest.mark.parametrize("large", [nearest._LARGE, 1])
+@pytest.mark.parametrize("large", [tuning.LARGE_PAIRS, 1])
 def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "_LARGE", large)
+    monkeypatch.setattr(tuning, "LARGE_PAIRS", large)
     if large == 1:
         monkeypatch.setattr("tonari.filters.scope.Scope.listed_seconds", lambda *_: np.inf)  # each group by itself
     _, points = data("duplicates", metric)
@@ -138,10 +138,10 @@ def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeyp
         assert_equal(some, tonari.Pairs(*(part[kept] for part in pairs)))
 
 
-@pytest.mark.parametrize("large", [within._LARGE, 20, 0])
+@pytest.mark.parametrize("large", [tuning.WITHIN_LARGE, 20, 0])
 @pytest.mark.parametrize("rules", ["same", "shared+same", "shared", "other"])
 def test_a_radius_for_each_query(large: int, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(within, "_LARGE", large)  # points of a group that is searched by itself
+    monkeypatch.setattr(tuning, "WITHIN_LARGE", large)  # points of a group that is searched by itself
     queries, points = data("gaussian", "euclidean")
     given, allowed = rules_named(rules, queries, points, "euclidean")
     radii = np.linspace(0, 4, M)[np.random.default_rng(0).permutation(M)]

@@ -18,7 +18,7 @@ from tests.helpers.device_rows import there
 from tests.helpers.devices import HAS_CUDA, needs_torch, on_gpu
 from tests.helpers.radius_checks import assert_same_within
 from tonari import inputs
-from tonari.api import balancing
+from tonari.api import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
 
@@ -100,8 +100,8 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
 ) -> None:
     if method == "kdtree" and metric == "inner_product":
         pytest.skip("no tree bounds inner products")
-    monkeypatch.setattr(balancing, "SMALL", 2)  # more segments
-    monkeypatch.setattr(balancing, "AROUND", 5)
+    monkeypatch.setattr(tuning, "SMALL", 2)  # more segments
+    monkeypatch.setattr(tuning, "AROUND", 5)
     rng = np.random.default_rng(1)
     points = tied(rng, 200, dtype)
     given = {"method": method, "metric": metric}
@@ -260,7 +260,7 @@ def check_on_device(n: int, rounds: int, tmp_path: Path, method: str) -> None:
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_on_a_device_the_bits_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     check_on_device(9, 1, tmp_path, "exact")
 
 

@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.devices import needs_torch
-from tonari.api import kth
+from tonari.api import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -30,7 +30,7 @@ def same(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 @pytest.mark.parametrize("k", [1, 7, N - 1])
 def test_the_last_column_of_the_graph(metric: str, maker: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kth, "_HELD", 23 * (k + 1))
+    monkeypatch.setattr(tuning, "KTH_HELD", 23 * (k + 1))
     points = checks.in_range(checks.HOSTILE[maker](N, 5, 0), metric)
     points = np.abs(points) if METRICS[metric].nonnegative else points
     same(tonari.kth_distance(points, k, metric=metric), truth(points, k, metric))
@@ -61,7 +61,7 @@ def test_tensors_give_a_tensor() -> None:
 
 
 def test_progress_counts_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kth, "_HELD", 100)
+    monkeypatch.setattr(tuning, "KTH_HELD", 100)
     seen: list[tuple[int, int]] = []
     tonari.kth_distance(checks.gaussian(N, 4), 4, progress=lambda *pair: seen.append(pair))
     assert seen == [(20, N), (40, N), (60, N)]

@@ -18,7 +18,7 @@ from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.device_rows import there
 from tests.helpers.devices import needs_torch, on_gpu
-from tonari.api import balancing
+from tonari.api import tuning
 from tonari.core.neighbors import Neighbors
 from tonari.io import FileFormatError
 
@@ -71,8 +71,8 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
 ) -> None:
     if given in (HAMMING, JACCARD) and method == "kdtree":
         method = "bits"
-    monkeypatch.setattr(balancing, "SMALL", 2)  # more segments
-    monkeypatch.setattr(balancing, "AROUND", 5)
+    monkeypatch.setattr(tuning, "SMALL", 2)  # more segments
+    monkeypatch.setattr(tuning, "AROUND", 5)
     rng = np.random.default_rng(1)
     points, given = rows_of(given["metric"], rng, 240), given | {"method": method}
     ids, end = np.arange(100), 100
@@ -197,7 +197,7 @@ def check_on_device(n: int, given: dict[str, Any]) -> None:
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_on_a_device_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     check_on_device(9, HAVERSINE)
 
 

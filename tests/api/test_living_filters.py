@@ -12,7 +12,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.device_rows import there
 from tests.helpers.devices import needs_torch, on_gpu
-from tonari.api import balancing
+from tonari.api import tuning
 from tonari.metrics import BIT_METRICS
 
 D, M = 3, 7
@@ -112,7 +112,7 @@ def check(index: tonari.Index, points: Any, kind: str, ks: list[int], place: Any
 def test_rules_are_about_ids(kind: str, method: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if method == "kdtree" and metric == "inner_product":
         pytest.skip("no tree bounds inner products")
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     given = {"method": method, "metric": metric}
     index, points = changed(np.random.default_rng(4), 200, **given)
     check(index, points, kind, [1, 7, len(index)], np.array, **given)
@@ -123,7 +123,7 @@ def test_rules_are_about_ids(kind: str, method: str, metric: str, monkeypatch: p
 @pytest.mark.parametrize("kind", RULES)
 def test_of_many_points_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough points that those which are not allowed are dropped, and groups searched by themselves."""
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     index, points = changed(np.random.default_rng(6), 20_000, method="exact")
     check(index, points, kind, [5], np.array, method="exact")
 
@@ -131,7 +131,7 @@ def test_of_many_points_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("metric", BIT_METRICS)
 def test_of_rows_of_bits(kind: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     index, points = changed(np.random.default_rng(4), 200, bits_of, metric=metric)
     check(index, bits_of(points), kind, [1, 7, len(index)], bits_of, metric=metric)
     index.compact()
@@ -153,7 +153,7 @@ def test_an_index_without_points_checks_rules_and_finds_nothing(metric: str) -> 
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_on_a_device_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     rng = np.random.default_rng(4)
     points = tied(rng, 8)
     index = tonari.Index(there(points[:6]), device="cuda", method="exact")
@@ -187,7 +187,7 @@ def test_rows_of_bits_on_a_card(kind: str, metric: str) -> None:
 
 
 def test_what_is_missing_does_not_go_before_what_is_infinitely_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 1)
+    monkeypatch.setattr(tuning, "SMALL", 1)
     far = np.full((8, D), 3e38, np.float32)
     index = tonari.Index(far[:4], method="exact")
     index.add(far[:2])
@@ -223,7 +223,7 @@ def test_the_number_of_ids_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_graph_of_the_points_that_are_left_takes_the_rules_of_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     index, _ = changed(np.random.default_rng(4), 2000)
     index.add(checks.gaussian(500, D))
     index.remove(index.ids[:1990])

@@ -13,7 +13,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.api import balancing
+from tonari.api import balancing, tuning
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cpu.method import ExactOnCpu
@@ -115,7 +115,7 @@ def test_points_are_packed_together_where_memory_holds_no_segments_beside_each_o
 
 
 def test_a_search_for_which_segments_leave_too_little_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balancing, "SMALL", 2)
+    monkeypatch.setattr(tuning, "SMALL", 2)
     points = POINTS[:30_000]
     enough = tonari.plan(len(points), 1, D, 1, threads=1, method="kdtree").total_bytes + 400_000
     index = tonari.Index(points[:20_000], method="kdtree", threads=1, memory=enough)

@@ -9,16 +9,15 @@ import pytest
 
 import tonari
 from tests.helpers import checks
+from tonari.api import tuning
 
 POINTS = np.concatenate([checks.gaussian(150, 6), checks.gaussian(50, 6)])
 
 
 @pytest.mark.parametrize("method", ["exact", "kdtree"])
 def test_pairs_in_a_file(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.api import pairing
-
-    for name, rows in (("_FIRST_ROWS", 3), ("_LEAST_ROWS", 2), ("_HELD_PAIRS", 400)):
-        monkeypatch.setattr(pairing, name, rows)
+    for name, rows in (("PAIRS_FIRST_ROWS", 3), ("PAIRS_LEAST_ROWS", 2), ("PAIRS_HELD", 400)):
+        monkeypatch.setattr(tuning, name, rows)
     out = tmp_path / "pairs.npy"
     assert tonari.pairs(POINTS, 2.0, out=out, method=method) == out
     found, truth = np.load(out, mmap_mode="r"), tonari.pairs(POINTS, 2.0)
@@ -32,10 +31,9 @@ def test_pairs_in_a_file(tmp_path: Path, method: str, monkeypatch: pytest.Monkey
 
 
 def test_a_file_of_pairs_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.api import pairing
 
-    monkeypatch.setattr(pairing, "_FIRST_ROWS", 50)
-    monkeypatch.setattr(pairing, "_GROWTH", 1)
+    monkeypatch.setattr(tuning, "PAIRS_FIRST_ROWS", 50)
+    monkeypatch.setattr(tuning, "PAIRS_GROWTH", 1)
 
     def interrupt(done: int, total: int) -> None:
         if done >= 100:

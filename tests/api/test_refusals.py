@@ -11,7 +11,7 @@ import pytest
 
 import tonari
 from tests.helpers.checks import gaussian
-from tonari.api import kth
+from tonari.api import tuning
 from tonari.core.errors import BudgetExceeded
 
 N, M = 1500, 200
@@ -118,7 +118,7 @@ def test_the_first_number_is_enough(verb: str, rule: str) -> None:
 def test_values_that_come_in_blocks_name_what_is_enough(
     method: str, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kth, "_HELD", held)
+    monkeypatch.setattr(tuning, "KTH_HELD", held)
     truth = tonari.kth_distance(POINTS, 10)
     for memory in (1, 150_000):
         named = refusal(lambda memory=memory: tonari.kth_distance(POINTS, 10, method=method, memory=memory))  # type: ignore[misc]

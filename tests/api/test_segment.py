@@ -11,8 +11,8 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.api import segment as module
 from tonari.core import _native
+from tonari.methods import tuning
 from tonari.metrics.reference import brute
 
 POINTS = checks.gaussian(300, 3)
@@ -73,9 +73,9 @@ def test_what_is_equal_to_an_earlier_k_and_is_none_is_refused(k: Any) -> None:
 
 def test_few_plans_are_kept_and_none_in_copies() -> None:
     index = tonari.Index(POINTS, method="exact")
-    for k in range(1, 2 * module.KEPT_PLANS):
+    for k in range(1, 2 * tuning.KEPT_PLANS):
         index.search(POINTS[:1], k)
-        assert 1 <= len(index._state.only.planned) <= module.KEPT_PLANS
+        assert 1 <= len(index._state.only.planned) <= tuning.KEPT_PLANS
     assert not copy.copy(index)._state.only.planned
     assert not copy.deepcopy(index)._state.only.planned
 

@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.devices import needs_torch
-from tonari.api import spanning
+from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
 from tonari.metrics import CHANGED, METRICS
 from tonari.metrics.changed import Change, change_of
@@ -36,7 +36,7 @@ def same(found: tonari.SpanningTree, expected: tonari.SpanningTree) -> None:
 def test_the_tree_of_all_pairs(
     metric: str, maker: str, min_samples: int, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spanning, "_MORE", more)
+    monkeypatch.setattr(api_tuning, "LISTED_MORE", more)
     if more == 1:
         monkeypatch.setattr(tuning, "LARGE_COMPONENT", 1)
         monkeypatch.setattr(tuning, "FIRST_ASKED", 2)
@@ -77,7 +77,7 @@ def sky(n: int, seed: int) -> Any:
 def test_metrics_of_changed_rows(
     metric: str, dtype: str, min_samples: int, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spanning, "_MORE", more)
+    monkeypatch.setattr(api_tuning, "LISTED_MORE", more)
     sets = [sky(N, 0)] if metric == "haversine" else [make(N, 3, 0) for make in checks.HOSTILE.values()]
     change = change_of(metric)
     assert change is not None
@@ -111,8 +111,8 @@ def test_metrics_without_weights_refuse_them() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.05, 1.0])
 @pytest.mark.parametrize("memory", ["8MB", "20MB", None])
 def test_the_same_tree_within_any_budget(share: float, memory: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spanning, "_MORE", 1)
-    monkeypatch.setattr(spanning, "_MANY", share)
+    monkeypatch.setattr(api_tuning, "LISTED_MORE", 1)
+    monkeypatch.setattr(api_tuning, "MANY", share)
     points = checks.tight_far_clusters(600, 3)
     same(tonari.mutual_reachability_tree(points, 4, memory=memory, threads=1), spanning_tree(points, 4))
 
@@ -121,8 +121,8 @@ def test_the_same_tree_within_any_budget(share: float, memory: str | None, monke
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_every_method_and_way_to_ask(method: str, d: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spanning, "_MORE", 1)
-    monkeypatch.setattr(spanning, "_MANY", share)
+    monkeypatch.setattr(api_tuning, "LISTED_MORE", 1)
+    monkeypatch.setattr(api_tuning, "MANY", share)
     points = checks.tight_far_clusters(300, d)
     same(tonari.mutual_reachability_tree(points, 4, method=method), spanning_tree(points, 4))
 

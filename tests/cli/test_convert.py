@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.command_line import as_json, refused, run
 from tonari import io
-from tonari.io import _common
+from tonari.io import tuning
 
 N, D, K = 60, 5, 4
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".hdf5", ".fvecs", ".fbin"])
 def test_convert_keeps_every_bit(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_common, "PIECE_BYTES", 7 * D * 4)  # pieces of 7 rows
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 7 * D * 4)  # pieces of 7 rows
     facts = as_json("convert", "points.fbin", f"other{suffix}")
     assert (facts["rows"], facts["columns"], facts["dtype"]) == (N, D, "float32")
     np.testing.assert_array_equal(io.read(f"other{suffix}"), io.read("points.fbin"))

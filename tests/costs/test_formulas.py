@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.costs.formulas import (
-    SHARED_ROWS,
-    TASK_POINTS,
-    TOP_LEVELS,
-    BruteCosts,
-    DescentCosts,
-    DirectCosts,
-    MeanVisits,
-    TreeCosts,
-)
+from tonari.costs import tuning
+from tonari.costs.formulas import TOP_LEVELS, BruteCosts, DescentCosts, DirectCosts, MeanVisits, TreeCosts
 
 N, M, D, K = 1000, 30, 8, 5
 MIB = 1 << 20
@@ -100,15 +92,15 @@ def test_cores_that_are_slower_take_longer_for_everything() -> None:
 def test_a_tree_of_one_task_is_built_by_one_core() -> None:
     costs = only(TreeCosts, start=5.0, split=1.0, placed=1.0)
     for workers in (1, 8):
-        assert costs.build(TASK_POINTS, D, 10, workers) == 5.0 + TASK_POINTS * (10 + D)
+        assert costs.build(tuning.TASK_POINTS, D, 10, workers) == 5.0 + tuning.TASK_POINTS * (10 + D)
 
 
 def test_cores_share_tasks_and_long_passes() -> None:
     costs, height = only(TreeCosts, split=1.0, placed=1.0), 14
-    two_tasks = 2 * TASK_POINTS
-    assert two_tasks < SHARED_ROWS  # so that one core makes the pass above them
+    two_tasks = 2 * tuning.TASK_POINTS
+    assert two_tasks < tuning.SHARED_ROWS  # so that one core makes the pass above them
     assert costs.build(two_tasks, D, height, 8) == two_tasks * (1 + (height - 1 + D) / 2)
-    many = TASK_POINTS << TOP_LEVELS + 1
+    many = tuning.TASK_POINTS << TOP_LEVELS + 1
     assert costs.build(many, D, height, 8) == many * (TOP_LEVELS / 8 + (height - TOP_LEVELS + D) / 8)
     assert costs.build(many, D, height, 10**6) == many * (TOP_LEVELS / 10**6 + (height - TOP_LEVELS + D) / 256)
 

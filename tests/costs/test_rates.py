@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tonari.core._native import supported_isas
-from tonari.costs import rates
+from tonari.costs import rates, tuning
 
 ISAS = ("generic", "avx2", "avx512", "amx", "neon")
 TABLES: dict[str, dict[Any, Any]] = {
@@ -20,7 +20,7 @@ def test_every_instruction_set_has_rates() -> None:
     assert set(supported_isas()) <= set(ISAS)
     for isa in ISAS:
         assert {(isa, form) in rates.BRUTE for form in ("gemm", "elementwise")} == {True}
-        assert ((isa, "few") in rates.BRUTE) is (isa in rates.FEW_COLUMNS)
+        assert ((isa, "few") in rates.BRUTE) is (isa in tuning.FEW_COLUMNS)
         for name in ("DIRECT", "ESTIMATED", "TREE"):
             assert isa in TABLES[name]
         assert (isa, "float32") in rates.PRODUCTS

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tonari.cuda import tuning
 
 if HAS_TORCH:
     import torch
 
-    from tonari.cuda import staging
     from tonari.cuda.collect import Collector
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
@@ -23,7 +23,7 @@ CYCLES = 400_000_000  # a fifth of a second of a card
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "PIECE_BYTES", 64)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 64)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])

@@ -10,12 +10,12 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tonari.cuda import tuning
 
 if HAS_TORCH:
     import torch
 
     from tonari.core.slices import cut
-    from tonari.cuda import staging
     from tonari.cuda.prefetch import Feeder, slabs_of
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
@@ -26,7 +26,7 @@ CYCLES = 400_000_000  # a fifth of a second of a card
 @pytest.mark.parametrize("size", [1, 7, 76, 77, 78])
 @pytest.mark.parametrize("on_device", [False, True])
 def test_slices_of_several_arrays_come_together(size: int, on_device: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "PIECE_BYTES", 64)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 64)
     arrays = [checks.gaussian(77, 5), np.arange(77 * 3, dtype=np.int32).reshape(77, 3), checks.gaussian(77, 1) > 0]
     given = [torch.from_numpy(array).to(DEVICE) for array in arrays] if on_device else arrays
     order = cut(77, size)

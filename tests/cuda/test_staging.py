@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.cuda import tuning
 
 if HAS_TORCH:
     import torch
@@ -44,7 +45,7 @@ def test_an_error_is_raised_once_when_copies_arrive() -> None:
 
 def test_devices_that_are_copied_to_at_once_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "default_threads", lambda: 64)
-    for at_once, threads in ((1, staging.MOST_THREADS), (2, staging.MOST_THREADS // 2), (99, 1)):
+    for at_once, threads in ((1, tuning.MOST_THREADS), (2, tuning.MOST_THREADS // 2), (99, 1)):
         with Carrier("cpu", 2, at_once) as carrier:
             assert carrier._workers.threads == threads
 

@@ -52,7 +52,7 @@ def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch
         monkeypatch.setattr(module, name, lambda scope, *given, plain=plain: seen.append(1) or plain(scope, *given))
     monkeypatch.setattr(tuning, "SOON", -1.0)
     if block is not None:
-        monkeypatch.setattr("tonari.filters.scope._ROOM", block * N * looking.PAIR)
+        monkeypatch.setattr("tonari.filters.tuning.ROOM_BYTES", block * N * looking.PAIR)
     check(rule, 0.3)
     assert len(seen) == (0 if block is not None and block < tuning.UNCOUNTED_QUERIES else 4)
     seen.clear()
@@ -81,7 +81,7 @@ def test_lists_of_everything_are_not_counted_before(monkeypatch: pytest.MonkeyPa
         return count(those, some, limits, progress)
 
     monkeypatch.setattr(DecidedPoints, "count", counted)
-    monkeypatch.setattr("tonari.filters.scope._ROOM", (M - 1) * N * looking.PAIR)
+    monkeypatch.setattr("tonari.filters.tuning.ROOM_BYTES", (M - 1) * N * looking.PAIR)
     for rules in ({"exclude": EXCLUDE[:, :1]}, GROUPS | {"groups": "other"}):
         assert len(tonari.radius_search(QUERIES, POINTS, 0.3, **rules).indptr) == M + 1
     assert max(rows) < M
@@ -90,7 +90,7 @@ def test_lists_of_everything_are_not_counted_before(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("rule", ["same", "other"])
 def test_few_large_groups_are_counted_one_by_one(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two groups of most points: each is counted among its points, or among those of the other group."""
-    monkeypatch.setattr(counting, "_LARGE", 1)
+    monkeypatch.setattr(tuning, "COUNTED_LARGE", 1)
     sizes = list[int]()
     plain = counting._among
     monkeypatch.setattr(counting, "_among", lambda *given: sizes.append(len(given[-1])) or plain(*given))

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
-from tonari.cuda import memory
+from tonari.cuda import memory, tuning
 from tonari.filters import dropping, nearest
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
@@ -59,7 +59,7 @@ def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: in
 
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
     """The scope of points on a card with so many free bytes, which the CPU plays."""
-    monkeypatch.setattr(memory, "free_memory", lambda devices: memory.RESERVE + free)
+    monkeypatch.setattr(memory, "free_memory", lambda devices: tuning.RESERVE + free)
     return scope_of(torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)))
 
 

@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
 from tonari.core.neighbors import Neighbors
-from tonari.cuda import memory
+from tonari.cuda import memory, tuning
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.filters.scope import Scope
 
@@ -70,7 +70,7 @@ def test_what_was_captured_is_replayed(
 
 def small_card(monkeypatch: pytest.MonkeyPatch, free: int) -> Any:
     """The scope of points on a card with so many free bytes, which the CPU plays."""
-    monkeypatch.setattr(memory, "free_memory", lambda devices: memory.RESERVE + free)
+    monkeypatch.setattr(memory, "free_memory", lambda devices: tuning.RESERVE + free)
     return scope_of(torch.zeros(1, 20).expand(N, 20), place=CudaPlace(("cpu",)))
 
 

@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tonari.core.trail import Record, recording
-from tonari.filters import dropping, nearest
+from tonari.filters import dropping, nearest, tuning
 from tonari.filters.scope import Scope
 
 N, M, D, K = 1200, 60, 12, 5
@@ -57,7 +57,7 @@ def test_exact_values_of_lists_and_tables(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_large_groups_are_searched_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "_LARGE", 0)
+    monkeypatch.setattr(tuning, "LARGE_PAIRS", 0)
     monkeypatch.setattr(Scope, "listed_seconds", lambda *_: 1e9)
     record = ran(query_groups=GROUPS[:M], point_groups=GROUPS)
     assert why(record) == ["large groups are copied, each searched by itself; small ones by exact values"]

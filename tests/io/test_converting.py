@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.io import _common, read
+from tonari.io import read, tuning
 from tonari.io.converting import convert
-from tonari.io.tables import text
 
 
 def test_blocks_and_pieces_of_other_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "BLOCK_LINES", 4)
-    monkeypatch.setattr(_common, "PIECE_BYTES", 7 * 8)  # pieces of 7 rows
+    monkeypatch.setattr(tuning, "BLOCK_LINES", 4)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 7 * 8)  # pieces of 7 rows
     values = np.arange(33.0)[:, None]
     (tmp_path / "a.csv").write_text("\n".join(map(str, values.ravel())))
     convert(tmp_path / "a.csv", tmp_path / "a.npy", key=None, dtype=None, done=_done)

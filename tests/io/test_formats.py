@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tonari.io import SUFFIXES, FileInfo, _common, describe, read, write
+from tonari.io import SUFFIXES, FileInfo, _common, describe, read, tuning, write
 from tonari.io.formats import bin
 
 MAPPED = [suffix for suffix, form in SUFFIXES.items() if not form.keyed]
@@ -145,12 +145,12 @@ def test_large_map_is_written_in_pieces_and_read_lazily(tmp_path: Path, suffix: 
     tracemalloc.start()
     try:
         write(path, source)
-        assert tracemalloc.get_traced_memory()[1] < 3 * _common.PIECE_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 3 * tuning.PIECE_BYTES
         if suffix in MAPPED:
             tracemalloc.reset_peak()
             view = read(path)
             assert view[-1, -1] == 3
-            assert tracemalloc.get_traced_memory()[1] < _common.PIECE_BYTES
+            assert tracemalloc.get_traced_memory()[1] < tuning.PIECE_BYTES
     finally:
         tracemalloc.stop()
     assert describe(path).rows == 1 << 17
@@ -158,7 +158,7 @@ def test_large_map_is_written_in_pieces_and_read_lazily(tmp_path: Path, suffix: 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_pieces_join_without_a_seam(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_common, "PIECE_BYTES", 100)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 100)
     array = points(suffix, (50, 7))
     assert len(list(_common.pieces(array))) > 3
     write(tmp_path / f"a{suffix}", array)

@@ -189,7 +189,7 @@ def test_the_query_that_a_count_names() -> None:
 
 
 def test_pairs_name_the_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tonari.api.pairing._FIRST_ROWS", 16)
+    monkeypatch.setattr("tonari.api.tuning.PAIRS_FIRST_ROWS", 16)
     x = gaussian(80, 4)
     x[[33, 44]] = [[1e-24] * 4, [2e-24] * 4]
     with pytest.raises(ValueError, match="row 33 has a sqeuclidean value of"):

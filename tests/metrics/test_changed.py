@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers.devices import needs_torch
 from tonari.core.errors import Unsupported
-from tonari.metrics import changed, get_metric
+from tonari.metrics import get_metric, tuning
 from tonari.metrics.changed import Change, change_of, first_outside
 from tonari.metrics.definitions import great_circle
 from tonari.metrics.problem import make_problem
@@ -86,7 +86,7 @@ def test_blocks_of_any_size_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
     made, values = change("haversine"), np.linspace(0, 2, 21).reshape(7, 3)
     rows, angles = made.rows(EARTH, "points"), made.values(values)
     assert angles.tobytes() == great_circle(values).tobytes()
-    monkeypatch.setattr(changed, "_BLOCK", 4)
+    monkeypatch.setattr(tuning, "CHANGED_ELEMENTS", 4)
     assert made.rows(EARTH, "points").tobytes() == rows.tobytes()
     assert made.values(values).tobytes() == angles.tobytes()
 

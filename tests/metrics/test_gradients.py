@@ -10,12 +10,11 @@ import pytest
 
 import tonari
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_cuda
-from tonari.metrics import METRICS
+from tonari.metrics import METRICS, tuning
 
 if HAS_TORCH:
     import torch
 
-    from tonari.metrics import gradients
 
 pytestmark = needs_torch
 everywhere = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, on_cuda])])
@@ -114,7 +113,7 @@ def test_blocks_of_pairs_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
         return [queries.grad, points.grad]
 
     whole = sums()
-    monkeypatch.setattr(gradients, "_BLOCK", 5 * 4)  # four pairs
+    monkeypatch.setattr(tuning, "GRADIENT_ELEMENTS", 5 * 4)  # four pairs
     for one, other in zip(whole, sums(), strict=True):
         assert one.any()
         assert torch.allclose(one, other, rtol=1e-12)

@@ -93,7 +93,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     q, x = checks.duplicates(23, 19), checks.duplicates(31, 19, 1)
     ids = np.arange(40).reshape(-1, 2) % 23
     whole = [*brute(q, x, 9), pairwise(q, x, "cosine"), values_at(x[:20], q, ids, "cosine")]
-    monkeypatch.setattr("tonari.metrics.reference._PAIRS", 1)
+    monkeypatch.setattr("tonari.metrics.tuning.REFERENCE_PAIRS", 1)
     blocks = [*brute(q, x, 9), pairwise(q, x, "cosine"), values_at(x[:20], q, ids, "cosine")]
     assert [array.tobytes() for array in whole] == [array.tobytes() for array in blocks]
 

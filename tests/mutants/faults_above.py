@@ -593,7 +593,7 @@ _OTHERS = (
     Fault(
         "cuda-reserve-not-kept",
         "src/tonari/cuda/memory.py",
-        "return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - RESERVE)",
+        "return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - tuning.RESERVE)",
         "return max(0, free_memory(devices) if free_bytes is None else free_bytes)",
         "plans take all that is free, and kernels have no room",
         ("tests/cuda/test_memory.py", "tests/kdtree/test_plan.py"),

@@ -141,7 +141,7 @@ def test_a_bad_value_is_named_by_its_row(place: str, value: float, metric: str, 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_rows_wider_than_a_buffer(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonari.cuda.staging.PIECE_BYTES", 16)  # less than a row
+    monkeypatch.setattr("tonari.cuda.tuning.PIECE_BYTES", 16)  # less than a row
     source = three_files(tmp_path, "float32")
     made = loader(source, place)
     np.testing.assert_array_equal(values(made.at(IDS["some"])), points()[IDS["some"]])

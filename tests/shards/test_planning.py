@@ -9,6 +9,7 @@ import pytest
 
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda import memory as memory_of_devices
+from tonari.cuda import tuning
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
@@ -49,13 +50,13 @@ def test_points_that_no_device_has_room_for(method: str, free: int, monkeypatch:
     monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: free)
     sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
     plan = plan_build(sizes, method, None)
-    assert free / 2 < plan.device_bytes <= free - memory_of_devices.RESERVE
+    assert free / 2 < plan.device_bytes <= free - tuning.RESERVE
     assert plan.rows * plan.shards >= Many.shape[0]
 
 
 @pytest.mark.parametrize("method", ["clusters", "ggm"])
 def test_a_device_without_room_says_what_a_build_needs(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: memory_of_devices.RESERVE + 10**6)
+    monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: tuning.RESERVE + 10**6)
     sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
     with pytest.raises(BudgetExceeded, match=f"memory=1000000: method='{method}' needs at least"):
         plan_build(sizes, method, None)

@@ -28,13 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from tonari.api import tuning
 from tonari.api.part import Ids, Part
 from tonari.api.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda.streams import Written
-
-AROUND = 64  # removed points that a search of a segment finds in vain
-SMALL = 1024  # rows that are packed faster than a search visits one more segment
 
 Make = Callable[[Any, int], Segment]  # of checked rows, beside segments that hold so many bytes
 Piece = Part | tuple[Any, Ids]  # a part, or new rows and their ids
@@ -51,7 +49,7 @@ def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
     groups: list[list[Piece]] = []
     for piece in pieces:
         groups.append([piece])
-        while len(groups) > 1 and _length(groups[-2]) < max(SMALL, 2 * _length(groups[-1])):
+        while len(groups) > 1 and _length(groups[-2]) < max(tuning.SMALL, 2 * _length(groups[-1])):
             groups[-2:] = [groups[-2] + groups[-1]]
     try:
         return _packed(groups, make)
@@ -76,7 +74,7 @@ def _packed(groups: list[list[Piece]], make: Make) -> list[Part]:
 def _kept(group: list[Piece]) -> Part | None:
     """Return the part that stays as it is, if a group is one."""
     first = group[0]
-    return first if len(group) == 1 and isinstance(first, Part) and len(first.gone) <= AROUND else None
+    return first if len(group) == 1 and isinstance(first, Part) and len(first.gone) <= tuning.AROUND else None
 
 
 def held_bytes(parts: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api import tuning
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
@@ -19,8 +20,6 @@ from tonari.methods.call import Call
 from tonari.methods.points import Points
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
-
-_HELD = 1 << 24  # neighbours that are held at a time
 
 
 @in_default_floats
@@ -92,7 +91,7 @@ def kth_distance(
     rows = call.rows(points if change is None else change.rows(points, "points"), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)
-    size = max(1, _HELD // (k + 1))
+    size = max(1, tuning.KTH_HELD // (k + 1))
     counted = call.progress if callable(call.progress) else None
     shown = call if counted is None else dataclasses.replace(call, progress=False)
     if size >= n:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
 from tonari.api.radius import WithinCall
 from tonari.core.floats import in_default_floats
@@ -23,10 +24,6 @@ from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.methods.points import DecidedPoints
-
-# Rows of the points whose pairs are held at a time on their way to a file: at first, and for as many pairs.
-_FIRST_ROWS, _LEAST_ROWS, _HELD_PAIRS = 8_192, 256, 1 << 23
-_GROWTH = 8
 
 
 @in_default_floats
@@ -162,12 +159,12 @@ class _Wanted(NamedTuple):
 
 def _blocks(wanted: _Wanted, bar: Progress) -> Iterator[Pairs]:
     """Yield the pairs of one block of rows after another; a block is as long as memory allows."""
-    begin, size, n = 0, _FIRST_ROWS, len(wanted.limits)
+    begin, size, n = 0, tuning.PAIRS_FIRST_ROWS, len(wanted.limits)
     while begin < n:
         rows = slice(begin, min(begin + size, n))
         found = Pairs(*(np.asarray(inputs.to_host(part)) for part in wanted.pairs(rows, False)))
-        fitting = _HELD_PAIRS * size // max(1, len(found.left))
-        size = max(_LEAST_ROWS, min(fitting, _GROWTH * size))
+        fitting = tuning.PAIRS_HELD * size // max(1, len(found.left))
+        size = max(tuning.PAIRS_LEAST_ROWS, min(fitting, tuning.PAIRS_GROWTH * size))
         yield found
         del found
         bar.add(rows.stop - begin)

@@ -26,8 +26,6 @@ from tonari.methods.place import Place
 from tonari.methods.points import DecidedPoints, Points
 from tonari.methods.registry import by_force, search_method
 
-KEPT_PLANS = 64
-
 
 class Segment:
     """Checked rows, packed for a kernel or stored in a tree. Several threads may search it at once.
@@ -180,7 +178,7 @@ class Segment:
         if known is None:
             known = self._decide(self._problem(rows, k, threads, memory), progress, around)
             if threads is not None or known.plan.threads == 1:
-                if len(self.planned) >= KEPT_PLANS:
+                if len(self.planned) >= tuning.KEPT_PLANS:
                     self.planned.clear()
                 self.planned[key] = known
         return known

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
 from tonari.api.segment import Segment
 from tonari.core.errors import Unsupported
@@ -25,9 +26,6 @@ from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
 from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
-
-_MORE = 6  # neighbours that are listed beyond those of the core distance, for the first rounds
-_MANY = 0.05  # share of the points
 
 
 @in_default_floats
@@ -116,7 +114,7 @@ def mutual_reachability_tree(
         value = np.float64 if inputs.name_of_dtype(rows) == "float64" else np.float32
         return SpanningTree(np.empty((0, 2), index_dtype(n)), np.empty(0, value))
     shown = dataclasses.replace(call, progress=None if callable(call.progress) else call.progress)
-    lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), shown).in_numpy()
+    lists = build_lists(rows, min(min_samples - 1 + tuning.LISTED_MORE, n - 1), shown).in_numpy()
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(call.progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
         found = spanning_edges(lists, core, _searcher(rows, call), bar, _bounds_of(rows, call), call.memory)
@@ -134,7 +132,7 @@ def _searcher(points: Any, call: Call) -> Search:
     call = dataclasses.replace(call, progress=False)
 
     def nearest_outside(rows: Ids, k: int, labels: Ids) -> Neighbors:
-        many = len(rows) > _MANY * len(points)
+        many = len(rows) > tuning.MANY * len(points)
         if many and call.memory is not None:
             prepared.clear()
         if not many and not prepared:

@@ -12,14 +12,12 @@ import click
 import numpy as np
 
 from tonari.api import pairing
-from tonari.cli import _common
+from tonari.cli import _common, tuning
 from tonari.cli._points import Inputs, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.core.pairs import Pairs
 from tonari.io._common import Array
 from tonari.io.pairs import SUFFIXES, write_pairs
-
-_NAMED_AT_ONCE = 1 << 20  # pairs
 
 
 @click.command()
@@ -81,7 +79,7 @@ def pairs(
 def _name(numbered: Path, names: Array, target: Path) -> None:
     """Write pairs of row numbers as pairs of names, block by block."""
     records = np.load(numbered, mmap_mode="r")
-    starts = range(0, len(records), _NAMED_AT_ONCE)
-    found = (records[start : start + _NAMED_AT_ONCE] for start in starts)
+    starts = range(0, len(records), tuning.NAMED_AT_ONCE)
+    found = (records[start : start + tuning.NAMED_AT_ONCE] for start in starts)
     blocks = (Pairs(block["left"], block["right"], block["distance"]) for block in found)
     write_pairs(target, blocks, records.dtype["left"], records.dtype["distance"], names)

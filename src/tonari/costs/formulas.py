@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tonari.core.units import MIB
+from tonari.costs import tuning
 
-_CROWDED_QUERIES, _MOST_BLURRED = 1000, 100.0
 _OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: the cache of one core, and what two have of the one they share
 
 
-# How cores share the build of a tree (kdtree/cpu/build.py).
-TASK_POINTS = 16_384  # a node of at most this many points is one core's, and split within its cache
 TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
-SHARED_ROWS = 1 << 18  # a pass over fewer rows is over before other threads have started
 
 
 class MeanVisits(NamedTuple):
@@ -100,10 +97,10 @@ class BruteCosts:
 
     def answering(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of answering the queries on one core or device."""
-        extra = min(_MOST_BLURRED, self.blurred * math.pow(n / k, 3 / d))
+        extra = min(tuning.MOST_BLURRED, self.blurred * math.pow(n / k, 3 / d))
         pair = (self.pair + self.pair_value * d) * (1 + extra)
         queries = m * (self.query + (self.query_neighbour + self.neighbour_value * d) * k) + m * n * pair
-        crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
+        crowd = min(m, tuning.CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
         again = self.packing(n, d) if math.pow(k / n, 1 / d) < self.coarse else 0.0
         return queries + crowd + again
 
@@ -191,8 +188,8 @@ class TreeCosts:
 
         On the CPU, cores share the nodes of TASK_POINTS points, and long passes above these nodes.
         """
-        top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / TASK_POINTS)))) if workers > 1 else 0
-        passes = self.split * top / (workers if n >= SHARED_ROWS else 1)
+        top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / tuning.TASK_POINTS)))) if workers > 1 else 0
+        passes = self.split * top / (workers if n >= tuning.SHARED_ROWS else 1)
         return self.start + n * (passes + (self.split * (height - top) + self.placed * d) / min(workers, 1 << top))
 
     def search(self, m: int, d: int, k: int, seen: MeanVisits, workers: int, *, double: bool, tree_bytes: int) -> float:

@@ -10,6 +10,7 @@ from tonari.core._native import supported_isas
 from tonari.core.caches import cached
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
+from tonari.costs import tuning
 from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
 from tonari.costs.rates import (
     BITS,
@@ -18,7 +19,6 @@ from tonari.costs.rates import (
     DESCENT,
     DIRECT,
     ESTIMATED,
-    FEW_COLUMNS,
     LISTED_BITS,
     LOOK_BYTE,
     READ_RATE,
@@ -193,7 +193,7 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
     """Whether columns are too few for a screen in int8."""
-    return d <= FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
+    return d <= tuning.FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
 
 
 def exact_in_int8(metric: str, dtype: str) -> bool:

@@ -56,10 +56,6 @@ def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
-# Up to so many columns the screen begins in float32: products are then a small part of it, and of rows whose columns
-# span many times the distance of a neighbour int8 and bfloat16 leave many to float32.
-FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}
-
 # Keys: instruction set or "cuda", and the form of the metric, or "few" if that is "gemm" and there are few columns.
 BRUTE = {
     ("generic", "gemm"): BruteCosts(

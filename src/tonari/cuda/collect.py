@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tonari.cuda import staging
+from tonari.cuda import tuning
 from tonari.cuda.staging import Carrier, Piece
 
 
@@ -41,4 +41,4 @@ class Collector(Carrier):
             else:
                 piece.fetch(there[here], target[here], self._stream)
 
-        self._carry(len(there), staging.PIECE_BYTES, move)
+        self._carry(len(there), tuning.PIECE_BYTES, move)

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 
 from tonari import inputs
+from tonari.cuda import tuning
 from tonari.cuda.prefetch import bring
-
-LARGE_BYTES = 32 << 20  # copies of at least this size are worth several threads
 
 
 def on(device: Any) -> Any:
@@ -33,7 +32,7 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
     """
     place = torch.device(device)
     if isinstance(rows, np.ndarray):
-        large = rows.nbytes >= LARGE_BYTES and place.type == "cuda"
+        large = rows.nbytes >= tuning.LARGE_BYTES and place.type == "cuda"
         return bring(rows, device, at_once=at_once) if large else over(rows).to(device)
     if rows.device.type == place.type == "cuda" and place.index is not None and rows.device != place:
         return _across(rows, place)

@@ -6,14 +6,8 @@ import math
 import time
 
 from tonari.core.caches import emptied_by
-from tonari.core.units import MIB
+from tonari.cuda import tuning
 
-RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
-# Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
-# and its plan is kept, because querying and planning both take longer than a small search.
-SPARE = 1024 * MIB
-
-_KNOWN_SECONDS = 1.0  # for how long what the driver said counts: asking takes 0.7 ms, longer than a search
 _known: dict[str, tuple[float, int]] = {}  # device -> when it was asked, and what torch has or could have
 emptied_by(_known.clear)
 
@@ -30,7 +24,7 @@ def _free_on(device: str) -> int:
     import torch
 
     asked, ours = _known.get(device, (-math.inf, 0))
-    if time.monotonic() - asked > _KNOWN_SECONDS:
+    if time.monotonic() - asked > tuning.KNOWN_SECONDS:
         free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, without which there are no statistics
         ours = int(free + _held(device, "reserved_bytes"))
         _known[device] = time.monotonic(), ours
@@ -52,4 +46,4 @@ def available(devices: tuple[str, ...], free_bytes: int | None = None) -> int:
     free_bytes : int, optional
         Free bytes on each device. Default: the result of :func:`free_memory`.
     """
-    return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - RESERVE)
+    return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - tuning.RESERVE)

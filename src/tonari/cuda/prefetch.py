@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tonari.cuda import staging
+from tonari.cuda import tuning
 from tonari.cuda.staging import Carrier, Piece
 from tonari.inputs import name_of_dtype
 
@@ -38,12 +38,12 @@ class Feeder(Carrier):
     def send(self, rows: npt.NDArray[Any], out: Any) -> None:
         """Start copying a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
         source = rows.reshape(-1).view(np.uint8)
-        self._fill(out, staging.PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
+        self._fill(out, tuning.PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
 
     def gather(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64], out: Any) -> None:
         """Start copying the rows with these numbers into a contiguous tensor; see :meth:`send`."""
         size = rows.shape[1] * rows.itemsize
-        if size > staging.PIECE_BYTES:
+        if size > tuning.PIECE_BYTES:
             self.send(np.take(rows, ids, axis=0), out)
             return
 
@@ -51,7 +51,7 @@ class Feeder(Carrier):
             some = ids[here.start // size : here.stop // size]
             np.take(rows, some, axis=0, out=buffer.view(rows.dtype).reshape(len(some), -1), mode="clip")
 
-        self._fill(out, staging.PIECE_BYTES // size * size, take)
+        self._fill(out, tuning.PIECE_BYTES // size * size, take)
 
     def _fill(self, out: Any, step: int, fill: Callable[[slice, npt.NDArray[np.uint8]], object]) -> None:
         """Start filling a tensor in steps of bytes; `fill` receives the range of a step and a buffer."""

@@ -18,10 +18,9 @@ import torch
 from torch.nn import functional as nn
 
 from tonari.core.neighbors import Neighbors
+from tonari.cuda import tuning
 from tonari.metrics import get_metric
 from tonari.metrics.definitions import LANES
-
-_BLOCK = 1 << 20  # rows at once: 16 float64 lanes and a temporary product take 256 MB
 
 
 def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
@@ -40,8 +39,8 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
     value = get_metric(metric).self_value
     first = torch.full((len(points),), value or 0.0, dtype=distances.dtype, device=distances.device)
     if value is None:
-        for begin in range(0, len(points), _BLOCK):
-            here = slice(begin, begin + _BLOCK)
+        for begin in range(0, len(points), tuning.OWN_VALUES_ROWS):
+            here = slice(begin, begin + tuning.OWN_VALUES_ROWS)
             first[here] = _squared_norms(points[here])  # rounded once, to the dtype of the values
     ids = torch.arange(len(points), dtype=indices.dtype, device=indices.device)
     return Neighbors(torch.cat([first[:, None], distances], 1), torch.cat([ids[:, None], indices], 1))

@@ -19,12 +19,10 @@ import numpy.typing as npt
 import torch
 
 from tonari.core.workers import Workers, default_threads
+from tonari.cuda import tuning
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-PIECE_BYTES = 4 << 20
-MOST_THREADS = 8  # more do not copy faster, whether to one device or to several at once
 
 
 def empty_on_host(shape: tuple[int, ...], dtype: str, *, locked: bool) -> Any:
@@ -36,7 +34,7 @@ class Piece:
     """A pinned buffer, and the event after which it may be used again."""
 
     def __init__(self) -> None:
-        self._memory = torch.empty(PIECE_BYTES, dtype=torch.uint8, pin_memory=True)
+        self._memory = torch.empty(tuning.PIECE_BYTES, dtype=torch.uint8, pin_memory=True)
         self._copied = torch.cuda.Event(blocking=True)
 
     def send(self, fill: Callable[[npt.NDArray[np.uint8]], object], target: Any, stream: Any) -> None:
@@ -73,7 +71,7 @@ class Carrier:
 
     def __init__(self, device: Any, pieces: int, at_once: int = 1) -> None:
         self._device = torch.device(device)
-        self._workers = Workers(max(1, min(MOST_THREADS, default_threads()) // at_once))
+        self._workers = Workers(max(1, min(tuning.MOST_THREADS, default_threads()) // at_once))
         self._background = ThreadPoolExecutor(1)
         self._under_way: list[Future[Any]] = []
         self._stream: Any = None

@@ -1,4 +1,23 @@
-"""Judgments of the tools that all methods share on CUDA: they change how fast these are, and no answer."""
+"""Judgments of what all methods share on CUDA: compilation, spare memory, and copies; they change no answer."""
+
+from tonari.core.units import MIB
+
+# Case: small index-1x100000x128 on cuda. Chosen on: not recorded.
+# Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
+# and its plan is kept, because querying and planning both take longer than a small search.
+SPARE = 1024 * MIB
+KNOWN_SECONDS = 1.0  # for how long what the driver said counts: asking takes 0.7 ms, longer than a search
+
+# Not measured: a margin.
+RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
+
+# Case: exact_cuda streamed on cuda. Chosen on: not recorded.
+PIECE_BYTES = 4 << 20  # of a copy through page-locked memory
+MOST_THREADS = 8  # more do not copy faster, whether to one device or to several at once
+LARGE_BYTES = 32 << 20  # of a copy that is worth several threads
+
+# Not measured: a bound of memory; 16 float64 lanes and a temporary product of so many rows take 256 MB.
+OWN_VALUES_ROWS = 1 << 20  # whose values with themselves are computed at once
 
 # Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
 # What orders kernels about as long as they take to compile, in instructions of the interpreter.

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.estimators import tuning
 
-_ENTRIES = 1 << 18  # labels, sums of classes or values that are held at a time, at most
 _ENTRY_BYTES = 64  # of such an entry, with what is computed from it
-_FEW = 8  # classes per neighbour: the sums of all of them take less time than sorting the labels
 
 Values = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -72,7 +71,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
     """
     m, k = found.indices.shape
     won = np.empty(m, np.intp)
-    few = classes <= _FEW * k or (weights is not None and not (weights >= 0).all())
+    few = classes <= tuning.FEW_CLASSES * k or (weights is not None and not (weights >= 0).all())
     for part in cut(m, _rows_at_once(classes if few else k, memory)):
         votes, own = labels[found.indices[part]], None if weights is None else weights[part]
         if not few:
@@ -119,7 +118,7 @@ def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int
 
 def _rows_at_once(width: int, memory: int | None) -> int:
     """Return the number of rows, of `width` entries each, that fit in memory together."""
-    entries = _ENTRIES if memory is None else min(_ENTRIES, memory // _ENTRY_BYTES)
+    entries = tuning.ENTRIES if memory is None else min(tuning.ENTRIES, memory // _ENTRY_BYTES)
     return max(1, entries // width)
 
 

@@ -35,10 +35,6 @@ from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
 
-_FEW = 16  # times as many points as are allowed take longer to look at than exact values of those that are allowed
-_PIECE = 256  # points of a list that are counted at a time
-_LARGE = 1 << 18  # pairs of a group that is searched by itself
-
 
 def count_allowed(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, progress: ProgressLike = None
@@ -120,7 +116,7 @@ def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
     if len(groups) > tuning.APART_GROUPS:
         return False
     own = np.array([np.count_nonzero(points == group) for group in groups])
-    large = own * members >= _LARGE
+    large = own * members >= tuning.COUNTED_LARGE
     if not rules.same:
         large = (own * tuning.COMPLEMENT_SHARE >= scope.n) & (members >= tuning.COMPLEMENT_QUERIES)
     if not large.all():
@@ -138,7 +134,7 @@ def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
     keys, which, members = np.unique(begins, return_inverse=True, return_counts=True)
     longest = np.zeros(len(keys), np.int64)
     np.maximum.at(longest, which, sizes)
-    large = members * longest >= _LARGE
+    large = members * longest >= tuning.COUNTED_LARGE
     for group in np.flatnonzero(large):
         rows = np.flatnonzero((which == group) & (sizes > 0))
         some = order[keys[group] : keys[group] + longest[group]]
@@ -180,7 +176,7 @@ def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules)
     """Count for each query separately, by its shortest list."""
     n, counts = scope.n, np.zeros(len(queries), np.int64)
     least, forbidden = rules.forbidden_bounds(scope.room)
-    few = _FEW * (n - forbidden) < n
+    few = tuning.COUNTED_FEW * (n - forbidden) < n
     some = np.flatnonzero(few)
     counts[some] = _listed(scope, queries, limits, rules, some, n - least[some], allowed=True)
     rest = np.flatnonzero(~few)
@@ -225,10 +221,11 @@ def _listed(
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
     """Count the listed points within the limits of some queries, by pieces of the lists."""
-    number = -(-listed.lengths // _PIECE)
+    piece = tuning.COUNTED_PIECE
+    number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)
-    first = listed.begins[of] + _PIECE * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))
-    last, counts = np.minimum(first + _PIECE, listed.ends[of]), np.zeros(len(rows), np.int64)
+    first = listed.begins[of] + piece * (np.arange(len(of)) - np.repeat(np.cumsum(number) - number, number))
+    last, counts = np.minimum(first + piece, listed.ends[of]), np.zeros(len(rows), np.int64)
     k = int((last - first).max(initial=1))
     for block in in_room(np.full(len(of), ENTRY * k + row_bytes(queries)), scope.room // 2):
         pieces = Listed(listed.numbers, first[block], last[block])

@@ -24,10 +24,6 @@ from tonari.filters.listed import PAIR, by_table, row_bytes
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 
-_GROWTH = 4
-_FEW = 4096  # points, so few that lists of all of them are short
-_LISTED = 1e-8  # seconds per listed point in a table of allowed points
-
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
     """Find the k nearest allowed points of every query, and write them to `found`, whose entries are all missing."""
@@ -41,7 +37,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
             by_table(scope, queries, k, rules, found, bar, todo[listed])
             todo = todo[~listed]
         again: list[Ids] = []
-        level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH)).astype(np.int64)
+        level = np.ceil(np.log(wanted[todo]) / np.log(tuning.GROWTH)).astype(np.int64)
         for some in (todo[level == at] for at in distinct(level)):
             size = _length(scope, len(some), int(wanted[some].max()))
             step = _at_once(scope, size)
@@ -59,7 +55,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
                     name = f"the nearest {size}, less forbidden ones"
                     record.tried(name, len(rows), int(done.sum()), time.perf_counter() - started)
                 again.append(rows[~done])
-                wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)
+                wanted[rows[~done]] = np.minimum(enough[rows[~done]], tuning.GROWTH * size)
         todo = np.sort(np.concatenate([np.empty(0, np.int64), *again]))
 
 
@@ -79,7 +75,7 @@ def _length(scope: Scope, m: int, size: int) -> int:
     """
     if not scope.points.call.place.devices:
         return size
-    growth = _GROWTH if m < tuning.MANY_QUERIES else 2
+    growth = tuning.GROWTH if m < tuning.MANY_QUERIES else 2
     length = tuning.LEAST_LENGTH
     while length < size:
         length *= growth
@@ -99,7 +95,7 @@ def dropping_seconds(scope: Scope, m: int, size: int) -> float:
 def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
     """Return a mask of the queries for which computing exact values of all allowed points is expected to be faster."""
     n, allowed = scope.n, scope.n - forbidden
-    if n <= _FEW:
+    if n <= tuning.FEW_POINTS:
         return 4 * wanted >= n
     least, most = int(wanted.min()), int(wanted.max())
     low, high = (dropping_seconds(scope, len(wanted), size) / len(wanted) for size in (least, most))
@@ -108,7 +104,7 @@ def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
     threads = scope.threads or 1
     values = np.array([scope.listed_seconds(1, int(count)) for count in (0, n)])
     listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
-    checked = tuning.LOOKED_AT * n + _LISTED * allowed
+    checked = tuning.LOOKED_AT * n + tuning.TABLE_POINT_SECONDS * allowed
     return (4 * wanted >= n) | (listed + checked < searched)
 
 

@@ -12,12 +12,11 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.trail import current, decided
+from tonari.filters import tuning
 from tonari.filters.dropping import by_dropping, dropping_seconds, first_guess
 from tonari.filters.listed import ENTRY, LISTED_PAIR, TABLE_PAIR, by_lists, groups_of, lists_bytes, nothing
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
-
-_LARGE = 1 << 20  # pairs of a group for which a search of its own is considered
 
 
 def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: ProgressLike = None) -> Neighbors:
@@ -117,7 +116,7 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
     keys, which, members = np.unique(begins, return_inverse=True, return_counts=True)
     pairs = np.zeros(len(keys), np.int64)
     np.maximum.at(pairs, which, sizes)
-    for group in np.flatnonzero(members * pairs >= _LARGE):
+    for group in np.flatnonzero(members * pairs >= tuning.LARGE_PAIRS):
         size, asked = int(pairs[group]), int(members[group])
         values = scope.listed_seconds(asked, asked * size) / (scope.threads or 1)
         wanted = k + int(rules.own)

@@ -30,13 +30,6 @@ from tonari.methods.points import Points
 from tonari.methods.registry import by_force, search_method
 from tonari.metrics import Metric
 
-_ROOM = 1 << 30  # bytes of what rules are checked for at a time, if there is no budget
-
-# Seconds of a byte of rows that are gathered, about: in host memory, and where tensors are.
-_COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
-
-_SHARE = 4  # of the memory, the part that pairs may take while rules are checked
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scope:
@@ -59,7 +52,7 @@ class Scope:
     points: Points
     unchecked: bool = False
     budget: int | None = None
-    room: int = _ROOM
+    room: int = dataclasses.field(default_factory=lambda: tuning.ROOM_BYTES)
     fixed: int = 0
     row: int = 0
     copied: int = 0
@@ -131,11 +124,11 @@ class Scope:
             The sizes of a search without rules, whose memory is included in the number that a refusal names.
         """
         if self.memory is None:
-            return dataclasses.replace(self, room=_ROOM)
+            return dataclasses.replace(self, room=tuning.ROOM_BYTES)
         row = pair * rules.longest() + 8 * self.row_bytes
         fixed = rules.held_bytes() + results
         spare = self.memory - fixed
-        room = max(row, min(spare // _SHARE, (spare - self.points.held_bytes) // 2))
+        room = max(row, min(spare // tuning.ROOM_SHARE, (spare - self.points.held_bytes) // 2))
         points = self.points.within_memory(spare - room)
         made = dataclasses.replace(self, points=points, budget=self.memory, room=room, fixed=fixed, row=row)
         if room >= spare:
@@ -163,7 +156,8 @@ class Scope:
     def enough(self, needed: int) -> int:
         """Return a budget of the call that leaves this number of bytes for searches without rules and for copies."""
         needed += needed // tuning.SLACK + 1
-        return self.fixed + max(self.row + needed, needed * _SHARE // (_SHARE - 1) + _SHARE)
+        share = tuning.ROOM_SHARE
+        return self.fixed + max(self.row + needed, needed * share // (share - 1) + share)
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
@@ -243,7 +237,8 @@ class Scope:
             return math.inf
         if n is None:
             return seconds - preparing if self.prepared else seconds
-        byte = _COPIED_BYTE if isinstance(self.rows, np.ndarray) else _COPIED_BYTE_THERE
+        on_host = isinstance(self.rows, np.ndarray)
+        byte = tuning.COPIED_BYTE_SECONDS if on_host else tuning.GATHERED_READS / CARD.read_rows
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:

@@ -45,3 +45,26 @@ SLACK = 4  # the part by which they may need more
 # for one or two queries, and compiled kernels for eight ranges of them, 1 to 4 s each.
 LEAST_LENGTH = 32  # neighbours; searches of a few queries for up to this many take two launches
 MANY_QUERIES = 512  # for which a longer list than is needed takes more time than it saves
+
+# Case: filters once-0.1, once-0.001 on cpu. Chosen on: not recorded.
+GROWTH = 4  # times as long are the next lists of queries whose lists were too short [2, 4, 8]
+FEW_POINTS = 4096  # so few that lists of all of them are short
+LARGE_PAIRS = 1 << 20  # of a group for which a search of its own is considered [1 << 18, 1 << 20, 1 << 22]
+
+# Not measured by a case. Chosen on: not recorded.
+TABLE_POINT_SECONDS = 1e-8  # per listed point in a table of allowed points
+COPIED_BYTE_SECONDS = 5e-10  # of a byte of rows that are gathered in host memory, about
+GATHERED_READS = 2.0  # times as long as reading it takes a byte of rows that are gathered on a device
+COUNTED_FEW = 16  # times as many points as are allowed take longer to look at than exact values of those
+COUNTED_PIECE = 256  # points of a list that are counted at a time
+COUNTED_LARGE = 1 << 18  # pairs of a group whose points are counted by a search of its own
+WITHIN_LARGE = 4096  # points of a group that is searched within a radius by itself
+# A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
+# allowed point than finding so many times as many, or than a look at so many times as many.
+TOO_MANY = 2
+FEWER = 8
+LISTED_FEW = 32
+
+# Not measured: bounds of memory.
+ROOM_BYTES = 1 << 30  # of what rules are checked for at a time, if there is no budget
+ROOM_SHARE = 4  # of the memory, the part that pairs may take while rules are checked

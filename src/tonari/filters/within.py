@@ -25,11 +25,6 @@ from tonari.filters.nearest import fill
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 
-_LARGE = 4096  # points of a group that is searched by itself
-# A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
-# allowed point than finding so many times as many, or than a look at so many times as many.
-_TOO_MANY, _FEWER, _FEW = 2, 8, 32
-
 Part = tuple[Ids, RadiusNeighbors]  # queries, and what they find
 
 
@@ -100,7 +95,7 @@ def _by_rows(
         return found
     least, forbidden = rules.forbidden_bounds(scope.room)
     allowed = n - forbidden
-    listed, near = _FEW * allowed < n, np.full(m, n)
+    listed, near = tuning.LISTED_FEW * allowed < n, np.full(m, n)
     rest = np.flatnonzero(~listed)
     ready = scope.ready(queries, limits) if len(rest) else scope
     many = np.zeros(m, bool)
@@ -109,8 +104,8 @@ def _by_rows(
     # All lists of everything may fit; how many there are is counted where it matters.
     if len(rest) and not many.any() and (most is not None or m * n * PAIR > scope.room):
         near[rest] = ready.count(queries if len(rest) == m else inputs.rows_at(queries, rest), limits[rest])
-        listed |= _FEWER * allowed < near
-    many |= ~listed & (near > (n if most is None else _TOO_MANY * most))
+        listed |= tuning.FEWER * allowed < near
+    many |= ~listed & (near > (n if most is None else tuning.TOO_MANY * most))
     parts = _by_tables(scope, queries, limits, rules, most, np.flatnonzero(listed), least, bar)
     parts += _by_search(scope, queries, limits, rules, most or 0, np.flatnonzero(many), bar)
     rows = np.flatnonzero(~(listed | many))
@@ -128,7 +123,7 @@ def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
     """Whether most of some queries are expected to have more than `most` points within their limits."""
     if len(rows) < tuning.COUNTED_ONE_OF:
         return False
-    least = most if most <= tuning.SHORT_SEARCH else _TOO_MANY * most
+    least = most if most <= tuning.SHORT_SEARCH else tuning.TOO_MANY * most
     return bool(np.median(near_some(ready, queries, limits, rows)) > least)
 
 
@@ -207,11 +202,11 @@ def _by_group(
     """Compute all values within small groups, and search each large group separately."""
     order, begins, ends = groups_of(rules)
     inside, sizes, parts = rules.without("query_groups", "point_groups"), ends - begins, list[Part]()
-    for first in distinct(begins[sizes > _LARGE]):
+    for first in distinct(begins[sizes > tuning.WITHIN_LARGE]):
         rows = np.flatnonzero((begins == first) & (sizes > 0))
         members = order[first : first + sizes[rows[0]]]
         parts.append((rows, _among(scope, queries, limits, inside, most, bar, rows, members)))
-    small = np.flatnonzero(sizes <= _LARGE)
+    small = np.flatnonzero(sizes <= tuning.WITHIN_LARGE)
     small = small[np.argsort(sizes[small], kind="stable")]
     at, descending = 0, scope.metric.descending
     while at < len(small):

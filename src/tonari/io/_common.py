@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tonari.io import tuning
+
 try:
     from lzma import LZMAError as _LZMAError
 except ImportError:  # a Python without lzma, which cannot read such archives either
@@ -28,8 +30,6 @@ Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 StrPath = str | os.PathLike[str]
 
-# Large enough to make the cost of a system call negligible, small beside the memory of any machine.
-PIECE_BYTES = 8 << 20
 
 # Values in memory may take this many times the bytes of their file; arrays of up to FREE_BYTES are always read.
 MAX_EXPANSION = 100.0
@@ -253,7 +253,7 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
 
     Only one piece is copied at once, so a memory map larger than memory can be written.
     """
-    step = max(1, PIECE_BYTES // (array.itemsize * math.prod(array.shape[1:])))
+    step = max(1, tuning.PIECE_BYTES // (array.itemsize * math.prod(array.shape[1:])))
     for start in range(0, len(array), step):
         yield start, np.ascontiguousarray(array[start : start + step], dtype=little(array.dtype))
 

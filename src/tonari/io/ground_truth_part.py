@@ -16,13 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from tonari.core.neighbors import Neighbors
+from tonari.io import tuning
 from tonari.io._atomic import named_after
 from tonari.io._common import Array
 from tonari.io.formats.bin import header
 from tonari.io.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
-
-# Each attempt fails only if another process finished a run in the meantime.
-OPENINGS = 100
 
 
 class GroundTruthPart:
@@ -50,7 +48,7 @@ class GroundTruthPart:
     def __init__(self, path: Path, rows: int, k: int) -> None:
         check_size(path, (rows, k))
         self.path, self.rows, self.k = path, rows, k
-        for _ in range(OPENINGS):
+        for _ in range(tuning.OPENINGS):
             # Not truncated: until it is locked, its contents may belong to another process.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
             self._file = os.fdopen(os.open(path, flags, 0o666), "r+b", buffering=0)

@@ -23,7 +23,8 @@ from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
 from tonari.core.workers import default_threads
 from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, tree_seconds, tree_work
-from tonari.cuda.memory import RESERVE, SPARE, available
+from tonari.cuda import tuning as cuda_tuning
+from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import check_height, plan_height
@@ -238,7 +239,7 @@ def plan_tree(
 def _plan_within_spare(problem: Problem) -> TreePlan | None:
     """Return the plan on CUDA for one tree and all queries at once, if the spare memory suffices, or None."""
     try:
-        plan = plan_tree(problem, free_bytes=SPARE + RESERVE)
+        plan = plan_tree(problem, free_bytes=cuda_tuning.SPARE + cuda_tuning.RESERVE)
     except BudgetExceeded:
         return None
     whole = plan.point_slab == plan.n and plan.query_block * len(plan.devices) >= plan.m

@@ -57,4 +57,5 @@ LOOKED_AT_ONCE = 1 << 16  # neighbours that were counted
 KEPT_CALLS = 64  # by arguments
 KEPT_DECISIONS = 256  # by sizes
 KEPT_SEARCHES = 256  # by arguments and sizes
+KEPT_PLANS = 64  # of a segment of an Index, by sizes
 KEPT_LOOKS = 64  # by tensors on CUDA

@@ -28,7 +28,7 @@ from tonari import inputs
 from tonari.core.callers import callers_level
 from tonari.core.errors import Unsupported
 from tonari.core.slices import cut
-from tonari.metrics import get_metric
+from tonari.metrics import get_metric, tuning
 from tonari.metrics.definitions import (
     Float64,
     great_circle,
@@ -50,7 +50,6 @@ _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "l1": lambda weights: weights,
     "linf": np.ones_like,
 }
-_BLOCK = 1 << 13  # elements whose sines or arcsines are computed at once
 _INFINITY = np.array(np.inf).view(np.int64)
 
 
@@ -244,7 +243,7 @@ def _unit_rows(rows: Any, name: str) -> Any:
     _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
     _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
     made = np.empty((len(latitude), 3))
-    for part in cut(len(made), _BLOCK):
+    for part in cut(len(made), tuning.CHANGED_ELEMENTS):
         made[part] = unit_vectors(latitude[part], longitude[part]).T
     return made if isinstance(rows, np.ndarray) else rows.double().new_tensor(made)
 
@@ -275,7 +274,7 @@ def _in_blocks(function: Callable[[Float64], Float64], values: Float64) -> Float
     """Apply a function of elements to blocks, so that its temporaries stay in the cache."""
     made = np.empty(values.shape)
     flat, given = made.reshape(-1), values.reshape(-1)
-    for part in cut(len(flat), _BLOCK):
+    for part in cut(len(flat), tuning.CHANGED_ELEMENTS):
         flat[part] = function(given[part])
     return made
 

@@ -20,10 +20,9 @@ from torch.autograd.function import once_differentiable
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.metrics import tuning
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
-
-_BLOCK = 1 << 22  # elements of one side that are gathered at a time
 
 
 def _sqeuclidean(q: Tensor, x: Tensor) -> Tensor:
@@ -134,7 +133,7 @@ class _Found(torch.autograd.Function):  # type: ignore[misc]  # mypy takes all o
             torch.zeros(side.shape, dtype=torch.float64, device=side.device) if needed else None
             for side, needed in zip(sides, wanted, strict=True)
         ]
-        step = max(1, _BLOCK // max(1, queries.shape[1]))
+        step = max(1, tuning.GRADIENT_ELEMENTS // max(1, queries.shape[1]))
         for begin in range(0, len(rows), step):
             block = slice(begin, begin + step)
             there = columns[block] >= 0

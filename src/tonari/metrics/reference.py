@@ -12,11 +12,8 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors
 from tonari.inputs import as_floats, held
-from tonari.metrics import get_metric
+from tonari.metrics import get_metric, tuning
 from tonari.metrics.definitions import LANES, Float64
-
-# Pairs computed at once: 16 lanes of 2**16 float64 are 8 MB, which fit into the cache.
-_PAIRS = 1 << 16
 
 
 def brute(
@@ -70,7 +67,7 @@ def brute(
 
     ids = np.arange(n)
     distances, indices = Neighbors.empty(m, k, n, q.dtype.name, x.dtype.name)
-    step = max(1, _PAIRS // n)
+    step = max(1, tuning.REFERENCE_PAIRS // n)
     for start in range(0, m, step):
         here = slice(start, start + step)
         values = returned(pairwise(q[here], x, metric), distances.dtype)
@@ -107,7 +104,7 @@ def pairwise(queries: npt.ArrayLike, points: npt.ArrayLike, metric: str = "eucli
     get_metric(metric)
     values = np.empty((len(q), len(x)))
     wide = min(len(x), 1 << 12)
-    tall = max(1, _PAIRS // wide)
+    tall = max(1, tuning.REFERENCE_PAIRS // wide)
     for top in range(0, len(q), tall):
         for left in range(0, len(x), wide):
             rows = _columns_first(q[top : top + tall])[:, :, None]
@@ -149,7 +146,7 @@ def values_at(
     if indices.size and (indices.min() < -1 or indices.max() >= len(x)):
         raise ValueError(f"indices must be from -1 to {len(x) - 1}")
     values = np.empty(indices.shape)
-    tall = max(1, 64 * _PAIRS // max(1, indices.shape[1] * (x.shape[1] + LANES)))
+    tall = max(1, 64 * tuning.REFERENCE_PAIRS // max(1, indices.shape[1] * (x.shape[1] + LANES)))
     for top in range(0, len(q), tall):
         ids = indices[top : top + tall]
         rows = _columns_first(q[top : top + tall])[:, :, None]
@@ -181,7 +178,7 @@ def _rows(queries: npt.ArrayLike, points: npt.ArrayLike) -> tuple[npt.NDArray[An
 
 
 def _is_finite(rows: npt.NDArray[Any]) -> bool:
-    step = max(1, 64 * _PAIRS // rows.shape[1])
+    step = max(1, 64 * tuning.REFERENCE_PAIRS // rows.shape[1])
     return all(np.isfinite(as_floats(rows[begin : begin + step])).all() for begin in range(0, len(rows), step))
 
 

@@ -18,9 +18,10 @@ import torch
 from tonari import inputs
 from tonari.core.slices import cut
 from tonari.core.workers import Workers, default_threads
+from tonari.cuda import tuning
 from tonari.cuda.devices import on, over
 from tonari.cuda.prefetch import Feeder
-from tonari.cuda.staging import MOST_THREADS, empty_on_host
+from tonari.cuda.staging import empty_on_host
 from tonari.metrics import get_metric
 from tonari.shards.source import FileSource, Source
 
@@ -148,7 +149,7 @@ class CudaLoader:
             else:
                 np.take(rows, ids[part], axis=0, out=target[part], mode="clip")
 
-        threads = min(MOST_THREADS, default_threads())
+        threads = min(tuning.MOST_THREADS, default_threads())
         step = max(1, -(-len(target) // threads))  # one call each: every call waits for its turn in Python
         Workers(threads).map(copy, cut(len(target), step))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.cuda import tuning
 
 if HAS_TORCH:
     from tonari.bits.cuda.method import BitsOnCuda
-    from tonari.cuda.memory import RESERVE
 
 pytestmark = needs_torch
 FREE = 10**10
@@ -18,7 +18,7 @@ FREE = 10**10
 def test_only_points_that_stay_are_held() -> None:
     cases: list[Any] = [(FREE, False), (80 * 10**6, True)]
     for room, streamed in cases:
-        plan = plans.bits_cuda(10**6, 10**4, 64, 10, devices=("cuda:0",), free_bytes=RESERVE + room)
+        plan = plans.bits_cuda(10**6, 10**4, 64, 10, devices=("cuda:0",), free_bytes=tuning.RESERVE + room)
         assert plan.streamed == streamed
         held = BitsOnCuda().held_bytes(None, plan)  # type: ignore[arg-type]
         assert held == (0 if streamed else 10**6 * 64)

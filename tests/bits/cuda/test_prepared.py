@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.bit_rows import noise
 from tests.helpers.bits_on_cuda import DEVICE, plan_for
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
-from tonari.cuda.memory import RESERVE
+from tonari.cuda import tuning
 
 if HAS_TORCH:
     from tonari.bits.cuda.method import BitsOnCuda
@@ -20,7 +20,7 @@ pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 def test_prepared_points_stay_where_they_are() -> None:
     queries, points = noise(3, 4, 1), noise(20, 4)
     method, plan = BitsOnCuda(), plan_for(queries, points, 2, "hamming")
-    beside = plan.total_bytes - plan.packed_bytes + RESERVE
+    beside = plan.total_bytes - plan.packed_bytes + tuning.RESERVE
     later = method.plan(plan_problem(queries, points), prepared_by=plan, free_bytes=beside)
     assert (later.streamed, later.query_block, later.point_slab) == (False, plan.query_block, plan.point_slab)
     whole = {"free_bytes": 8 * 10**9, "query_block": 2, "point_slab": 9}

@@ -14,6 +14,7 @@ from tonari.io import (
     SUFFIXES,
     describe,
     read,
+    tuning,
     write,
 )
 from tonari.io.formats import vecs
@@ -52,7 +53,7 @@ def test_vecs_without_columns(tmp_path: Path, suffix: str, columns: int) -> None
 @pytest.mark.parametrize("row", [1, 6, 12])
 @pytest.mark.parametrize("suffix", vecs.DTYPES)
 def test_vecs_row_of_another_width(tmp_path: Path, suffix: str, row: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vecs, "CHECKED_ROWS", 4)  # so that rows 6 and 12 are in later parts of the comparison
+    monkeypatch.setattr(tuning, "CHECKED_ROWS", 4)  # so that rows 6 and 12 are in later parts of the comparison
     path = make(tmp_path, suffix, (13, 5))
     itemsize = SUFFIXES[suffix].dtype.itemsize
     stride = 4 + 5 * itemsize

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tonari.io import FileFormatError, describe, read
+from tonari.io import FileFormatError, describe, read, tuning
 from tonari.io.converting import convert
 from tonari.io.tables import text
 
@@ -26,7 +26,7 @@ from tonari.io.tables import text
 def test_row_numbers_are_no_coordinate(
     tmp_path: Path, content: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "BLOCK_LINES", 2)
+    monkeypatch.setattr(tuning, "BLOCK_LINES", 2)
     path = tmp_path / "a.csv"
     path.write_text(content)
     with pytest.raises(FileFormatError, match=re.escape(said)):

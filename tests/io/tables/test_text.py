@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tonari.io import FileFormatError, describe, read
-from tonari.io.tables import text
+from tonari.io import FileFormatError, describe, read, tuning
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (33, 17)]
 
@@ -16,7 +15,7 @@ SHAPES = [(1, 1), (1, 5), (7, 1), (33, 17)]
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("names", [True, False])
 def test_text_in_blocks(tmp_path: Path, suffix: str, names: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "BLOCK_LINES", 4)
+    monkeypatch.setattr(tuning, "BLOCK_LINES", 4)
     for shape in SHAPES:
         values = np.random.default_rng(shape).standard_normal(shape)
         lines = ["\t,"[suffix == ".csv"].join(map(repr, row)) for row in values.tolist()]
@@ -62,7 +61,7 @@ def test_cells_that_are_no_numbers(tmp_path: Path, content: str, said: str) -> N
 
 
 def test_rows_are_counted_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "BLOCK_LINES", 4)
+    monkeypatch.setattr(tuning, "BLOCK_LINES", 4)
     path = tmp_path / "a.csv"
     path.write_text("1,2\n" * 9 + "1,x\n")
     with pytest.raises(FileFormatError, match=r"row 9 \(line 10\), column 1"):

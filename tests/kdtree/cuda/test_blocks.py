@@ -13,6 +13,7 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import GB, interrupt, on_host
 from tests.helpers.tree_search import DEVICE, check, plan_for, search
+from tonari.cuda import tuning
 from tonari.kdtree import memory
 from tonari.kdtree.plan import TreePlan
 from tonari.metrics.reference import brute
@@ -35,7 +36,7 @@ BLOCK = 2
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every block take several buffers."""
-    monkeypatch.setattr(staging, "PIECE_BYTES", 16)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 16)
 
 
 def slabs(points: int | None) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.cuda import tuning
 
 if HAS_TORCH:
-    from tonari.cuda.memory import RESERVE
     from tonari.kdtree.cuda.method import TreeOnCuda
 
 pytestmark = needs_torch
@@ -27,7 +27,7 @@ def test_searches_that_a_tree_holds_exactly_share_it() -> None:
 
 def test_a_tree_of_slabs_holds_nothing_between_searches() -> None:
     for free, whole in ((10**10, True), (10**9 // 2, False)):
-        plan = plans.tree(10**7, 10**4, 3, 5, devices=("cuda:0",), free_bytes=RESERVE + free)
+        plan = plans.tree(10**7, 10**4, 3, 5, devices=("cuda:0",), free_bytes=tuning.RESERVE + free)
         assert (plan.point_slab == plan.n) == whole
         held = TreeOnCuda().held_bytes(None, plan)  # type: ignore[arg-type]
         assert held == (plan.packed_bytes + plan.copied_bytes if whole else 0)

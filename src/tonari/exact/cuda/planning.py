@@ -12,7 +12,8 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
 from tonari.costs.model import brute_seconds
 from tonari.costs.rates import CARD
-from tonari.cuda.memory import SPARE, available
+from tonari.cuda import tuning
+from tonari.cuda.memory import available
 from tonari.exact.cuda.divisions import (
     PRECISIONS,
     ROUTES,
@@ -143,7 +144,7 @@ def is_contracted_for(problem: Problem, searched: int) -> bool:
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
     """Return the plan of a resident search that fits into the spare memory, or None."""
     try:
-        plan = _plan_within(problem, SPARE, dict(overrides), usual=True)
+        plan = _plan_within(problem, tuning.SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None

@@ -11,8 +11,9 @@ from typing import IO
 
 import numpy as np
 
+from tonari.io import tuning
 from tonari.io._atomic import atomic
-from tonari.io._common import PIECE_BYTES, Array, FileFormatError, FileInfo, check_expansion, parsing, size_of
+from tonari.io._common import Array, FileFormatError, FileInfo, check_expansion, parsing, size_of
 from tonari.io.formats.npy import Header, read_header, write_array
 
 MEMBER = ".npy"
@@ -95,7 +96,7 @@ class Archive:
         left = array.reshape(-1, order="A").view(np.uint8).data
         with self._parsing():
             while left:
-                piece = file.read(min(len(left), PIECE_BYTES))
+                piece = file.read(min(len(left), tuning.PIECE_BYTES))
                 if not piece:
                     raise EOFError(f"array {key!r} ends {len(left)} bytes too early")
                 left[: len(piece)] = piece

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
+from tonari.io import tuning
 from tonari.io._atomic import atomic
 from tonari.io._common import Array, DType, FileFormatError, FileInfo, loaded, mismatch, pieces, size_of
 
 DTYPES: dict[str, DType] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1"), ".ivecs": np.dtype("<i4")}
 PREFIX = 4
-CHECKED_ROWS = 1 << 20  # rows whose widths are compared at once, to bound the memory of the comparison
 
 
 def _first_difference(widths: Array, columns: int) -> int:
     """Return the first row whose width is not `columns`, or -1."""
-    for start in range(0, len(widths), CHECKED_ROWS):
-        different = np.flatnonzero(widths[start : start + CHECKED_ROWS] != columns)
+    for start in range(0, len(widths), tuning.CHECKED_ROWS):
+        different = np.flatnonzero(widths[start : start + tuning.CHECKED_ROWS] != columns)
         if different.size:
             return start + int(different[0])
     return -1

@@ -16,12 +16,12 @@ from typing import TextIO
 
 import numpy as np
 
+from tonari.io import tuning
 from tonari.io._common import Array, FileFormatError, FileInfo, parsing, size_of
 from tonari.io.tables.columns import Choice, RowNumbers, listed, place_of
 from tonari.io.tables.sequential import Sequential
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-BLOCK_LINES = 1 << 14
 DTYPE = np.dtype(np.float64)
 # What programs write for a value that is missing; a line of these alone has no names.
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
@@ -128,7 +128,7 @@ def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
         lines, row = _lines(file), 0
         if named:
             next(lines)
-        while block := list(itertools.islice(lines, BLOCK_LINES)):
+        while block := list(itertools.islice(lines, tuning.BLOCK_LINES)):
             yield row, block
             row += len(block)
 

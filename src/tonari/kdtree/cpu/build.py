@@ -16,7 +16,8 @@ from tonari.core import _native
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Counter
 from tonari.core.workers import Workers
-from tonari.costs.formulas import SHARED_ROWS, TASK_POINTS, TOP_LEVELS
+from tonari.costs import tuning as costs_tuning
+from tonari.costs.formulas import TOP_LEVELS
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, level_nodes, room_for
 
@@ -111,10 +112,10 @@ def _cut_top(
     """Split the top levels, order the rows of each node by number, and return the number of levels."""
     n = len(points)
     levels = 0
-    while levels < min(height, TOP_LEVELS) and n >> levels > TASK_POINTS:
+    while levels < min(height, TOP_LEVELS) and n >> levels > costs_tuning.TASK_POINTS:
         levels += 1
     ranges = range(max(1, min(tuning.RANGES_PER_THREAD * workers.threads, n // tuning.RANGE_ROWS)))
-    passes = workers if n >= SHARED_ROWS else Workers(1)
+    passes = workers if n >= costs_tuning.SHARED_ROWS else Workers(1)
     top = _native.tree_top(points, levels, len(ranges), dimensions, values)
 
     def count(at: int) -> None:

@@ -41,6 +41,7 @@ from tests.helpers.gpu_checks import (
 from tonari import exact
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
+from tonari.cuda import tuning
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
@@ -298,7 +299,7 @@ def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypat
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "PIECE_BYTES", 64)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -559,7 +560,7 @@ def test_the_memory_budget_is_kept(route: str, memory: int, hard: bool) -> None:
 @on_gpu
 def test_large_arrays_are_brought_by_threads() -> None:
     rows = rows_of(300_001, 67)
-    assert rows.nbytes > places.LARGE_BYTES
+    assert rows.nbytes > tuning.LARGE_BYTES
     assert np.array_equal(places.to_device(rows, DEVICE).cpu().numpy(), rows)
 
 

@@ -23,8 +23,8 @@ from tonari.core.slices import cut
 from tonari.core.trail import current, decided
 from tonari.core.workers import Workers, default_threads
 from tonari.costs.rates import CARD
+from tonari.cuda import tuning
 from tonari.cuda.devices import over
-from tonari.cuda.memory import RESERVE
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.cuda.plan import CudaPlan
@@ -216,7 +216,7 @@ class HostSearch:
             return None
         problem = make_problem(n, m, plan.d, plan.k, devices=plan.devices, memory=room, **sizes)
         try:
-            return plan_on_cuda(problem, free_bytes=room + RESERVE, route="streamed")
+            return plan_on_cuda(problem, free_bytes=room + tuning.RESERVE, route="streamed")
         except BudgetExceeded:
             return None
 

@@ -1,0 +1,4 @@
+"""Judgments of the command line."""
+
+# Not measured: a bound of memory.
+NAMED_AT_ONCE = 1 << 20  # pairs whose row numbers are replaced by names at a time

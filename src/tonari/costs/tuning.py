@@ -1,0 +1,14 @@
+"""Judgments of the cost model: how cores share the build of a tree, and where formulas level off."""
+
+# Case: kdtree build-d10 on cpu. Chosen on: not recorded.
+TASK_POINTS = 16_384  # of a node that is one core's, and split within its cache [8192, 16384, 32768]
+SHARED_ROWS = 1 << 18  # a pass over fewer is over before other threads have started [1 << 17, 1 << 18, 1 << 19]
+
+# Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
+CROWDED_QUERIES = 1000  # of a search in up to three dimensions whose candidates crowd
+MOST_BLURRED = 100.0  # times as many candidates as a screen leaves, at most, where neighbours are far
+
+# Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000
+# points of 2 to 12 dimensions. Up to so many columns the screen begins in float32: products are then a small part of
+# it, and of rows whose columns span many times the distance of a neighbour int8 and bfloat16 leave many to float32.
+FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}
