@@ -120,8 +120,8 @@ _CALLS = (
     Fault(
         "exact-cuda-pairs-from-the-next-tile",
         "src/tonari/exact/cuda/attempts/within.py",
-        "return max(0, first) // _ALIGNED * _ALIGNED",
-        "return -(-max(0, first) // _ALIGNED) * _ALIGNED",
+        "return max(0, first) // self._ALIGNED * self._ALIGNED",
+        "return -(-max(0, first) // self._ALIGNED) * self._ALIGNED",
         "pairs within the tile of a row are lost",
         ("tests/exact/cuda/attempts/test_within.py::test_pairs_are_those_with_later_points",),
     ),

@@ -1,4 +1,4 @@
-"""What users of scikit-learn and UMAP call, beside what they call today."""
+"""Calls of users of scikit-learn and UMAP, compared with the same calls of these libraries."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

@@ -49,12 +49,12 @@ SKLEARN = {
 
 
 def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
-    """One machine and instruction set beside faiss, over all runs."""
+    """One machine and instruction set, compared with faiss, over all runs."""
     lines = [Line(label, {"case": case}) for label, case in CPU_CASES.items()]
     if (machine, isa) == (XEON, "avx512"):  # these two were not measured there
         lines = [line for line in lines if line.where["case"] != "metric-cosine"]
     else:
-        lines.append(Line("l1, Gaussian × 128, beside scikit-learn", {"case": "l1"}, SKLEARN))
+        lines.append(Line("l1, Gaussian × 128, compared with scikit-learn", {"case": "l1"}, SKLEARN))
     return Table(
         where={"suite": "exact_cpu", "who": "tonari", **machine, "isa": isa},
         columns=(
@@ -230,17 +230,17 @@ TABLES: dict[str, Table] = {
         columns=(Column("seconds", seconds(bold=True)), Column("compared with", text(""))),
         lines=(
             Line(
-                '20,000,000 × 128 in host memory, 100,000 queries, `memory="6GB"`, beside everything on the device',
+                '20,000,000 × 128 in host memory, 100,000 queries, `memory="6GB"`, compared with points on the device',
                 {"case": "streamed", "who": "tonari, 6GB of the device", **H100},
                 {"compared with": against(who="tonari")},
             ),
             Line(
-                "graph, 4,000,000 × 128, on two H200, beside one",
+                "graph, 4,000,000 × 128, on two H200, compared with one",
                 {"case": "two-gpus", "who": "tonari, 2 GPUs", **H200},
                 {"compared with": against(who="tonari, 1 GPU")},
             ),
             Line(
-                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`, beside the 64 columns alone",
+                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`; the 64 columns alone",
                 {"case": "contracted-host", "who": "tonari", **H200},
                 {"compared with": against(who="tonari, resident search of f")},
             ),

@@ -103,10 +103,10 @@ TABLES: dict[str, Table] = {
             ),
         ),
         caption="; k = 10 unless stated, Euclidean, float32. A speed-up is a ratio of medians of libraries that were "
-        "timed alternately; a range covers several runs. The clock starts with arrays in the memory of the "
-        "device, in the first two lines and in three dimensions with prepared points, in the last line with rows "
-        "that are made during the run; it stops when the results are complete. pynndescent's compilation is not "
-        "counted. Recall 0.000 is due to the data, which are made to make float32 formulas fail. SIFT are "
-        "descriptors of photographs; all other data are random numbers.",
+        "timed alternately; a range covers several runs. The clock starts with arrays in the memory of the device "
+        "that searches, and stops when the results are complete. In the first two lines and in three dimensions, "
+        "the points are prepared before; in the last line, the rows are generated during the run. The compilation "
+        "of pynndescent is not counted. Recall 0.000 is due to the data, which are made to make float32 formulas "
+        "fail. SIFT are descriptors of photographs; all other data are random numbers.",
     ),
 }

@@ -1,4 +1,4 @@
-"""select_k beside torch.topk and NumPy, and the tables of tang2015."""
+"""select_k compared with torch.topk and NumPy, and the tables of tang2015."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 

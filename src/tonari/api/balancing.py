@@ -72,7 +72,7 @@ def _packed(groups: list[list[Piece]], make: Make) -> list[Part]:
 
 
 def _kept(group: list[Piece]) -> Part | None:
-    """Return the part that stays as it is, if a group is one."""
+    """Return the unchanged part, if a group consists of one."""
     first = group[0]
     return first if len(group) == 1 and isinstance(first, Part) and len(first.gone) <= tuning.AROUND else None
 

@@ -62,7 +62,7 @@ def knn_graph(
         As for :func:`search`, or "nn-descent": an approximate method for many points in more than a few dimensions, on
         the CPU or on one CUDA device. It finds nearly all true neighbours, and their distances are those of exact
         search. The same seed gives the same graph for any number of threads, except with ``update="gnnd"``. If `recall`
-        is given, "auto" chooses NN-Descent where it is expected to be clearly faster, and builds the exact graph if
+        is given, "auto" chooses NN-Descent if it is expected to be clearly faster, and builds the exact graph if
         NN-Descent does not reach the recall.
     recall : float, optional
         Share of the true neighbours to find, below 1. NN-Descent compares a random sample of rows with the exact answer
@@ -186,7 +186,7 @@ def merge(
     KNNGraph of n_a + n_b points
         n_a is added to the row numbers of b. The arrays belong to the library of points_a and are on its device. If
         both graphs are exact and one is small, the result is exact; otherwise `report` has the measured recall of the
-        side where it is lower.
+        side with the lower recall.
 
     Raises
     ------

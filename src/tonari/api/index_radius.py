@@ -112,8 +112,7 @@ class RadiusIndex(IndexBase):
             :func:`tonari.radius_search`.
         chunk_rows : int, optional
             Rows per chunk of an array or file. Default: the number of rows with 8 million expected neighbours, or with
-            ten
-        expected seconds if that is less.
+            ten expected seconds if that is less.
 
         Yields
         ------

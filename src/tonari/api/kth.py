@@ -126,7 +126,7 @@ def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
 
 
 def _kth(found: Neighbors, part: slice, k: int) -> Any:
-    """Return the k-th value of each row of a block without the row itself, which the search may find in addition."""
+    """Return the k-th value of each row of a block, not counting the row itself."""
     distances, indices = found
     own = np.arange(part.start, part.stop)[:, None]
     before = indices[:, :k] == (own if isinstance(indices, np.ndarray) else indices.new_tensor(own))

@@ -146,7 +146,7 @@ class _Wanted(NamedTuple):
     n: int
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find pairs of some rows with later ones, on the side of the points; as NumPy arrays if there are none."""
+        """Find the pairs of some rows with later rows, in the library of the points; empty results are NumPy arrays."""
         if self.points is None:
             none = np.empty(0, index_dtype(self.n))
             return Pairs(none, none.copy(), np.empty(0, self.limits.dtype))

@@ -17,7 +17,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Part:
-    """A segment, the ids of its points, ascending, and which of its rows are removed.
+    """A segment with the ids of its points, ascending, and a mask of its removed rows.
 
     `written` records when an update has written the points, for searches on other CUDA streams.
     """

@@ -47,7 +47,7 @@ class WithinCall(NamedTuple):
     def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
         """Decide a search without rules, and cache the decision by its key for searches of similar arrays.
 
-        Without a key the call is returned as it is.
+        Without a key the call is returned unchanged.
         """
         rows, those, limits = self
         if key is None or not len(rows):

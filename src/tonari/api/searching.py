@@ -83,8 +83,7 @@ def search(
         "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
         "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only method for
         "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes and, if a
-        tree may be faster, from the nodes
-    that a few queries visit. All methods give the same answer, bit for
+        tree may be faster, from the nodes that a few queries visit. All methods give the same answer, bit for
         bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Mask of the points that may be found, one for all queries or a row for each query. In uint8 masks, bit j % 8 of
@@ -92,8 +91,7 @@ def search(
         bitorder="little")``); bits beyond n are ignored.
     exclude : list of lists of int, or pair (indptr, indices), optional
         For each query the row numbers of the points that it must not find. In a tuple of two arrays, the numbers of
-        query i
-    are ``indices[indptr[i]:indptr[i + 1]]`` (compressed rows). Repeated numbers are allowed.
+        query i are ``indices[indptr[i]:indptr[i + 1]]`` (compressed rows). Repeated numbers are allowed.
     query_groups, point_groups : int arrays of shape (m,) and (n,), optional
         The group of each query and of each point, as whole numbers in any order.
     groups : str, optional

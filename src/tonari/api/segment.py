@@ -35,7 +35,7 @@ class Segment:
     points : checked rows of shape (n, d)
     call : Call
         The call of the Index. Its method "auto" assumes that the number of queries equals the number of points. All
-    segments of the Index share its memory.
+        segments of the Index share its memory.
     taken : int
         The bytes of this memory that other segments use.
     chosen : (str, int), optional
@@ -121,7 +121,7 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the points for the searches of a call, within the memory that other segments leave."""
+        """Return the points for the searches of a call, with the memory that other segments leave free."""
         return SegmentPoints(self, threads, taken)
 
     def _problem(self, queries: Any, k: Any, threads: int | None = None, memory: int | None = None) -> Problem:

@@ -125,8 +125,7 @@ def _searcher(points: Any, call: Call) -> Search:
     """Return the function that finds the nearest points of other components.
 
     For few rows it uses points that are prepared once, at the first call. Many rows belong to large components and
-    search far away, so the method is chosen for each such call. If memory is limited, the prepared points are freed for
-    that.
+    search far away, so each such call chooses its method. If memory is limited, the prepared points are freed first.
     """
     prepared: list[Points] = []
     call = dataclasses.replace(call, progress=False)

@@ -188,9 +188,9 @@ class State:
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
-        """Search each part within the memory that the other parts and the lists found so far leave.
+        """Search one part after another, each in the memory left by the others and by earlier results.
 
-        If a part needs more memory than that, the other parts free the data that they can prepare again.
+        If this memory is too small for a part, the other parts free the data that they can prepare again.
         """
         answers, largest, bounded = list[T](), self.largest if self.parts else None, False
         for part in self.parts:

@@ -1,4 +1,4 @@
-"""Queries with lists of points of different lengths, and the distribution of their native calls among threads."""
+"""Queries that have lists of points of different lengths, and the distribution of their native calls among threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tonari.core.workers import Workers, default_threads
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """The points that each of m queries is compared with.
+    """The listed points of each of m queries.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class Method(ABC):
 
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
-        """Return a sentence that says why this method cannot solve a problem, or None if it can."""
+        """Return the reason, a sentence, why this method cannot solve a problem, or None if it can."""
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
@@ -118,7 +118,7 @@ class SearchMethod(Method):
     ) -> Preparation:
         """Plan and prepare points for a new kind of search.
 
-        `before` is the first preparation, if it was by this method; it is returned if no other is better.
+        `before` is the first preparation, if this method made it; it is returned if no other one is better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))
@@ -142,7 +142,7 @@ class SearchMethod(Method):
     def search(
         self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """Search prepared points. The result is where the queries are: NumPy arrays, or tensors on their device.
+        """Search prepared points. Results are NumPy arrays, or tensors on the device of the queries.
 
         In a self-join the queries are the points, and no point is its own neighbour.
         """
@@ -204,7 +204,7 @@ class SearchMethod(Method):
         Parameters
         ----------
         rows : slice
-            With start and stop; row i of the result belongs to point ``rows.start + i``.
+            Rows with a start and a stop; row i of the result belongs to point ``rows.start + i``.
         points : checked rows
             All points, as passed to :meth:`prepare`.
         limits : array of shape (rows.stop - rows.start,)
@@ -233,9 +233,9 @@ class SearchMethod(Method):
         k : int
         metric : str
         listed : Listed
-            In host memory.
+            The lists of points, in host memory.
         threads : int, optional
-            On the CPU.
+            The number of threads on the CPU.
         found : Neighbors of shape (m, k), optional
             On the CPU, the arrays for the result. Default: new arrays.
 
@@ -247,7 +247,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for searches within limits, by the queries of a plan or by blocks of them."""
+        """Prepare points for searches within limits; a search may pass all queries of the plan or a block."""
         return self.prepare(points, plan, progress)
 
     def search_once(
@@ -350,7 +350,7 @@ class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for a single search with the plan's k; copies that it cannot find may be left out."""
+        """Prepare points for a single search with the plan's k; copies that it cannot return may be left out."""
         return self.prepare(points, plan, progress)
 
     @abstractmethod

@@ -179,7 +179,7 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 
 
 def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
-    """Drop entries from lists that are tensors, on their device.
+    """Drop entries from lists of tensors, on their device.
 
     Entries are checked in blocks, which take little additional memory: `keeps(entries, rows, points)` takes the numbers
     of some entries, the numbers of their lists and their points, and returns a mask of the entries to keep.

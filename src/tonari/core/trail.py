@@ -1,9 +1,9 @@
-"""The trail of a call: its choices after the plan is made, and its attempts, recorded if anybody asks.
+"""The trail of a call: a record, on request, of its attempts and of its choices after the plan.
 
     current          the record of the call in this context; None if the call is not recorded
     recording()      the context of a call that is recorded
     part()           the context of a search inside the call, such as the search of a sample, with a record of its own
-unrecorded()     the context of work that is not part of the answer, such as a rehearsal
+    unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
 Calls within a call, and parts of one title, are added up. :mod:`tonari.io.record` reads records of files.
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari.core import tuning
+from tonari.core.compiling import not_compiled
 
 logger = logging.getLogger("tonari")
 
@@ -38,7 +39,7 @@ class Choice(NamedTuple):
     what : str
         The subject, such as "columns".
     why : str
-        The choice and the reason.
+        The text of the choice, with its reason.
     """
 
     what: str
@@ -54,7 +55,7 @@ class Attempt(NamedTuple):
     Attributes
     ----------
     name : str
-        Such as "int8", or "int8 in 64 columns".
+        The name of the attempt, such as "int8", or "int8 in 64 columns".
     rows : int
         Number of rows that were searched.
     proved : int or None
@@ -135,7 +136,7 @@ class Record:
 
     @property
     def parts(self) -> list[Record]:
-        """The searches for something else than the answer."""
+        """The searches for other results than the answer, such as the neighbours of a sample."""
         return [step for step in self.steps if isinstance(step, Record)]
 
     @property
@@ -158,7 +159,7 @@ class Record:
                 self.steps.append(Choice(what, why))
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
-        """Record a pass over some rows; passes of the same name are added up, and keep the last note."""
+        """Record a pass over some rows; passes of the same name are added, and the last note is kept."""
         with _writing:
             for at, step in enumerate(self.steps):
                 if isinstance(step, Attempt) and step.name == name:
@@ -169,7 +170,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of a search for something else than the answer; searches of one title share it."""
+        """Return the record of a search for other results than the answer; searches of one title share it."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -245,6 +246,7 @@ class recording:
 
     __slots__ = ("_before", "_record", "_started")
 
+    @not_compiled
     def __init__(self, title: str = "calls", rows: int = 0, *, timed: bool = False) -> None:
         self._record = Record(title, rows, timed)
 
@@ -262,7 +264,7 @@ class recording:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Record a search for something else than the answer apart from the attempts for the answer itself."""
+    """Record a search for other results than the answer, separately from the attempts for the answer."""
     outer = current.get()
     if outer is None:
         yield
@@ -328,7 +330,7 @@ def decided(what: str, why: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people read them.
+    """Return a readable text for a number of seconds.
 
     >>> duration(0.01234), duration(12.34)
     ('12.3 ms', '12.3 s')

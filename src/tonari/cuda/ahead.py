@@ -61,7 +61,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
         Called once, if at all; twice if the first kernel of a process turns out to be on disk.
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
-    expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
+        expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
     """
     outer = _expected.get()
     if outer is None:

@@ -55,7 +55,7 @@ def launch(
         Its constants must follow its other arguments, and its first argument must be a tensor or tensor descriptor.
     programs : int
     arguments : mapping of names to tensors, tensor descriptors, ints or None
-        By the names of the kernel's parameters.
+        The arguments by the names of the kernel's parameters.
     constants : mapping of names to values
         The kernel's tl.constexpr parameters.
     warps : int

@@ -88,7 +88,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
         Parameters
         ----------
         X : array of shape (n_queries, n_features), or None
-            None predicts the fitted rows, each from the others.
+            The rows to predict. None: the fitted rows, each by its neighbours among the other fitted rows.
         """
         voted = self._voted(X, winners)
         chosen = [classes[each] for classes, each in zip(self._classes, voted, strict=True)]

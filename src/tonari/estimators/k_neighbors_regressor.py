@@ -51,12 +51,12 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
         return self
 
     def predict(self, X: Any) -> Values:
-        """Return the mean of the neighbours' values: float64 of shape (n_queries,) or (n_queries, n_outputs), as y is.
+        """Return the mean of the neighbours' values: float64 of shape (n_queries,) or (n_queries, n_outputs), like y.
 
         Parameters
         ----------
         X : array of shape (n_queries, n_features), or None
-            None predicts the fitted rows, each from the others.
+            The rows to predict. None: the fitted rows, each by its neighbours among the other fitted rows.
         """
         found = self._lists(X, None)
         weights = weights_of(found, check_weights(self.weights))

@@ -36,7 +36,7 @@ def nearest(
     progress : None, bool or callable(done, total)
     around : bool
         Whether brute force is used if the method of the call does not support this k. With rules, brute force is always
-    used.
+        used.
     """
     if rules is None:
         return points.nearest(queries, k, progress, around=around)

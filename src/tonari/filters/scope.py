@@ -1,4 +1,4 @@
-"""The points and the memory of a call with rules: exact searches without rules, and their cost."""
+"""The scope of a call with rules: its points and memory, and the searches among them without rules."""
 
 from __future__ import annotations
 

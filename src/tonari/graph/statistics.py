@@ -23,7 +23,7 @@ class LocalDimension(NamedTuple):
     mean : float
         The harmonic mean over all points.
     each : float64 of shape (points,)
-        The dimension at each point where it is finite, in order of the points.
+        The finite dimensions at points, in order of the points.
     """
 
     mean: float

@@ -1,7 +1,7 @@
 """Checks of the callers' arguments, once and here, so that no other code has to check them.
 
     arguments.py     k, threads, memory, output paths
-    devices.py       the argument `device`: where a search runs
+    devices.py       the argument `device`
     overrides.py     fields of a plan that callers may set
     arrays/          arrays of every kind, checked and converted to rows
 

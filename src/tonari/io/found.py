@@ -47,9 +47,9 @@ def write_found(
     Parameters
     ----------
     path : Path
-        Its suffix, one of `SUFFIXES`, names the format.
+        The path, whose suffix, one of `SUFFIXES`, names the format.
     indices, distances : arrays of shape (n, k)
-        Of NumPy.
+        NumPy arrays.
     about : mapping
         Their properties as JSON values, such as the metric; stored in Parquet and Arrow files.
     names : pair of arrays, optional

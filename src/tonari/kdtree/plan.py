@@ -85,21 +85,20 @@ class TreePlan(Plan):
         take more than half of the free host memory: every search then builds them. Not part of total_bytes.
     sort : bool
         Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
-        leaves
-    are adjacent. False: in their own order.
+        leaves are adjacent. False: in their own order.
     query_block : int
         Queries per task of a thread on the CPU, or on a device at once on CUDA. If queries are in host memory, the next
-    block is copied to the device, and the previous results are copied back, during a search. The buffered traversal
-    keeps the state of this many queries in memory, for each thread or device.
+        block is copied to the device, and the previous results are copied back, during a search. The buffered traversal
+        keeps the state of this many queries in memory, for each thread or device.
     traversal : str
         "walk": each query is finished before the next. "buffered": queries wait in a buffer of each leaf, which is
-        compared
-    with all of them at once; on the CPU only for euclidean and sqeuclidean in float32. The result is the same.
+        compared with all of them at once; on the CPU only for euclidean and sqeuclidean in float32. The result is the
+        same.
     buffer : int
         Queries per leaf buffer; all buffers are emptied when one is half full. 0 for the walk.
     most_visits : int
         Nodes and leaves that a query may visit before brute force answers it; 0 for any number. The result is the same.
-    The limit saves time for queries that would visit most of the tree.
+        The limit saves time for queries that would visit most of the tree.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int

@@ -4,10 +4,11 @@ The number of leaves that a query visits depends on the data, not only on d. It 
 queries, in steps that are short compared with the time they may save:
 
     sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem; among
-           few points take the method that is expected to be faster for uniform points
-    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. skipped if a
-    tree of uniform points would take hardly longer than brute force. Brute force is taken if the tree would take longer
-    and the trees of the sample would take a good share of brute force's time
+               few points take the method that is expected to be faster for uniform points
+    sample     build trees of a sample of the points and of a quarter of it, and extrapolate the growth of visits. This
+               step is skipped if a tree of uniform points would take hardly longer than brute force. If the tree is
+               expected to be slower, and the trees of the sample would take a large share of brute force's time, brute
+               force is taken without a sample
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA, probing a few queries takes longer than many searches. If a tree is expected to be faster for uniform points,

@@ -62,8 +62,8 @@ class Explanation(NamedTuple):
     candidates : tuple of Candidate
         Exact methods before approximate ones.
     record : Record, optional
-        With ``run=True``: the record of the run. Its `choices` are those made after the plan, each with its reason; its
-        `attempts` give, for each attempt, the rows that it proved and the seconds that it took.
+        With ``run=True``: the record of the run. Its `choices` are the choices after the plan, each with its reason;
+        its `attempts` have the rows that each attempt proved and its seconds.
     """
 
     method: str | None

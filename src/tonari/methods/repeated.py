@@ -38,7 +38,7 @@ class Kept(NamedTuple):
     ----------
     call : Call
     decision : Decision
-        Without prepared points.
+        The decision, without prepared points.
     processors : int, optional
         The number of free processors, if the plan depends on it.
     limits : array of shape (m,), optional

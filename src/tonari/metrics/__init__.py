@@ -3,7 +3,7 @@
     squares    value(q, x) = S((q - x)^2), or its root         euclidean, sqeuclidean
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
-               chord where that is small
+               chord if that is small
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
     changed    a function of another metric of transformed rows   haversine, minkowski:p
     bits       of rows of bits, packed in bytes                hamming, jaccard

@@ -14,8 +14,7 @@ class Round(NamedTuple):
     ----------
     entries
         The input of the next round. For "pull", int32 of shape (n, list_size), see ``entries.py``; rows ascend by
-        (returned
-    value, id), and missing entries are at the end. For "gnnd", `Lists` of ``papers/cuda/gnnd.py``.
+        (returned value, id), and missing entries are at the end. For "gnnd", `Lists` of ``papers/cuda/gnnd.py``.
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int

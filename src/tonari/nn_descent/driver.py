@@ -54,22 +54,19 @@ def build(
         were not needed count as done at the end.
     begin : callable(), optional
         Makes the initial lists, int32 of shape (n, list_size), at the last moment, because they take memory. Default:
-        the
-    lists of the plan's start.
+        the lists of the plan's start.
     boundary : int, optional
         Compare only points on different sides of this row number, to merge two graphs. The recall is then the recall of
-        the
-    worse side.
+        the worse side.
     patience : float, optional
         Largest work, as a multiple of the plan's expected work, before the run gives up, for a caller with a fallback.
-    Work is counted in comparisons and not in seconds, so the same call gives up on all machines or on none. The run
-    also gives up when the recall appears to converge below the target. The result is then incomplete, without a
-    warning.
+        Work is counted in comparisons and not in seconds, so the same call gives up on all machines or on none. The run
+        also gives up when the recall appears to converge below the target. The result is then incomplete, without a
+        warning.
     measure : callable(found), optional
         Returns the recall of an answer; the run ends when its `low` reaches the plan's recall. For a caller that knows
-        some
-    true neighbours and reports a low recall itself. Default: the recall of a sample, whose true neighbours are
-    searched.
+        some true neighbours and reports a low recall itself. Default: the recall of a sample, whose true neighbours are
+        searched.
 
     Returns
     -------
@@ -134,8 +131,7 @@ class Measure:
     ----------
     boundary : int, optional
         Measure the rows on each side of this number separately, and report the worse side. If one side is small, all of
-        its
-    rows could be wrong with no visible effect on the recall of all rows.
+        its rows could be wrong with no visible effect on the recall of all rows.
     """
 
     def __init__(self, steps: Backend, plan: DescentPlan, boundary: int | None = None) -> None:

@@ -58,9 +58,8 @@ class DescentPlan(Plan):
         Neighbours kept per point during the run; at least k.
     update : str
         The update of lists in a round. "pull": every point reads the lists of its neighbours and writes its own.
-        "gnnd", on
-    CUDA: the sampled neighbours of every point are compared with each other, and the results are inserted into their
-    lists behind spinlocks (wang2021, section 4).
+        "gnnd", on CUDA: the sampled neighbours of every point are compared with each other, and the results are
+        inserted into their lists behind spinlocks (wang2021, section 4).
     start : str
         Initial lists. "clusters": the nearest members of near clusters; "random": random points; "graph": the
         neighbours in a given graph.
@@ -69,17 +68,14 @@ class DescentPlan(Plan):
         k-means iterations.
     n_hubs, reverse, neighbors_per_hub, width : int
         In a round of "pull", the hubs of a point are its first `n_hubs` neighbours and at most `reverse` points that
-        have it
-    among their own. The point collects the first `neighbors_per_hub` neighbours of each hub, and is compared with at
-    most `width` of them that are not in its list yet. 0 with "gnnd".
+        have it among their own. The point collects the first `neighbors_per_hub` neighbours of each hub, and is
+        compared with at most `width` of them that are not in its list yet. 0 with "gnnd".
     samples : int
         The number p of the paper: a round of "gnnd" samples the first p NEW and the first p OLD neighbours of a point,
-        and
-    up to as many points that sample it. 0 with "pull".
+        and up to as many points that sample it. 0 with "pull".
     light_rounds, rounds : int
         The number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which suffice for most
-        lists
-    (one more follows if the recall is nearly reached); and the largest number of rounds.
+        lists (one more follows if the recall is nearly reached); and the largest number of rounds.
     sample : int
         Rows whose recall is measured after each round.
     block : int
@@ -88,7 +84,7 @@ class DescentPlan(Plan):
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory beyond the input: points packed for matrix products; points copied from host memory; lists and temporary
-    data; the graph.
+        data; the graph.
     seconds : float
         Rough estimate.
     """

@@ -45,7 +45,7 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     str
         The name of a method.
     mapping
-        Its options.
+        The options of the method.
     """
     if device == "cuda" and k > (LARGEST_TIMED if rows * n <= tuning.FEW_VALUES else LARGEST_NETWORK):
         return "radix", MappingProxyType({})

@@ -174,8 +174,8 @@ class ObjectSource(Source):
     Parameters
     ----------
     made_by : object
-        With ``shape`` (n, d) and a method ``rows(begin, end)``, which returns the same array of shape
-        (end - begin, d) at every call.
+        An object with ``shape`` (n, d) and a method ``rows(begin, end)``, which returns the same array of shape (end -
+        begin, d) at every call.
     """
 
     def __init__(self, made_by: Any) -> None:

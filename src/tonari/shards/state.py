@@ -78,7 +78,7 @@ def read_state(folder: Path) -> State:
 
 
 def bytes_of(folder: Path) -> int:
-    """Return the bytes of all files of a directory; files that vanish meanwhile are ignored."""
+    """Return the bytes of all files of a directory; files that vanish during the call are ignored."""
     found = 0
     for path in folder.rglob("*"):
         try:

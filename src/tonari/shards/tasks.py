@@ -3,7 +3,7 @@
     read      from the source and from parts of earlier tasks; in pieces, for most tasks a single one
     compute   a piece, on a device
     write     parts and rows of the result from all pieces, each as soon as it is computed, and then the record that the
-          task is done
+              task is done
 
 A task is described by a few numbers, so points are never sent through an executor. It may be repeated at any time, and
 writes the same files.

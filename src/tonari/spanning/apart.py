@@ -38,7 +38,7 @@ class Projections:
     Parameters
     ----------
     points : array of shape (n, d)
-        Of any real dtype of NumPy's.
+        Points of any real dtype of NumPy.
     squared : bool
         Whether distances are squared.
     memory : int, optional
@@ -52,7 +52,7 @@ class Projections:
         self._clumps: Ids | None = None
 
     def bounds(self, labels: Ids, component: int) -> Float64:
-        """Return a lower bound of the distance of each point of a component to points outside, in order.
+        """Return for each point of a component, in row order, a lower bound of its distance to points outside.
 
         Parameters
         ----------

@@ -130,13 +130,13 @@ class Forest:
         return order[places < limits[labels]]
 
     def _asking(self, lightest: Lightest) -> Ids:
-        """Return the points that may have an earlier edge than their component knows."""
+        """Return the points that may have an edge before the first known edge of their component."""
         weights, pairs = lightest.weights[self.labels], lightest.pairs[self.labels]
         earlier = (self.bounds == weights) & (self.bound_pairs < pairs)
         return np.flatnonzero((self.bounds < weights) | earlier)
 
     def _ask(self, rows: Ids, others: Ids) -> None:
-        """Find more of the nearest points outside of the components of some points, as far as they exist."""
+        """Find further nearest points outside of the components of some points, if any exist."""
         listed = self.pool.listed()[rows]
         wanted = np.searchsorted(_SIZES, listed, "right")
         for place in np.flatnonzero(np.bincount(wanted)).tolist():

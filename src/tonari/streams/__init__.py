@@ -7,7 +7,7 @@
         │  a thread searches                    one chunk ahead of the consumer of the answers
         ▼
     a file, written in place     writing.py     `search_to_file`; a thread writes
-                                 journal.py     its progress, and of which search: a restart resumes there
+                                 journal.py     the search and its progress, for a restart
 
-Answers do not depend on how their stream is cut: they have the bits of one search of all queries.
+Answers do not depend on the division into chunks: they have the bits of one search of all queries.
 """

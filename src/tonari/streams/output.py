@@ -41,7 +41,7 @@ def check_unfinished(out: Path) -> None:
     Raises
     ------
     FileExistsError
-        One of them exists and is a symbolic link or not a regular file.
+        One of these files exists and is a symbolic link or not a regular file.
     OSError
         The name is too long.
     """

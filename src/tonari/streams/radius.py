@@ -1,4 +1,4 @@
-"""A stream of queries with a radius against an Index: chunks in, all neighbours within the radius out."""
+"""Search a stream of queries in an Index for all neighbours within a radius, chunk by chunk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the promises are worth: recall on hard data and UMAP's weights, measured on small data, and drawn."""
+"""What the promises are worth: recall on hard data, ties, memory and UMAP's weights, on small data, and drawn."""
 
 from __future__ import annotations
 
@@ -39,6 +39,21 @@ def test_other_neighbours_than_by_the_definition_are_found_out() -> None:
     assert "other neighbours than by the definition" in notes(ran)
 
 
+def test_ties_are_in_order() -> None:
+    pytest.importorskip("torch", reason="a peer")
+    ran = done(a_run(), SMALL["ties"])
+    assert ran.wrong == 0, notes(ran)
+    assert {row["extras"]["ordered"] for row in ran.rows if row["who"] == "tonari"} == {1.0}
+    assert min(row["extras"]["ordered"] for row in ran.rows if row["who"] == "torch cdist") < 1
+
+
+def test_memory_is_planned_within_the_limit() -> None:
+    ran = done(a_run(), SMALL["memory"])
+    assert ran.wrong == 0, notes(ran)
+    assert [row["parameters"]["value"] for row in ran.rows] == list(promises.MEGABYTES)
+    assert all(row["extras"]["planned"] <= 10**6 * row["parameters"]["value"] for row in ran.rows)
+
+
 def test_weights_are_those_of_an_exact_self(tmp_path: Path) -> None:
     pytest.importorskip("umap", reason="whose weights these are")
     ran = done(a_run(), SMALL["weights"])
@@ -52,5 +67,6 @@ def test_weights_are_those_of_an_exact_self(tmp_path: Path) -> None:
 def test_rows_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="what draws")
     drawn = [figure.write(tmp_path) for figure in promises.figures(list(read(promises.SUITE.path)))]
-    assert [path.name for path in drawn if path] == ["recall-offset.svg", "recall-tight.svg", "umap-weights.svg"]
+    names = ["recall-offset", "recall-tight", "umap-weights", "ties", "memory"]
+    assert [path.name for path in drawn if path] == [f"{name}.svg" for name in names]
     assert list(promises.figures([])) == []

@@ -429,7 +429,7 @@ def test_devices_share_the_queries_where_that_takes_less_time() -> None:
     for plan, other in ((many, "points"), (few, "queries")):
         problem = {name: getattr(plan, name) for name in ("n", "m", "d", "k")}
         assert made(**problem, devices=TWO, shard=other).seconds > plan.seconds
-        assert made(**problem, devices=TWO, shard=plan.shard) == plan
+        assert made(**problem, devices=TWO, shard=plan.shard) == dataclasses.replace(plan, cuda_graph=False)
     assert made(**BIG).shard == "none"
 
 

@@ -145,7 +145,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "Sampling and pruning cost little beside the sort; here their share of both, on two cores",
+        "Sampling and pruning cost little compared with the sort; here their share of both, on two cores",
         "“minimal overhead” (VII)",
         _command("finish"),
         over(

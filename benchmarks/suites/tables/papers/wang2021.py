@@ -98,7 +98,7 @@ CLAIMS = (
         5.25,
     ),
     Claim(
-        "Faster than other graphs on the GPU; here cuVS nn_descent, 10 iterations, the paper's rounds beside it",
+        "Faster than other graphs on the GPU; here cuVS nn_descent, 10 iterations, timed next to the paper's rounds",
         "2.5× to 5× over GGNN (6.3)",
         _command("curve-sift"),
         speed_up(LOCKS, CUVS),

@@ -39,8 +39,7 @@ class BitsCudaPlan(Plan):
         Whether points stay in host memory, and are copied slab by slab for every block of queries.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory per device beyond the input: the points, if they are copied to it; rows copied during a search; unpacked
-        rows
-    and values; results.
+        rows and values; results.
     prepare_seconds : float
         Expected duration of copying points that stay on the device; 0 for points on the device.
     seconds : float

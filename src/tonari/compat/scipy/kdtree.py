@@ -101,7 +101,7 @@ class KDTree(Hinted, TwoTrees):
         eps : 0
         p : 1, 1.5, 2, 3, 4 or inf
         distance_upper_bound : float
-            Only neighbours nearer than this.
+            Only neighbours nearer than this distance are returned.
         workers : int
             Threads; -1 is as many as the work is worth.
 

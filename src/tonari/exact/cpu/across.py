@@ -62,17 +62,16 @@ def search_across(
     boundary : int
         The rows before it are one side.
     plan : ExactPlan
-        Made by :func:`plan_across`.
+        A plan from :func:`plan_across`.
     known : float64 array of shape (n,), optional
         The returned value of each row's k-th known neighbour; not finite if fewer are known. Without `known`, each side
-    needs at least k rows.
+        needs at least k rows.
 
     Returns
     -------
     Neighbors of shape (n, k)
         The same bits as two searches. With `known`, lists contain only neighbours that are at least as near, and
-        missing
-    ones are -1.
+        missing ones are -1.
     """
     n = len(points)
     found = _lists(n, plan)

@@ -2,7 +2,7 @@
 
     contracted   the screen compares contracted rows, and exact values decide on its candidates
     a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the remaining
-             groups in all columns (native/exact/look.hpp)
+                 groups in all columns (native/exact/look.hpp)
     both         a look at few columns, then a screen of more columns
 
 The pilot compares some points with a sample of all points, and counts the candidates that each screen leaves within the

@@ -158,7 +158,7 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """Return the index of the precision to begin with: that of the packed copy if it may stay, else 0."""
+        """Return the index of the first precision: the packed copy's if the plan may keep that copy, else 0."""
         kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0

@@ -40,8 +40,7 @@ class Slabs:
     route : str
     points : int
         Original points: for "resident" all points of the device, for "streamed" a slab, and for "host_refine" the
-        points
-    that are packed or contracted at once.
+        points that are packed or contracted at once.
     queries : int
         Original queries and their results.
     """

@@ -28,16 +28,14 @@ class CudaPlan(Plan):
         on the device; the CPU refines the candidates from the original rows in host memory.
     shard : str
         The rows that several devices divide equally. "points": every query is compared with every part of the points,
-        and lists are merged. "queries": all points are on
-    each device. "none": one device.
+        and lists are merged. "queries": all points are on each device. "none": one device.
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that stay unproved at one are retried at the next. The last,
-        "values",
-    compares exact values alone.
+        "values", compares exact values alone.
     form_dim : int or str
         Coordinates of the rows that the screen compares: "full", or the number below d to which rows are contracted
-    (rows/contraction.py). "pilot", the default of searches that take seconds: a pilot chooses the number when the
-    points are prepared (rows/form_dim.py).
+        (rows/contraction.py). "pilot", the default of searches that take seconds: a pilot chooses the number when the
+        points are prepared (rows/form_dim.py).
     group : int
         Points that share one lower bound, the minimum of their bounds: 8, 16 or 32.
     width : int
@@ -52,28 +50,25 @@ class CudaPlan(Plan):
         Points on one device at once.
     subsets : bool
         Whether the device has room for a copy of some of the points, for searches among them. These are the points
-        without
-    copies that no answer can contain (rows/copies.py), before a single long search or if many rows are unproved; and
-    the points near rows that no bound proves (attempts/nearby.py).
+        without copies that no answer can contain (rows/copies.py), before a single long search or if many rows are
+        unproved; and the points near rows that no bound proves (attempts/nearby.py).
     bytes_first : bool
         Whether a single search first tests for integers of one byte. If all elements are, it begins with "int8", which
-        is
-    exact for them (attempts/as_bytes.py), and leaves out "split".
+        is exact for them (attempts/as_bytes.py), and leaves out "split".
     bytes_later : bool
         Whether rows left unproved by the first attempt are searched in "int8", if all elements are integers of one
         byte.
     mirrored_slots : int
         For a graph that compares each pair once (screens/mirrored.py): the room per row for points noted by earlier
-        batches.
-    0 if each batch is compared with all points.
+        batches. 0 if each batch is compared with all points.
     cuda_graph : bool
         Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
         of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search of
-        tensors there, in one batch, without overrides or a memory limit; on several devices, among prepared points.
+        tensors there, in one batch, without overrides or a memory limit; on several devices, one of prepared points,
+        with queries anywhere.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond the input, for packed points, original rows copied from host memory, temporary
-        buffers,
-    and results.
+        buffers, and results.
     seconds : float
         Rough estimate of the duration.
     points_at_home : int

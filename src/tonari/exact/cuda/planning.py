@@ -216,7 +216,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
-    in_place = not (problem.host_points or problem.host_queries)
+    in_place = len(devices) > 1 or not (problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     seconds = brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs)
     seconds += CARD.further * (len(devices) - 1)

@@ -40,7 +40,7 @@ class Sides:
         The graph of one set; the merged graph has the same metric, k and include_self.
     points_a, points_b : arrays
     call : Call
-        Of both points, by the metric of the graph.
+        The call for the points of both sides, with the metric of the graph.
     names : tuple
         The names of the graph and the points of each side, for messages.
     """

@@ -75,7 +75,7 @@ class Contents:
     report : DescentReport, optional
     map : Map, optional
     map_values : float64 of shape (m,)
-        Distance of the last neighbour of each point of the map; infinite where it is missing.
+        Distance of the last neighbour of each point of the map; infinite if it is missing.
     plan : dict
         The plan in a directory; empty for other graphs.
     record : Record, optional

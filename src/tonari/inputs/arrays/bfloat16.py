@@ -1,10 +1,10 @@
-"""bfloat16, the upper half of float32, which NumPy lacks: two bytes per value from the border to the kernels.
+"""bfloat16, which NumPy lacks: values stay in two bytes, the upper half of a float32, from the input to the kernels.
 
     held              views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
     native/binds.hpp  and cuda/devices.py treat such arrays as bfloat16
     as_floats         converts to float32 for NumPy, in blocks of rows
 
-NumPy copies, slices and indexes an array of BFLOAT16, but does no arithmetic on it: code that omits as_floats fails.
+NumPy can copy, slice and index an array of BFLOAT16, but cannot compute with it: code without as_floats fails.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def held(x: Any) -> npt.NDArray[Any]:
 
 
 def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values on which NumPy can compute: an array of BFLOAT16 as float32, any other array as it is.
+    """Return values with which NumPy can compute: an array of BFLOAT16 as float32, any other array unchanged.
 
     >>> import numpy as np
     >>> from tonari.inputs import BFLOAT16, as_floats

@@ -1,4 +1,4 @@
-"""Rows of bits: packed in bytes as `numpy.packbits` packs them, or one bool for each bit."""
+"""Rows of bits: packed in bytes like `numpy.packbits`, or one bool per bit."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
 
 
 def as_device_bits(x: Any, name: str) -> Any:
-    """Check rows of bits on CUDA and return them packed, as :func:`as_bits` does of rows in host memory.
+    """Check rows of bits on CUDA and return them packed; see :func:`as_bits`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which library an array belongs to, and on which device it is. Nothing is imported to find out.
+"""The library and the device of an array, found without imports.
 
 An array of torch, CuPy or JAX cannot exist before its library is imported, so it is enough to look in ``sys.modules``.
 """

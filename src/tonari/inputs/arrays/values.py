@@ -117,7 +117,7 @@ def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
     Raises
     ------
     ValueError
-        With the message of :func:`as_rows` or :func:`check_nonnegative` for such rows.
+        A row was flagged; the message is that of :func:`as_rows` or :func:`check_nonnegative`.
 
     Examples
     --------

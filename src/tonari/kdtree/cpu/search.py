@@ -58,7 +58,7 @@ def search_tree(
     queries : array of shape (m, d), checked
     points : array of shape (n, d), checked
         The points from which the tree was built. Distances are float64 if points or queries are float64; the tree must
-    then contain float64.
+        then contain float64.
     plan : TreePlan
         The plan; its k, metric, isa, threads, traversal, buffer, sort and query_block are used.
     self_ids : int64 array of shape (m,), optional

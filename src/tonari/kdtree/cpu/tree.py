@@ -42,8 +42,7 @@ class Tree:
         an absent or empty child.
     split_dimensions : int32 array of shape (2**height - 1,)
         Binary tree in breadth-first order: the children of node i are 2i + 1 and 2i + 2. A child i >= 2**height - 1 is
-        the
-    leaf i - (2**height - 1).
+        the leaf i - (2**height - 1).
     split_values : array of shape (2**height - 1,), of the dtype of rows
         A query goes right if its value in the split dimension is at least this one. Points that equal it may be on
         both sides.

@@ -73,8 +73,7 @@ def answer_blocks(
         The number of the tree's first point.
     found : Neighbors of shape (m, k)
         Arrays for queries in host memory, else tensors. Output: the results if the tree has all points, else they are
-        merged
-    into `found`. Rows of the returned queries are not meaningful.
+        merged into `found`. Rows of the returned queries are not meaningful.
     """
     tree.written.read()
     device = tree.rows.device

@@ -1,8 +1,8 @@
 """Build the tree on a CUDA device.
 
     split      all segments of a level at once, by sorting (segment, value) keys, until each is a node of 32 leaves
-halve      each node separately, five times (kernels/halve.py)
-place      copy the points to their leaves, and compute the boxes (kernels/place.py)
+    halve      each node separately, five times (kernels/halve.py)
+    place      copy the points to their leaves, and compute the boxes (kernels/place.py)
 
 gieseke2014 builds its top tree on the host (section 3.3), because the tree is small compared with the queries. Here it
 extends down to leaves of 64 points, and the device sorts two million keys in half a millisecond.

@@ -19,12 +19,12 @@ from tonari.kdtree.plan import TreePlan
 
 
 def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
-    """Build the tree of each length of a slab, and search each length of a block of queries in it.
+    """Build one tree for every size of slab in the plan, and search it once for every size of query block.
 
     Parameters
     ----------
     dtype : str
-        Of the points.
+        The dtype of the points.
     """
     m = -(-plan.m // len(plan.devices))
     for n in dict.fromkeys(slab.stop - slab.start for slab in cut(plan.n, plan.point_slab)):

@@ -26,7 +26,7 @@ class Rounds:
         The number of queries left to the walk at the end; 0 on the CPU.
     find_seconds, process_seconds : float
         Time of the two phases, summed over threads. On CUDA the host waits for the device at the end of each phase to
-    measure them.
+        measure them.
     sort_seconds : float
         Time of sorting the waiting queries by their leaves on CUDA; 0 on the CPU, where buffers are lists.
     """

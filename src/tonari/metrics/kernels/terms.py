@@ -1,6 +1,6 @@
 """The terms of elementwise metrics on CUDA: Triton functions that are passed to kernels as constants.
 
-    term         one term f(q, x) in float64, in the bits of ``definitions.py``: every operation is rounded once
+    term         one term f(q, x) in float64, with the bits of ``definitions.py``: every operation is rounded once
     add_terms    for the screen: adds the terms of four columns to the scores in float32, one after the other. Elements
                  are 0, or from 2^-60 to 2^40 in magnitude. The roundings of the terms and of d additions amount to less
                  than (d + 15) u (size(q) + size(x)), with u = 2^-24

@@ -96,7 +96,7 @@ class Members(NamedTuple):
     Attributes
     ----------
     kernel, form
-        From :class:`tonari.nn_descent.cpu.scores.Scores`.
+        The kernel and the form of :class:`tonari.nn_descent.cpu.scores.Scores`.
     pieces : Pieces
     packed : list
         The packed rows of each piece.

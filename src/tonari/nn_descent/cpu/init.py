@@ -33,7 +33,8 @@ def best_of_clusters(
     -------
     int32 of shape (n, size)
         New entries, nearest first by approximate scores (``scores.py``). Entries are missing only if a side has fewer
-    than `size` points. int32 of shape (n,)
+        than `size` points.
+    int32 of shape (n,)
         The point numbers, with points that were compared with the same clusters next to each other.
     """
     n = len(points)

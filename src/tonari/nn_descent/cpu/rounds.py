@@ -78,10 +78,10 @@ def run_round(
     points : array of shape (n, d), checked
     entries : int32 of shape (n, list_size)
     terms : float32 of shape (n, 2) or None
-        From :func:`point_terms`.
+        The result of :func:`point_terms`.
     order : int32 of shape (n,), optional
         The order in which rows are processed. If adjacent rows meet the same points, these are still in the cache. The
-    order affects speed only.
+        order affects speed only.
     boundary : int, optional
         Compare only points on different sides of this number.
     """

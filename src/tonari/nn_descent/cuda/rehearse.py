@@ -33,7 +33,7 @@ def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
     plan : DescentPlan
         A plan whose update is not "gnnd".
     dtype : str
-        Of the points.
+        The dtype of the points.
     """
     points = torch.empty((plan.n, plan.d), dtype=getattr(torch, dtype), device="meta")
     if plan.start == "clusters":

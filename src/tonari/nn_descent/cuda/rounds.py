@@ -26,7 +26,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     entries : int32 tensor of shape (n, list_size)
     order : int64 tensor of shape (n,)
         The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
-    cache; the result does not depend on the order.
+        cache; the result does not depend on the order.
     boundary : int, optional
         Compare only points on different sides of this number.
     """

@@ -71,8 +71,7 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
         Returns the lists of a slab's rows; they may be shorter than k.
     met : callable(worker, meeting)
         Returns the lists of the rows of both slabs, concatenated: their neighbours in the other slab, by their
-        positions
-    among these rows, and possibly other points.
+        positions among these rows, and possibly other points.
     known : callable(worker, first, second)
         Computes data about two slabs in advance, while other slabs are compared.
     """

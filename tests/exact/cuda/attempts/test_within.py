@@ -189,7 +189,7 @@ def check_pairs(points: Array, rows: slice, metric: str = "euclidean", limit: fl
 @pytest.mark.parametrize("rows", [slice(0, 5), slice(136, 140), slice(127, 131)])
 def test_pairs_are_those_with_later_points(metric: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the tile of the first row on, the whole of which is compared."""
-    monkeypatch.setattr(engine, "_ALIGNED", 128)
+    monkeypatch.setattr(engine.WithinSearch, "_ALIGNED", 128)
     monkeypatch.setattr(engine, "FIRST_ROWS", 1)
     screened: list[int] = []
     real = engine.WithinSearch._packed
@@ -206,7 +206,7 @@ def test_pairs_are_those_with_later_points(metric: str, rows: slice, monkeypatch
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("rows", [slice(126, 131), slice(136, 140)])
 def test_pairs_by_every_route(route: str, rows: slice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_ALIGNED", 128)
+    monkeypatch.setattr(engine.WithinSearch, "_ALIGNED", 128)
     choices = ROUTES[route] | ({"form_dim": 2} if route == "contracted" else {})
     check_pairs(duplicates(N, 4), rows, host=route != "batches", **choices)
 
@@ -326,7 +326,7 @@ def test_short_lists_make_long_batches(monkeypatch: pytest.MonkeyPatch) -> None:
         search.capacity = capacity
         at_once.append(search.rows_at_once())
     assert at_once[0] == at_once[1] == 5_000
-    assert 10_000 < at_once[2] < at_once[3] == at_once[4] == engine.MOST_ROWS
+    assert 10_000 < at_once[2] < at_once[3] == at_once[4] == tuning.WITHIN_ROWS
     search.list_bytes = 1
     assert search.rows_at_once() == 1
 

@@ -36,7 +36,7 @@ class BytePoints(DevicePoints):
     Parameters
     ----------
     form : DeviceForm
-        With a shift of ``SHIFTS`` as its centre.
+        The form whose centre is `shift`, one of ``SHIFTS``.
     shift : int
     asked : tensor or array, optional
         Queries whose elements are known to be integers of one byte at this shift.

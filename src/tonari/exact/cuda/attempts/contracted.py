@@ -2,9 +2,9 @@
 
 for batch of queries:
     look       screens/contracted.py: a few points that are near in p coordinates
-refine     these points, by their original rows        -> the k-th value V
-within     screens/contracted.py: all points whose lower bound is at most V
-refine     these points, by their original rows        -> the k best of all points
+    refine     these points, by their original rows        -> the k-th value V
+    within     screens/contracted.py: all points whose lower bound is at most V
+    refine     these points, by their original rows        -> the k best of all points
 
 Unproved rows are retried: a few of them with all minima and more room; then at the last precision, whose bounds are
 much tighter, with room for nearly all groups in the end; then in all dimensions.

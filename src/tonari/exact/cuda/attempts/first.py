@@ -3,8 +3,8 @@
     screen    a sample of the points, all minima       -> a threshold per row               (large n only)
     screen    all points                               -> the groups below the threshold, or all minima
     select    the `width` lowest minima, and the next one
-refine    exact values of the points in the selected groups       -> the k best
-certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
+    refine    exact values of the points in the selected groups       -> the k best
+    certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
 
 The only step that waits for the device is the choice of the width.
 """
@@ -85,8 +85,7 @@ class DevicePoints:
         Default: made for the points.
     like : FirstAttempt, optional
         The first attempt at all points, if `points` are some of them: both are then searched by the same kernels.
-        Default:
-    the number of points alone decides.
+        Default: the number of points alone decides.
     """
 
     def __init__(
@@ -170,7 +169,7 @@ class Search:
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return the sample and sizes that searches among some of the points share with this one; None without one."""
+        """Return the sample and sizes that later searches among some of the points reuse; None without a sample."""
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:

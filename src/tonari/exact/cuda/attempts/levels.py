@@ -61,7 +61,7 @@ class AtLevel(Attempt):
         self.name = f"level {number + 1}, {level}"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the rows that are left."""
+        """Return the unproved rows."""
         rows = left.look()
         return None if left.search.are_few(len(rows)) else rows
 
@@ -84,7 +84,7 @@ class ByValues(Attempt):
     when = "of all rows that are left at last"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the rows that are left."""
+        """Return the unproved rows."""
         rows = left.look()
         return rows if len(rows) else None
 

@@ -143,7 +143,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
     ----------
     queries, points : tensors (rows, d) and (n, d)
     form : DeviceForm
-        Of a metric of the family "squares".
+        The form of a metric of the family "squares".
     reach : float64 tensor (rows,)
         An upper bound on the distance of form rows from the k-th best known point; infinite if fewer are known.
     least : int

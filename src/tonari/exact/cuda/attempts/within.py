@@ -20,13 +20,14 @@ this is cheaper than to refine it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.progress import Counter
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.matrix_units import check_matrix_units
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import byte_points, in_int8
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.in_batches import in_batches
@@ -49,8 +50,6 @@ from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
 FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
-MOST_ROWS = 1 << 16  # of a batch: some tens of ms
-ROW_BYTES = 128  # of its limit, threshold, counts and places
 USUAL = 0.99  # share of rows that the length of lists is meant for
 TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
 # Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
@@ -58,7 +57,6 @@ TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on t
 HARD = 1 / 512
 FEWEST_HARD = 32
 MOST_POINTS = 250_000_000  # at once by products: places in the lists of 256 rows are numbered in int32
-_ALIGNED = 4 * POINT_TILE  # points whose tiles' errors take 16 bytes
 WORTH = 0.5  # the next precision is given up if it leaves more than this share of the groups
 
 
@@ -68,7 +66,7 @@ class WithinSearch:
     Parameters
     ----------
     queries : tensor of shape (m, d)
-        On the device of the points.
+        The queries, on the device of the points.
     prepared : DevicePoints
     plan : CudaPlan
         For these points and queries.
@@ -81,6 +79,8 @@ class WithinSearch:
     bar : Counter, optional
         Counts pairs, m * n in all.
     """
+
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # points whose tiles' errors take 16 bytes
 
     def __init__(
         self,
@@ -166,9 +166,9 @@ class WithinSearch:
             return max(1, min(plan.query_batch, self.list_bytes // (4 * group_count(len(points), LEAST_GROUP))))
         usual = min(plan.query_batch, self.list_bytes // (8 * min(self.all_listed, 2 * self.capacity)))
         row = packed_row_bytes(plan.d, plan.precisions[0])
-        slots = slots_of(MOST_ROWS, len(points), row, 2 * self.capacity, points.device)
-        other = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + ROW_BYTES
-        return max(1, usual, min(MOST_ROWS, self.list_bytes // (8 * slots + other)))
+        slots = slots_of(tuning.WITHIN_ROWS, len(points), row, 2 * self.capacity, points.device)
+        other = query_bytes(plan.d, plan.precisions[:-1]) + refined_bytes(0, plan.d) + tuning.WITHIN_ROW_BYTES
+        return max(1, usual, min(tuning.WITHIN_ROWS, self.list_bytes // (8 * slots + other)))
 
     def _batch(self, rows: slice) -> Any:
         """Return the lists, or counts, of some queries."""
@@ -209,7 +209,7 @@ class WithinSearch:
         if not self.place.later:
             return 0
         first: int = self.place.first_query - self.place.first_point + rows.start
-        return max(0, first) // _ALIGNED * _ALIGNED
+        return max(0, first) // self._ALIGNED * self._ALIGNED
 
     def _packed(self, precision: str, begin: int) -> PackedPoints:
         """Return the packed points from number `begin` on."""

@@ -26,8 +26,8 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
     Returns
     -------
     int32 (rows, room), float32 (rows,)
-        Groups of LEAST_GROUP points, -1 where there are no more; and a lower bound on the scores of all points in other
-        groups, which is -inf if a segment of the list was too short.
+        Groups of LEAST_GROUP points, padded with -1; and a lower bound on the scores of all points in other groups,
+        which is -inf if a segment of the list was too short.
     """
     import torch
 

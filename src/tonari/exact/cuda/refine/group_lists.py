@@ -117,9 +117,9 @@ class Noted(NamedTuple):
     Attributes
     ----------
     values : float32 tensor of shape (rows, room)
-        Lower bounds on their scores; +inf where there is no entry.
+        Lower bounds on their scores; +inf beyond the last entry.
     points : int32 tensor of shape (rows, room)
-        Undefined where there is no entry.
+        The points; undefined beyond the last entry.
     counts : int32 tensor of shape (rows,)
         The number of noted points; if it exceeds the room, entries are missing.
     thresholds : float32 tensor of shape (rows,)

@@ -2,7 +2,7 @@
 
     widen     queries become float64 rows, padded to whole steps of 16 columns (kernels/rows/widen.py)
     values    exact values of the members of some groups, whose rows are gathered (kernels/refine/groups.py), or of a
-          slice of all points (kernels/refine/dense.py)
+              slice of all points (kernels/refine/dense.py)
     order     by (returned value, id) (select/cuda/order.py)
 
 The host does not wait for the device. Rows must be finite, and at most 1e150 if float64; for other rows the result is
@@ -62,7 +62,7 @@ def refine_groups(
         float32, float16, bfloat16, float64, uint8 or int8; the two may differ. Columns are contiguous; rows may have
         any stride.
     groups : int32 tensor of shape (rows, width)
-        Numbers of groups (``rows/groups.py``), distinct within a row; -1 where there is none. Rows may have any stride.
+        Numbers of groups (``rows/groups.py``), distinct within a row; missing ones are -1. Rows may have any stride.
     k : int
         May exceed the number of members.
     group : int

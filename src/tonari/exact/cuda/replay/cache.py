@@ -64,8 +64,13 @@ def key_of(
 
 
 def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
-    """Return the key of a search of prepared points with queries on CUDA; None for all other searches."""
+    """Return the key of a search of prepared points with queries on CUDA; None for all other searches.
+
+    Queries may be in host memory if the prepared points say so: if they are on several devices.
+    """
     ours = _facts(queries)
+    if ours is None and getattr(prepared, "takes_host_queries", False) and type(queries) is np.ndarray:
+        ours = queries.dtype, queries.shape
     return None if ours is None or not _is_whole(k) else (weakref.ref(prepared), ours, k)
 
 
@@ -172,7 +177,7 @@ def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLik
     Parameters
     ----------
     given : tensors
-        Queries and points; only the points in a self-join, only the queries if the points are prepared.
+        Queries and points. A self-join has only points, and a search of prepared points has only queries.
     progress : None, bool or callable(done, total)
     """
     graph = None if key is None else GRAPHS.get(key)

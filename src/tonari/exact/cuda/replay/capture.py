@@ -32,6 +32,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import decided
+from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.devices import on
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.first import DevicePoints
@@ -50,6 +51,7 @@ from tonari.exact.cuda.screens.all_minima import slots_of
 from tonari.exact.cuda.screens.few import few_row_bytes
 from tonari.exact.cuda.screens.screener import first_sample
 from tonari.exact.cuda.screens.widths import wider
+from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
@@ -65,7 +67,7 @@ def capture_if_due(
 
     Parameters
     ----------
-    queries : tensor of shape (m, d)
+    queries : tensor of shape (m, d), or, for SpreadPoints, an array in host memory
     points : tensor of shape (n, d), DevicePoints or SpreadPoints
     plan : CudaPlan
     self_join : bool
@@ -89,11 +91,13 @@ def capture_if_due(
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     if isinstance(prepared, SpreadPoints):
         nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
+        seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without copies of the points
     else:
         nbytes, most = _held_bytes(plan, given, prepared is not None), tuning.LARGEST_BYTES
+        seconds = plan.seconds
     if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
         return None  # an Index on some of all devices, of which the queries are on another
-    too_large = nbytes > most or plan.seconds > tuning.LONGEST_SECONDS
+    too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
     with _capturing, on(plan.devices[0]), _no_collection():
@@ -152,7 +156,9 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
     """Estimate the memory that the graphs of a search on several devices hold on the device that holds most."""
     parts = parts_of(plan, prepared, len(queries))
-    first = max(_held_bytes(part, (queries[rows],), True) for rows, part in parts)
+    dtype = getattr(torch, name_of_dtype(queries))
+    row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])
+    first = max(_held_bytes(part, (row.expand(part.m, plan.d),), True) for _, part in parts)
     lists = plan.m * plan.k * 16 * (len(parts) + 2)  # of all parts on the first device, and joined
     return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
@@ -164,8 +170,7 @@ class CapturedSearch(KeptSearch):
     ----------
     given : tensors
         The input that changes between calls: queries and points; the points alone in a self-join, the queries alone if
-        the
-    points are prepared.
+        the points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
         The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.

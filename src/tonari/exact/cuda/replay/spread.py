@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from tonari.core import trail
@@ -24,7 +25,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.trail import decided
 from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import on
+from tonari.cuda.devices import on, to_device
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import attempt, finish
@@ -96,7 +97,7 @@ class SpreadSearch(KeptSearch):
 
     Parameters
     ----------
-    queries : tensor of shape (m, d)
+    queries : tensor of shape (m, d), or array in host memory
     plan : CudaPlan
         Of the whole search.
     prepared : SpreadPoints
@@ -116,8 +117,9 @@ class SpreadSearch(KeptSearch):
         super().__init__(plan, prepared, torch.device(plan.devices[0]), nbytes)
         # Buffers made in inference mode could not be written to outside it.
         with torch.inference_mode(False), torch.no_grad():
+            rows_there = self._there(queries)
             self._parts = [
-                _Part(queries, rows, part, functools.partial(self._points_of, at))
+                _Part(rows_there, rows, part, functools.partial(self._points_of, at))
                 for at, (rows, part) in enumerate(parts_of(plan, prepared, len(queries)))
             ]
             with on(self._device):
@@ -144,7 +146,8 @@ class SpreadSearch(KeptSearch):
         # The lock protects the buffers: when it is released, no work on the devices uses them any more.
         with self._lock:
             try:
-                found = self._first_attempts(queries.detach() if queries.requires_grad else queries)
+                rows = self._there(queries)
+                found = self._first_attempts(rows)
                 states = [part.state() for part in self._parts]
                 if any(flags != _NO_FLAGS for flags, _ in states):
                     return None
@@ -152,7 +155,7 @@ class SpreadSearch(KeptSearch):
                 self._tried(record, proved, started)
                 left = [at for at, part in enumerate(self._parts) if proved[at] < part.plan.m]
                 if left:
-                    found = self._finished(queries.device, left, proved, report)
+                    found = self._finished(rows.device, left, proved, report)
                 report.certify(self.plan.precisions[0], sum(proved[at] for at in range(len(proved)) if at not in left))
             except torch.cuda.OutOfMemoryError as error:
                 GRAPHS.forget()
@@ -165,7 +168,14 @@ class SpreadSearch(KeptSearch):
         if record is not None and self.plan.shard == "points":
             record.tried(merged_name(len(self._parts)), self.plan.m, self.plan.m, time.perf_counter() - started)
         self.reported(report, started, progress)
-        return found
+        host = isinstance(queries, np.ndarray)
+        return Neighbors(*(each.cpu().numpy() for each in found)) if host else found
+
+    def _there(self, queries: Any) -> Any:
+        """Return queries as a tensor on a device: the first one if they are in host memory."""
+        if isinstance(queries, np.ndarray):
+            return to_device(np.ascontiguousarray(queries), self._device)
+        return queries.detach() if queries.requires_grad else queries
 
     def _points_of(self, part: int) -> DevicePoints:
         """Return the prepared points of a part."""

@@ -146,8 +146,7 @@ class _Listed:
         As for the first step.
     sent : Sent
         Points, int32 (rows, columns), ascending and padded with NO_MEMBER, none for an unproved row; and a mark for
-        each
-    proved row, bool (rows,).
+        each proved row, bool (rows,).
     """
 
     some: slice

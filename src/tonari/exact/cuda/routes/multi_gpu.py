@@ -13,7 +13,7 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -63,6 +63,7 @@ class SpreadPoints:
 
     bounds: list[slice]
     parts: list[Any]
+    takes_host_queries: ClassVar[bool] = True  # of replayed searches
 
 
 def prepare_on_several(
@@ -71,16 +72,25 @@ def prepare_on_several(
     """Prepare points on the plan's devices: a part, or all of them, on each; `once` for a single search."""
     bounds = _bounds(points, plan, once)
 
-    def prepare(at: int) -> Any:
-        here = bounds[at]
-        part = plan_for_part(plan, here.stop - here.start, plan.m, plan.devices[at])
-        rows = points[here]
-        if plan.route == "resident":
-            rows = to_device(rows, plan.devices[at], at_once=len(bounds))
-        return _ROUTES[plan.route].prepare(rows, part)
+    resident, host = plan.route == "resident", isinstance(points, np.ndarray)
 
-    parts = side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare)
-    if not once and not isinstance(points, np.ndarray):  # a search waits for all devices
+    def rows_of(at: int) -> Any:
+        rows = points[bounds[at]]
+        return to_device(rows, plan.devices[at], at_once=len(bounds)) if resident else rows
+
+    def prepare(at: int, rows: Any) -> Any:
+        part = plan_for_part(plan, len(rows), plan.m, plan.devices[at])
+        with on(plan.devices[at]):
+            return _ROUTES[plan.route].prepare(rows, part)
+
+    if resident and not host and plan.form_dim == "full":
+        # Nothing waits for a device, and one thread launches everything sooner than two that take turns.
+        copies = [rows_of(at) for at in range(len(bounds))]
+        parts = [prepare(at, rows) for at, rows in enumerate(copies)]
+    else:
+        workers = a_thread_each(plan.devices)
+        parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
+    if not once and not host:  # a search waits for all devices
         await_copies(points, plan.devices)
     return SpreadPoints(bounds, parts)
 

@@ -1,7 +1,7 @@
 """The route for streamed points: each slab is searched like a whole search, and the lists are merged.
 
     for slab of queries:
-        for slab of points, forth and back:      the next slab is copied meanwhile (cuda/prefetch.py)
+        for slab of points, forth and back:      the next slab is copied at the same time (cuda/prefetch.py)
             pack, search                         attempts/ladder.py
             merge                                by (value, number), so that the order of the slabs does not matter
 

@@ -116,9 +116,9 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
     points : tensor (n, d)
         As for :func:`tonari.exact.cuda.rows.form.make_form`; values that searches refuse count as 0.
     form : DeviceForm
-        Of a metric of the families "squares" or "angles".
+        The form of a metric of the families "squares" or "angles".
     p : int
-        From 2 to d.
+        The number of coordinates, from 2 to d.
     """
     rows, origin = sampled(points, form)
     return with_directions(form, principal(rows.mT @ rows, p - 1), origin)

@@ -163,7 +163,7 @@ def pack_points(
     points : tensor (n, d)
         float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, any stride between rows.
     form : DeviceForm
-        On the device of the points.
+        The form of the rows, on the device of the points.
     precision : str
         One of PRECISIONS: "float32" for elementwise metrics, "int8" for metrics of the family "squares" whose form has
         scale 1 and a centre of whole numbers, one of the others for all other metrics.

@@ -28,8 +28,7 @@ class Lists:
         The certified minima; +inf beyond the last entry.
     entries : int32 (rows, segments * room)
         16 times a group's number, plus one bit for each part of LEAST_GROUP points that may contain a point at or below
-        the
-    threshold; undefined beyond the last entry.
+        the threshold; undefined beyond the last entry.
     counts : int32 (rows, segments)
         Number of groups found for each segment; if it exceeds `room`, entries are missing.
     """

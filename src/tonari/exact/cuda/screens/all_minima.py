@@ -60,7 +60,7 @@ def screen_below(
     thresholds : float32 (rows,)
     capacity : int
         The largest number of entries expected in a row. Its list is somewhat longer, because segments fill unevenly. If
-    `capacity` is the number of groups of LISTED points, no entry can be missing.
+        `capacity` is the number of groups of LISTED points, no entry can be missing.
     least_slots : int
         The smallest number of slots in a row's list.
 

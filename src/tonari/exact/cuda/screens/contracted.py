@@ -1,9 +1,9 @@
 """The screen of contracted rows, in two steps; the caller refines original rows after each step.
 
     look       screen; the nearest members of the lowest groups, in p coordinates
-           -> the caller refines them by their original rows, which gives the k-th value
-within     the largest distance of contracted rows at that value; all groups at or below this limit,
-           and their members within it        -> points to refine, and a mark for each complete row
+               -> the caller refines them by their original rows, which gives the k-th value
+    within     the largest distance of contracted rows at that value; all groups at or below this limit,
+               and their members within it        -> points to refine, and a mark for each complete row
 
 The limit holds before the points are refined, as in a search within a radius. A row is proved if no group or member at
 or below its limit is missing, neither from the kept output of the screen nor for want of room.

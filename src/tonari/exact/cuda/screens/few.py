@@ -89,7 +89,7 @@ class Few:
     Attributes
     ----------
     screen, finish : Launch
-        To be launched in this order.
+        The two launches, in this order.
     found : Neighbors
         Output, unless `finish` gets other tensors.
     proved : uint8 tensor of shape (m,)

@@ -69,7 +69,7 @@ class Chooser:
         return first_sample(self.plan, n, width)
 
     def first_attempt(self, width: int) -> FirstAttempt | None:
-        """Return the sample and sizes that searches among some of the points share with this one; None without one."""
+        """Return the sample and sizes that later searches among some of the points reuse; None without a sample."""
         sample, plan = self.sample(width), self.plan
         if sample is None:
             return None

@@ -1,8 +1,8 @@
 """All points within a limit of every query, by walking the tree: one warp per query, as in kernels/search.py.
 
     node, leaf    as in the walk for the k nearest, with a limit that is fixed from the beginning: the order of children
-              does not matter, and no child is compared twice
-hits          written one after the other from the query's place on, up to its room; all hits are counted
+                  does not matter, and no child is compared twice
+    hits          written one after the other from the query's place on, up to its room; all hits are counted
 
 Exact: all skipped points are farther than the limit (kernels/bounds.py), and exact values decide about the others.
 Launch with ``fused=False``.

@@ -191,7 +191,7 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 class Tiles(NamedTuple):
     """Tiles of a sorted queue: runs of up to TILE places that belong to one leaf.
 
-    The first place, the number of places and the leaf of each run.
+    The tensors have the first place, the number of places and the leaf of each run.
     """
 
     begins: Any

@@ -3,7 +3,7 @@
     program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then BREADTH entries of the list of
                each of HUBS + ROOM neighbours
     kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), except
-           the point itself and the ids in its own list
+               the point itself and the ids in its own list
     order      by a hash of the id, a bijection on 32 bits. Equal ids become adjacent, and if there are more than WIDTH
                distinct ids, a pseudo-random but deterministic subset is kept
 

@@ -1,8 +1,8 @@
 """From the screen of contracted rows to the points that are within a limit by these, in two steps.
 
     groups     groups of a list, or of all minima, whose certified minimum is at or below the row's score
-members    their members with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows, gathered in
-           float32, in steps of CHUNK members and COLUMNS columns
+    members    their members with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows, gathered in
+               float32, in steps of CHUNK members and COLUMNS columns
 
 One program processes a row; if rows are few, several programs share the members of a row in chunks of CHUNK. Both steps
 count all results, and write them while there is room. A row without enough room, or with an incomplete list of groups,

@@ -5,8 +5,8 @@ program to finish orders all candidates and writes the row:
 
     lower       minimum - (N E1 + r E2)                     of a tile of points, or of a group
     tiles       tiles whose `lower` is at most t1               at least `width`, or all tiles
-groups      their groups whose `lower` is at most t2        at least `width`, or all groups
-following   the smallest `lower` of all other tiles and groups, +inf if there are none
+    groups      their groups whose `lower` is at most t2        at least `width`, or all groups
+    following   the smallest `lower` of all other tiles and groups, +inf if there are none
     values      of the members, by the definition (kernels/rows/value.py)
     rank        number of candidates before a candidate, in the order (returned value, id)
     proved      as kernels/refine/certify.py says

@@ -1,8 +1,8 @@
 """The screen of a graph: one product of a tile of rows and a tile of points, for the rows and for the points.
 
     s = -2 <x^(row), x^(point)>       shared by the pairs (row, point) and (point, row)
-lower bound of (row, point)       s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
-lower bound of (point, row)       s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
+    lower bound of (row, point)       s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
+    lower bound of (point, row)       s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
 
 In int8, the noted score is s + low(row) + low(point) (kernels/screens/mirrored_note.py).
 

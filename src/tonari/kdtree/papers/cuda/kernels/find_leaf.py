@@ -2,8 +2,9 @@
 
     program        one query, one warp; a lane is a child of a node, as in the walk (kernels/search.py)
     stack          in global memory between rounds: for each level the key of the last entered child, or -1. The node on
-               each level follows from the numbers in the keys of the levels above. The children of a node are entered
-               in ascending order of their keys, which are distinct, so the next child has the smallest larger key
+                   each level follows from the numbers in the keys of the levels above. The children of a node are
+                   entered in ascending order of their keys, which are distinct, so the next child has the smallest
+                   larger key
     limit          in global memory: the largest key whose box may contain a neighbour
 
 Exact: keys are recomputed with the same bits, so a query enters the same nodes and leaves as in the walk, in the same

@@ -6,7 +6,7 @@
     refine         for each other query, one after another: exact float64 values of the block's points, summed in the
                    order of exact/cuda/kernels/value.py, then rounded, and inserted into its list (kernels/nearest.py)
     list           k values and ids, at their place in the result; in registers while points are inserted. The limit
-               follows from the k-th value (kernels/bounds.py)
+                   follows from the k-th value (kernels/bounds.py)
 
 Exact: a skipped point is farther than the k-th known value. A query is in only one buffer, so no two programs write to
 the same list. Launch with ``fused=False``.
