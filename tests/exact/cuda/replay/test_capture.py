@@ -579,7 +579,7 @@ def test_a_second_graph_that_proves_no_row_is_dropped(
     graph = captured_of(200, kept)
 
     def prove_nothing(queries: Any, prepared: Any, plan: Any, found: Any, proved: Any, rows: int, own: Any) -> Any:
-        return torch.cat([torch.full((6,), inputs.values.NO_ROW, device=DEVICE), proved.sum()[None]])
+        return torch.cat([torch.full((6,), inputs.arrays.values.NO_ROW, device=DEVICE), proved.sum()[None]])
 
     monkeypatch.setattr(replay, "attempt_again", prove_nothing)
     for _ in range(3):

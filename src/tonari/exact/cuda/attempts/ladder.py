@@ -237,7 +237,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
     -------
     Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
         1 for each proved row; flags of the points, flags of the queries, and the number of proved rows. Proved rows are
-        valid if no flag is below ``inputs.values.NO_ROW``.
+        valid if no flag is below ``inputs.arrays.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)
