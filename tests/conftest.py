@@ -170,7 +170,7 @@ def cpu_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from tonari import inputs
     from tonari.cuda import memory
-    from tonari.inputs import device_rows
+    from tonari.inputs.arrays import device_rows
 
     places, devices = inputs.place_of, inputs.devices_for
 

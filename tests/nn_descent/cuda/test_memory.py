@@ -86,7 +86,7 @@ def test_a_start_and_a_round_hold_what_was_planned(n: int, d: int) -> None:
 def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    from tonari.graph import merging, sides
+    from tonari.graph.building import merging, sides
     from tonari.graph.lists import Lists
     from tonari.methods.call import Call
     from tonari.methods.place_cuda import CudaPlace

@@ -40,7 +40,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.replay import capture as replay
     from tonari.exact.cuda.replay import few as few_kept
     from tonari.exact.cuda.replay import kept as kept_search
-    from tonari.inputs import device_rows
+    from tonari.inputs.arrays import device_rows
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 GB = 10**9

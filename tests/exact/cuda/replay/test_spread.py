@@ -33,7 +33,7 @@ if HAS_TORCH:
     from tonari.exact.cuda import planning
     from tonari.exact.cuda.replay import capture, kept, spread
     from tonari.exact.cuda.routes import multi_gpu
-    from tonari.inputs import device_rows
+    from tonari.inputs.arrays import device_rows
 
 N, M, D, K = 30, 3, 17, 4
 DEVICES = 2
