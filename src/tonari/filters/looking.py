@@ -58,8 +58,8 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
     m : int
         The number of all queries.
     """
-    if rules.mask is not None or rules.grouped or (rules.query_groups is not None and m < tuning.UNCOUNTED_QUERIES):
-        return False  # a search for all points and the values of a group take two calls, too long for a few queries
+    if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
+        return False  # a count of all points and values of some take two calls, too long for a few queries
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
         _order, begins, ends = groups_of(rules)

@@ -60,7 +60,7 @@ def check_plan(plan: Any, *, graph: bool) -> None:
 def decide(
     call: Call, problem: Problem, points: Any, queries: Any, plan: Plan | None = None, progress: ProgressLike = None
 ) -> Decision:
-    """Decide by the caller's plan, which must have been made for this problem, or else make a new plan.
+    """Choose the method and the plan of a search; a plan from the caller must fit the problem and is used.
 
     On the CPU a decision that depends only on sizes is cached, since planning takes longer than a small search.
     """

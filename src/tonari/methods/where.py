@@ -8,14 +8,14 @@ from tonari import inputs
 from tonari.methods.place import CpuPlace, Place
 
 
-def place_for(device: Any, **given: Any) -> Place:
+def place_for(device: Any, **arrays: Any) -> Place:
     """Return the place for an argument `device` and named arrays; see :func:`tonari.inputs.devices_for`."""
-    devices = inputs.devices_for(device, **given)
+    devices = inputs.devices_for(device, **arrays)
     if not devices:
         return CpuPlace()
     from tonari.methods.place_cuda import CudaPlace
 
-    there = {inputs.place_of(x, name) for name, x in given.items()} if may_take_fewer(device) else set()
+    there = {inputs.place_of(x, name) for name, x in arrays.items()} if may_take_fewer(device) else set()
     if len(there) != 1:  # arrays on different devices stay there
         return CudaPlace(devices)
     # The device of the arrays is always taken, so it is the first.

@@ -14,9 +14,9 @@ available precision", Numerische Mathematik 18, 1971), so that
 The cube roots of neighbouring numbers are 2^-55 apart, relative to them, so those numbers ascend with x, and so do
 their roundings. They are within 0.5 + 2^-37 units in the last place.
 
-x^(2/3) is the cube root of m^2, rounded, times 2^(2 k). It ascends as both do; where k changes m^2 falls from 16 to
-1/4, and its root by the factor 4 with which 2^(2 k) grows. Rounding m^2 moves the root by at most a third of a unit in
-the last place: it is within 0.84 of them.
+x^(2/3) is the cube root of m^2, rounded, times 2^(2 k). Both factors ascend between changes of k. When k grows by one,
+m^2 falls from 16 to 1/4: its root falls by a factor of 4, and 2^(2 k) grows by 4. Rounding m^2 moves the root by at
+most a third of a unit in the last place, so the result is within 0.84 units.
 """
 
 from __future__ import annotations

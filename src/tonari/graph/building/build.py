@@ -27,7 +27,7 @@ _NO_OPTIONS = GraphOptions()
 
 
 def repeated_lists(key: repeated.Key | None, points: Any, progress: ProgressLike) -> Lists | None:
-    """Build the graph of points, without self, by the decision cached for its key; None if none is cached."""
+    """Build the graph of points, without self, by a cached choice of the method; None if no choice is cached."""
     known = repeated.graph(key, points, progress)
     if known is None:
         return None

@@ -38,7 +38,7 @@ def in_order(
     include_self : bool
         Whether the point itself stays, in column 0. Otherwise it is removed from the lists that contain it.
     same_length : bool
-        Whether lists without the point itself lose their last neighbour if other lists contained theirs.
+        If only some lists contained their point, remove the last neighbour of the others, so that all have k - 1.
     """
     if indices.shape != distances.shape:
         raise ValueError(f"indices have shape {indices.shape} and distances {distances.shape}, expected the same")

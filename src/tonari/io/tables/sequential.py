@@ -17,7 +17,8 @@ class Sequential:
     shape : (n, d)
     dtype : dtype
     blocks : iterator of arrays of shape (any, d), together n rows
-    names : of the columns, optional
+    names : sequence of str, optional
+        Names of the columns.
 
     Raises
     ------

@@ -20,7 +20,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts.ladder import Begun
+    from tonari.exact.cuda.attempts.attempt import Begun
     from tonari.exact.cuda.routes import multi_gpu, resident
 
 M, N, D, K = 9, 300, 5, 4

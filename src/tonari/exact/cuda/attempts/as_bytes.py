@@ -6,8 +6,7 @@ The sums of float16 are rounded, which can leave thousands of rows unproved; aft
     look    a few rows, then a sample of all queries and points: are all elements integers of one byte, at which shift?
     pack    all rows; other numbers have measured errors above 0 or are beyond range, which ends the attempt
 
-A long search that is not prepared looks before it starts; all others look when float16 has left unproved rows
-(ladder.py).
+A long search that is not prepared looks before it starts; all others look when float16 has left unproved rows.
 """
 
 from __future__ import annotations

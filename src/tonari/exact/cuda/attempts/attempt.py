@@ -56,7 +56,7 @@ class Attempt(abc.ABC):
 
     @abc.abstractmethod
     def run(self, left: Unproved, given: Any) -> None:
-        """Search rows, and keep the proved answers; `given` is the result of :meth:`worth`."""
+        """Search the rows again, and keep the answers that are proved; `given` is the result of :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
         """Rehearse the launches of :meth:`worth` for this number of unproved rows; the data are on the device "meta".
@@ -66,6 +66,33 @@ class Attempt(abc.ABC):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.when}"
+
+
+class Begun:
+    """A search whose first attempt at all batches has been launched.
+
+    Parameters
+    ----------
+    found : Neighbors
+    end : callable() -> (Neighbors, Report, bool)
+        Waits for the device and searches the remaining rows; also returns whether there were none.
+
+    Attributes
+    ----------
+    found : Neighbors
+        What the first attempt finds, in the order of the current stream; :meth:`end` writes remaining rows there.
+    was_enough : bool
+        Whether the first attempt proved all rows, once the search has ended.
+    """
+
+    def __init__(self, found: Neighbors, end: Callable[[], tuple[Neighbors, Report, bool]]) -> None:
+        self.found, self._end = found, end
+        self.was_enough = False
+
+    def end(self) -> tuple[Neighbors, Report]:
+        """Wait for the device, search the remaining rows, and return the answer."""
+        found, report, self.was_enough = self._end()
+        return found, report
 
 
 class Unproved:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tonari import inputs
@@ -30,7 +30,7 @@ from tonari.cuda.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
+from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
@@ -97,33 +97,6 @@ def search_on_device(
         first_query=first_query,
         all_points=all_points,
     ).end()
-
-
-class Begun:
-    """A search whose first attempt at all batches has been launched.
-
-    Parameters
-    ----------
-    found : Neighbors
-    end : callable() -> (Neighbors, Report, bool)
-        Waits for the device and searches the remaining rows; also returns whether there were none.
-
-    Attributes
-    ----------
-    found : Neighbors
-        What the first attempt finds, in the order of the current stream; :meth:`end` writes remaining rows there.
-    was_enough : bool
-        Whether the first attempt proved all rows, once the search has ended.
-    """
-
-    def __init__(self, found: Neighbors, end: Callable[[], tuple[Neighbors, Report, bool]]) -> None:
-        self.found, self._end = found, end
-        self.was_enough = False
-
-    def end(self) -> tuple[Neighbors, Report]:
-        """Wait for the device, search the remaining rows, and return the answer."""
-        found, report, self.was_enough = self._end()
-        return found, report
 
 
 def begin_on_device(

@@ -104,16 +104,16 @@ def capture_if_due(
         GRAPHS.make_room(nbytes)
         try:
             if isinstance(prepared, SpreadPoints):
-                kept: Graph = SpreadSearch(queries, plan, prepared, nbytes=nbytes)
+                graph: Graph = SpreadSearch(queries, plan, prepared, nbytes=nbytes)
             elif plan.few and prepared is not None and not self_join:
-                kept = FewKept(queries, plan, prepared, nbytes=nbytes)
+                graph = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
-                kept = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+                graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
             decided("replay", f"searches like this one are launched step by step: {error}")
             return None
-        GRAPHS.put(key, kept)
-    return kept.answer(given, progress)
+        GRAPHS.put(key, graph)
+    return graph.answer(given, progress)
 
 
 @contextlib.contextmanager

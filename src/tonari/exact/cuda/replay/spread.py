@@ -140,7 +140,7 @@ class SpreadSearch(KeptSearch):
                 self._graph, self._found = record(joined, self._device)
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        started, (queries,) = time.perf_counter(), given
+        started, queries = time.perf_counter(), given[0]
         record, report = trail.current.get(), Report(rows=self.plan.m)
         before = [] if record is None else list(record.steps)
         # The lock protects the buffers: when it is released, no work on the devices uses them any more.

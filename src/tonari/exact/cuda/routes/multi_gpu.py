@@ -25,7 +25,7 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
-from tonari.exact.cuda.attempts.ladder import Begun
+from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed

@@ -9,9 +9,10 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
+from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
-from tonari.exact.cuda.attempts.ladder import Begun, begin_on_device, search_on_device
+from tonari.exact.cuda.attempts.ladder import begin_on_device, search_on_device
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.partition import search_whole
 from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies

@@ -34,7 +34,7 @@ class Subset:
     Parameters
     ----------
     points : tensor of shape (n, d)
-        All of them.
+        All points.
     kept : int64 tensor of shape (kept,)
         The numbers of the subset's points, ascending.
 
@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Return the positions in the subset of points with these numbers, -1 for points not in it; None for None."""
+        """Return the positions of points in the subset, from their numbers; -1 for other points, None for None."""
         import torch
 
         if numbers is None:
@@ -68,9 +68,9 @@ class FirstCopies(NamedTuple):
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
-        Their numbers, ascending.
+        The numbers of the first copies, ascending.
     alike : int64 tensor of shape (n,)
-        For each row, the position of the row in `kept` or, if it is left out, the position of its last kept copy.
+        For each row, its position in `kept`; for a row that is left out, the position of its last kept copy.
     """
 
     kept: Any

@@ -5,7 +5,7 @@
 
 A search of one query among 100,000 points of 128 columns reads 26 MB of packed points, which takes an H100 about 6 µs,
 while each of the usual fifteen launches takes 2 to 4 µs, gaps included. Answers have the same bits. Rows that are not
-proved are searched again as usual (attempts/ladder.py).
+proved are searched again as usual.
 """
 
 from __future__ import annotations

@@ -30,8 +30,9 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
-    """Return the sample for a threshold that keeps `width` groups of n points, by default the plan's; None if none is
-    used.
+    """Return the sample that gives the first threshold; None if the search takes no sample.
+
+    The threshold keeps about `width` groups of the n points; the default is the width of the plan.
     """
     if get_metric(plan.metric).form == "elementwise" or min(plan.m, plan.query_batch) < LEAST_ROWS:
         return None
@@ -109,7 +110,10 @@ class Chooser:
     def screened_in_turn(
         self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
     ) -> AllMinima | Listed | Mirrored:
-        """Screen all points for a graph's batch from query `first` on; None unless it is the next batch."""
+        """Screen all points for a batch; in a graph, use each score for both of its rows while batches are in order.
+
+        `first` is the number of the batch's first query, or None if its queries are not successive rows of the graph.
+        """
         if self.mirror is not None and first is not None:
             if self.mirror.takes(first, len(packed.values)):
                 return self.mirror.screened(packed, first)
