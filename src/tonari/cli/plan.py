@@ -83,11 +83,11 @@ def plan(
     known = overrides_of(
         by_force(metric) if method == "auto" else method, "cpu" if device in ("auto", "cpu") else "cuda"
     )
-    given: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
-    asked: dict[str, Any] = {"recall": recall, "seed": seed} | dict(read_override(text, known) for text in settings)
-    asked |= {"dtype": described.dtype, "method": method, "self_join": queries is None}
-    made = planning.plan(n, n if queries is None else queries, d, k, **given, **asked)
+    shared: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
+    fields: dict[str, Any] = {"recall": recall, "seed": seed} | dict(read_override(text, known) for text in settings)
+    fields |= {"dtype": described.dtype, "method": method, "self_join": queries is None}
+    planned = planning.plan(n, n if queries is None else queries, d, k, **shared, **fields)
     searched = None if queries is None else (queries, d)
     approximate = recall if queries is None else None
-    told = explaining.explain(searched, (n, d), k, dtype=described.dtype, recall=approximate, **given)
-    _common.emit(made.as_dict() | {"auto": told.as_dict()}, f"{made}\n\n{told}", as_json=as_json)
+    explained = explaining.explain(searched, (n, d), k, dtype=described.dtype, recall=approximate, **shared)
+    _common.emit(planned.as_dict() | {"auto": explained.as_dict()}, f"{planned}\n\n{explained}", as_json=as_json)

@@ -81,11 +81,11 @@ def choose(
     Decision
         The decision, with the tree if it was built for the decision and is the chosen method.
     """
-    settled = by_sizes(problem, len(queries if as_if is None else as_if))
-    if isinstance(settled, Decision):
-        return settled
-    unseen = without_looking(settled) if as_if is None else None
-    return unseen or _by_data(settled, points, queries if as_if is None else as_if, once, progress)
+    judged = by_sizes(problem, len(queries if as_if is None else as_if))
+    if isinstance(judged, Decision):
+        return judged
+    unseen = without_looking(judged) if as_if is None else None
+    return unseen or _by_data(judged, points, queries if as_if is None else as_if, once, progress)
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:

@@ -37,8 +37,8 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
         plan = sizes.descent(n)
         disk = sizes.lists_bytes(n)
-        given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
-        return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
+        fields = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
+        return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **fields)
     staged = True
     rows = most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
     if not sizes.may_stage(rows):
@@ -81,8 +81,8 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
     if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
         plan = sizes.descent(n)
-        given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
-        return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
+        fields = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
+        return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **fields)
     # Two shards at least, each with more than k rows.
     most = min(n, MOST_POINTS) // 2
     staged = True
