@@ -23,5 +23,5 @@ OWN_VALUES_ROWS = 1 << 20  # whose values with themselves are computed at once
 # Weights for the compile time of a kernel, in instructions of the interpreter.
 INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
-HELD = 8  # values per thread: a kernel takes no longer than with one
+VALUES_OF_THREAD = 8  # a kernel takes no longer than with one
 METRICS = 2  # a kernel that has the code of all metrics compiles about half of it

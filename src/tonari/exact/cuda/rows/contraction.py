@@ -21,6 +21,7 @@ from typing import Any
 from tonari.core.draws import Purpose, derived_seed
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import product_of
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tonari.cuda.launch import launch
 from tonari.cuda.rehearsal import both_of
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.limit_members import Near, near_members
