@@ -67,6 +67,7 @@ DROPPING: dict[str, tuple[Verb, str, str]] = {
         "points_b",
         f"knn_graph of all points with {WITH}",
     ),
+    "verify": (lambda x, _: tonari.verify(x, x.detach(), np.zeros((len(x), 1), np.int64)), "queries", "rows.detach()"),
     "build_graph": (lambda x, out: tonari.build_graph(x, 2, out / "graph"), "source", f"knn_graph with {WITH}"),
     "build_neighbors": (lambda x, out: tonari.build_neighbors(x, x, 2, out / "near"), "source", f"search with {WITH}"),
     "select_k": (lambda x, _: tonari.select_k(x, 2), "values", "gather"),
