@@ -20,7 +20,8 @@ COMPLEMENT_QUERIES = 64  # at least so many queries are of that group
 # Not measured by a case, but by hand on an EPYC (Zen 4): radius_count of 2,000 queries among 20,000 points.
 APART_GROUPS = 8  # of all queries, at most, that are counted one after the other if each is large
 LISTED_PAIRS = 1 << 17  # per block: its arrays fit into a cache
-NEAR_FEW, NEAR_ALL = 4, 16  # points within the radius in a list of more than the second, for a search for few of them
+NEAR_FEW = 4  # nearest points of a list that are searched for at first, if few are within the radius
+NEAR_ALL = 16  # points of a list of which all are searched for at once
 LISTED_POINT = 5e-8  # seconds of a point in a list that is cut, more than of one that is counted
 
 # Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
