@@ -45,6 +45,10 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
     "kth_distance": (tonari.kth_distance, {"points": X, "k": 2}),
+    "verify": (
+        tonari.verify,
+        {"queries": X, "points": X, "indices": GRAPH.indices, "distances": GRAPH.distances},
+    ),
     "mutual_reachability_tree": (tonari.mutual_reachability_tree, {"points": X, "min_samples": 3}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
@@ -204,6 +208,16 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),
     ("Index", "method"): (None, 5, "hnsw", "nn-descent"),
     ("mutual_reachability_tree", "method"): (None, 5, "hnsw", "nn-descent"),
+    ("verify", "queries"): (5, MASKED, X[0], X.astype(complex)),
+    ("verify", "indices"): (
+        None,
+        5,
+        X,
+        [[0.5]] * 20,
+        [[0]] * 19,
+        np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0]),
+    ),
+    ("verify", "distances"): (5, "a", X, [[None, 1]] * 20, np.ma.masked_equal(GRAPH.distances, GRAPH.distances[0, 0])),
     ("search", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search_to_file", "method"): (5, "hnsw", "nn-descent"),
     ("search_to_file", "metric"): (5, "euclidian"),
@@ -283,6 +297,8 @@ NOT_HERE = (
     "Pairs",
     "Plan",
     "RadiusNeighbors",
+    "Verification",
+    "recording",  # takes no data
     "Selection",
     "SpanningTree",
     "open_neighbors",

@@ -149,6 +149,7 @@ def _taken(rows: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
 
 
 def _listed(indices: Any, m: int, noun: str) -> npt.NDArray[Any]:
+    inputs.refuse_masked(indices, "indices")
     listed = np.asarray(inputs.to_host(indices))
     if listed.dtype.kind not in "iu":
         raise TypeError(
@@ -163,6 +164,7 @@ def _listed(indices: Any, m: int, noun: str) -> npt.NDArray[Any]:
 def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
     if distances is None:
         return None
+    inputs.refuse_masked(distances, "distances")
     given = np.asarray(inputs.as_floats(inputs.held(inputs.to_host(distances))))
     if given.dtype.kind in "iu":
         given = given.astype(np.float64)

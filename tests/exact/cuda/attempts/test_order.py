@@ -209,7 +209,7 @@ RECORDS: dict[str, tuple[list[str], dict[str, tuple[int, int]]]] = {
         {"float16, refined on the CPU": (3, 0), "float16 again, refined on the CPU": (3, 1), "float32": (2, 2)},
     ),
     "host_refine, contracted": ([], {"float16 in 4 dimensions, refined on the CPU": (3, 3)}),
-    "two devices": ([], {"lists of 2 devices, merged": (3, 3)}),
+    "two devices": (["devices"], {"lists of 2 devices, merged": (3, 3)}),
 }
 
 
