@@ -84,7 +84,8 @@ class ChangingIndex(IndexBase):
             An id was never assigned, is already removed, or occurs twice. The Index is then unchanged.
 
         Notes
-        ----- Up to 64 removed points stay in their segment: each search finds that many additional points and drops the
+        -----
+        Up to 64 removed points stay in their segment: each search finds that many additional points and drops the
         removed ones. After more removals, the segment is packed without them. On average, removing a point packs n / 64
         rows.
         """

@@ -92,17 +92,17 @@ is 12 (row 2, point 3: 16 given, 4 exact)
     own = queries is None
     sample, seed = inputs.check_count(sample, "sample"), inputs.check_count(seed, "seed", least=0)
     base = _rows(points, "points", named.bits)
-    asked = base if own or queries is points else _rows(queries, "queries", named.bits)
-    inputs.same_width(asked, base)
-    m, n = len(asked), len(base)
+    query_rows = base if own or queries is points else _rows(queries, "queries", named.bits)
+    inputs.same_width(query_rows, base)
+    m, n = len(query_rows), len(base)
     listed = _listed(indices, m, "points" if own else "queries")
-    given = _given(distances, listed.shape)
+    numbers = _given(distances, listed.shape)
     k = inputs.check_k(listed.shape[1], n - own, without_self=own)
 
     rows = np.sort(generator(seed, Purpose.VERIFIED).choice(m, min(sample, m), replace=False)).astype(np.int64)
-    some, listed = _taken(asked, rows), listed[rows].astype(np.int64)
+    some, listed = _taken(query_rows, rows), listed[rows].astype(np.int64)
     truth = search(
-        inputs.rows_at(asked, rows),
+        inputs.rows_at(query_rows, rows),
         base,
         k + own,
         metric=metric,
@@ -125,7 +125,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         values = values_at(change.rows(some, "queries"), change.rows(near, "points"), place, change.base)
         values = np.asarray(change.values(values))
     return verified(
-        Neighbors(None if given is None else given[rows], listed),
+        Neighbors(None if numbers is None else numbers[rows], listed),
         returned(values, truth.distances.dtype),
         truth,
         rows,
@@ -165,14 +165,14 @@ def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
     if distances is None:
         return None
     inputs.refuse_masked(distances, "distances")
-    given = np.asarray(inputs.as_floats(inputs.held(inputs.to_host(distances))))
-    if given.dtype.kind in "iu":
-        given = given.astype(np.float64)
-    if given.dtype.kind != "f":
-        raise TypeError(f"distances are {given.dtype}, expected floating-point numbers")
-    if given.shape != shape:
-        raise ValueError(f"distances have the shape {given.shape}, indices {shape}: they must have one shape")
-    return given
+    numbers = np.asarray(inputs.as_floats(inputs.held(inputs.to_host(distances))))
+    if numbers.dtype.kind in "iu":
+        numbers = numbers.astype(np.float64)
+    if numbers.dtype.kind != "f":
+        raise TypeError(f"distances are {numbers.dtype}, expected floating-point numbers")
+    if numbers.shape != shape:
+        raise ValueError(f"distances have the shape {numbers.shape}, indices {shape}: they must have one shape")
+    return numbers
 
 
 def _without_self(found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:

@@ -108,7 +108,7 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def least_of(a: Any, b: Any) -> Any:
-    """Return the smaller elements of two tensors: torch.minimum, except on "meta", where it is slow to import."""
+    """Return the smaller elements of two tensors: torch.minimum, except on "meta", which is slow to import."""
     import torch
 
     return torch.minimum(a, b) if a.device.type != "meta" else a.new_empty(a.shape)

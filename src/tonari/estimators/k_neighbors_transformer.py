@@ -34,7 +34,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         As for :class:`NearestNeighbors`.
 
     Notes
-    ----- :meth:`fit_transform` puts each row first in its own list by row number, at distance exactly 0, also among
+    -----
+    :meth:`fit_transform` puts each row first in its own list by row number, at distance exactly 0, also among
     duplicates. :meth:`transform` treats its rows as new points: if a row equals several fitted rows, these are at
     distance 0, with the smallest row number first.
 

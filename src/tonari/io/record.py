@@ -64,11 +64,11 @@ def read_record(facts: Any) -> Record:
     True
     """
     schema.check(facts, _RECORD, "record")
-    given = dict(facts)
-    plan, steps = given.pop("plan"), given.pop("steps")
+    fields = dict(facts)
+    plan, steps = fields.pop("plan"), fields.pop("steps")
     if plan is not None:
         plan = WrittenPlan({name: tuple(value) if isinstance(value, list) else value for name, value in plan.items()})
-    return Record(**given, plan=plan, steps=[_step(step) for step in steps])
+    return Record(**fields, plan=plan, steps=[_step(step) for step in steps])
 
 
 def _step(facts: dict[str, Any]) -> Choice | Attempt | Record:

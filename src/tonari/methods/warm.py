@@ -60,7 +60,8 @@ def warm(
         ValueError.
 
     Notes
-    ----- The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Kernels that
+    -----
+    The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Kernels that
     search unproved rows again, and kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits, are
     compiled at their first use.
 

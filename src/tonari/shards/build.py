@@ -253,6 +253,6 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], record: Record,
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()
     with full_disk_named(job.folder):
-        made = record.as_dict() | {"plan": None}  # the manifest has it already
-        dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about, record=made).write(job.folder)
+        run = record.as_dict() | {"plan": None}  # the manifest has it already
+        dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about, record=run).write(job.folder)
     job.files.complete()

@@ -32,10 +32,10 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[A
         shared = {} if earlier is None else {"pool": earlier.pool()}
         graph.capture_begin(**shared, capture_error_mode="thread_local")  # other threads may go on allocating
         try:
-            made = work()
+            result = work()
         finally:
             graph.capture_end()
-    return graph, made
+    return graph, result
 
 
 @functools.lru_cache(maxsize=64)

@@ -173,7 +173,8 @@ def contract(
         Output for the same number of rows, on their device; written and returned. Default: a new one.
 
     Notes
-    ----- Let w = 2^-53 and g = (d + p + 16) w. For any order of additions, the error of the product V' z is at most g
+    -----
+    Let w = 2^-53 and g = (d + p + 16) w. For any order of additions, the error of the product V' z is at most g
     sqrt(p) |z|, the error of the residual at most twice that, and the relative error of its length at most (d + 4) w.
     The relative error of form rows is at most (d + 16) w, from the norm of an angular row. The sum is below 8 g sqrt(p)
     (|z| + |origin|).
