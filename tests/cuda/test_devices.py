@@ -53,7 +53,7 @@ def test_work_does_not_wait_for_copies_to_another_device() -> None:
     rows, late = torch.arange(1 << 20, device="cuda:0"), torch.cuda.Event()
     with torch.cuda.stream(torch.cuda.Stream("cuda:1")):
         with on("cuda:1"):
-            torch.cuda._sleep(1 << 31)
+            torch.cuda._sleep(1 << 32)  # two seconds: other processes may keep the first device busy
         there = to_device(rows, "cuda:1")
         late.record(torch.cuda.current_stream("cuda:1"))
         torch.cuda.current_stream("cuda:0").synchronize()
