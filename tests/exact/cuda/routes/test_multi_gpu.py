@@ -158,11 +158,12 @@ def test_an_index_on_two_devices_is_replayed_with_the_answers_of_one() -> None:
         queries[::2] = points[-1] + 1e-3 * queries[::2]
         stream = torch.cuda.Stream() if turn % 2 else torch.cuda.default_stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream), recording("search", len(queries)) as record:
+        with torch.cuda.stream(stream):
             late = torch.zeros_like(queries)
             torch.cuda._sleep(2_000_000)
             late.copy_(queries)
-            found = two.search(late, K)
+            with recording("search", len(queries)) as record:
+                found = two.search(late, K)
             expected = one.search(queries, K)
             assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
-        assert (record.method == "") == (turn > 0)
+        assert (record.method == "") == (turn > 1)  # the second search captures, later ones take no decision

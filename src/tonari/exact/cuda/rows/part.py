@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from tonari.cuda.rehearsal import numbers_from
 from tonari.exact.cuda.plan import CudaPlan
@@ -43,6 +42,8 @@ class Place(NamedTuple):
         if not self.self_join:
             return None
         if self.numbers is not None:
+            import torch
+
             here = slice(self.first_query, self.first_query + rows)
             return torch.from_numpy(self.numbers[here] - self.first_point).to(device)
         first = self.first_query - self.first_point
