@@ -69,6 +69,12 @@ def test_no_step_is_expected_to_take_more_than_twice_its_seconds(waits: bool, mo
     assert set(sizes_of(steps_of(monkeypatch, 1.0, waits=waits), 20_000)) == {tuning.FIRST_STEP, 20_000 % 4096}
 
 
+def test_steps_begin_at_multiples_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = sizes_of(steps_of(monkeypatch, tuning.STEP_SECONDS / 21_709), 200_000)
+    assert max(sizes) > 2 * tuning.FIRST_STEP
+    assert {size % tuning.FIRST_STEP for size in sizes[:-1]} == {0}
+
+
 def test_few_queries_say_nothing_about_many(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = steps_of(monkeypatch, 1e-9, waits=True)
     sizes_of(steps, 10_000)
@@ -81,4 +87,4 @@ def test_the_host_has_a_clock() -> None:
     steps = Steps("cpu")
     with steps.launching(100):
         pass
-    assert steps.size == max(tuning.FIRST_STEP, tuning.STEP_GROWTH * 100)
+    assert steps.size == tuning.FIRST_STEP

@@ -54,7 +54,8 @@ class Steps:
         if seconds < tuning.STEP_SECONDS:
             few = seconds * tuning.STEP_GROWTH < tuning.STEP_SECONDS
             times = tuning.STEP_GROWTH if few else max(2.0, tuning.STEP_SECONDS / seconds)
-            self._size = max(self._size, int(times * queries))
+            # Whole first steps: kernels are compiled apart for addresses that are not multiples of 16 bytes.
+            self._size = max(self._size, int(times * queries) // tuning.FIRST_STEP * tuning.FIRST_STEP)
 
 
 class _DeviceClock:
