@@ -279,7 +279,7 @@ _RULES = (
         "more = np.flatnonzero((inside == few) & (lengths > few))",
         "more = np.flatnonzero((inside > few) & (lengths > few))",
         "of a long list of forbidden points at most a few are counted",
-        ("tests/filters/test_looking.py",),
+        ("tests/filters/test_counting.py::test_groups_of_every_size_and_none",),
     ),
     Fault(
         "filters-places-of-half-a-byte",
