@@ -150,6 +150,16 @@ def times(**theirs: Any) -> Kind:
     return cell
 
 
+def times_newest(**theirs: Any) -> Kind:
+    """A peer's seconds over ours, in the newest run that has both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        pair = results.pairs(where, {**where, **theirs})[-1]
+        return Cell(times_text([ratio(*pair)]), pair)
+
+    return cell
+
+
 def recall_alone(form: str = ".4f") -> Kind:
     """The recall that was measured."""
     return number("recall", form)
