@@ -47,9 +47,10 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """The factor on the planned work after which the method gives up; None without a fallback.
+        """How many times the planned work the method may do before it gives up; None if there is no fallback.
 
-        It follows from expected durations only, so measured times never decide which graph is built.
+        The number depends only on expected durations, so measured times never decide which graph is built.
+
         """
         return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 

@@ -1,4 +1,5 @@
-"""Points and queries on CUDA, and the conversion of results, without unrequested copies to host memory.
+"""Points and queries on CUDA, and the conversion of results; no copy to host memory is made unless the caller asks for
+it.
 
 Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
 device, for earlier writes. All work of this module runs on torch's current stream.
