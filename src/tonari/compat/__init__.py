@@ -7,7 +7,6 @@ sentence_transformers/     semantic_search, paraphrase_mining_embeddings, commun
 pytorch3d.py               knn_points, knn_gather
 arguments.py               checks of arguments that all of them use
 
-
 A lookalike translates arguments, calls tonari's functions, and returns results in the form of the other library. Each
 argument has the meaning of the other library, or is refused by name. ``docs/compat.md`` lists all arguments; the
 docstring of each module lists its functions, its refusals and its differences.

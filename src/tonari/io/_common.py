@@ -231,8 +231,7 @@ def expansion(asked: float | None) -> float:
 
 
 def check_expansion(path: Path, size: int, needed: int, most: float, *, where: str = "") -> None:
-    """Refuse an array of `needed` bytes in a file of `size` bytes if it is more than `most` times as large as the
-    file."""
+    """Refuse an array of `needed` bytes if it is more than `most` times as large as its file of `size` bytes."""
     if needed > max(FREE_BYTES, most * size):
         raise _refusal(
             path,

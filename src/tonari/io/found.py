@@ -3,7 +3,6 @@
 .hdf5 .h5          datasets neighbors and distances, as ann-benchmarks names them
 .parquet .arrow    columns of lists, indices and distances
 .csv .tsv          a line for each pair: from, to, distance; no line for a missing neighbour (-1)
-
 """
 
 from __future__ import annotations

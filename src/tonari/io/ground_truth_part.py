@@ -67,8 +67,7 @@ class GroundTruthPart:
 
     @property
     def in_place(self) -> bool:
-        """Whether the file still has its name. If it has been renamed or removed, the name may belong to another
-        file."""
+        """Whether the file still has its name; after a rename or removal, the name may belong to another file."""
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
         except FileNotFoundError:

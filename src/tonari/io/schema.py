@@ -1,5 +1,4 @@
-"""Checks of each field of a JSON object in a file. A checksum is not enough, since a hostile file can have a valid
-one."""
+"""Checks of each field of a JSON object in a file, since even a hostile file can have a valid checksum."""
 
 from __future__ import annotations
 

@@ -50,7 +50,6 @@ class Decision(NamedTuple):
         """How many times the planned work the method may do before it gives up; None if there is no fallback.
 
         The number depends only on expected durations, so measured times never decide which graph is built.
-
         """
         return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 

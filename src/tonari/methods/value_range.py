@@ -2,9 +2,9 @@
 
 Rows are ordered by returned values, so that lists can be merged. A value that overflows is infinite, and one that
 underflows is 0 or has lost digits: such values may be equal although the exact values differ. Answers with such values
-are refused. A count contains no values, but it depends on them: it is refused if its limit is so close to an end of the
-range that values beyond the range may have been counted. The extremes of all coordinates show whether values beyond the
-range are possible; for ordinary data no other check is needed.
+are refused. A count contains no values, but it depends on such values if its limit is at an end of the range, so such
+counts are checked too. The smallest and the largest value of an answer show whether it may contain such values; for
+ordinary data no other check is needed.
 """
 
 from __future__ import annotations

@@ -36,8 +36,7 @@ def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def held(x: Any) -> npt.NDArray[Any]:
-    """View an array in host memory as a NumPy array over the same memory; the view of bfloat16 values has dtype
-    BFLOAT16.
+    """View an array in host memory as a NumPy array over the same memory; bfloat16 values get dtype BFLOAT16.
 
     Parameters
     ----------
