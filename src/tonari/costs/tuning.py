@@ -1,4 +1,4 @@
-"""Judgments of the cost model: how cores share the build of a tree, and where formulas level off."""
+"""Tuned numbers of the cost model: how cores share the build of a tree, and where formulas level off."""
 
 # Case: kdtree build-d10 on cpu. Chosen on: not recorded.
 TASK_POINTS = 16_384  # of a node that is one core's, and split within its cache [8192, 16384, 32768]

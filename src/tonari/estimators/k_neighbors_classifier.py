@@ -41,7 +41,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
     Notes
     -----
     If classes have the same number of votes, the first in ``classes_`` is predicted, as in scikit-learn. The choice of
-    the neighbours that vote is deterministic too: of rows at equal distances, those with smaller row numbers vote.
+    the neighbours that vote is deterministic too: of rows at equal distances, the ones with smaller row numbers vote.
 
     Examples
     --------

@@ -261,7 +261,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return the largest number of points that are checked for a query: all, or those of the largest group."""
+        """Return the largest number of points that are checked for a query: all points, or the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n

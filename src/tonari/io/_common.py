@@ -259,7 +259,7 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
 
 
 def mapped(path: Path, dtype: DType, offset: int, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Array:
-    """Map the values of a file, read-only; return an empty array without a map if there are no rows."""
+    """Map the values of a file, read-only; if it has no rows, return an empty array that is no map."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     return np.memmap(path, dtype, "r", offset, shape, order)

@@ -201,7 +201,6 @@ class Open:
 
         Brute force answers a query that reaches the limit. The caller passes `times` above 1 for a higher limit while
         the choice is still open. A small tree, which has fewer nodes than the limit, gets none.
-
         """
         if not self.can_be_bounded:
             return self.tree

@@ -47,7 +47,7 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """How many times the planned work the method may do before it gives up; None if there is no fallback.
+        """The largest work, as a multiple of the planned work, before the method gives up; None without a fallback.
 
         The number depends only on expected durations, so measured times never decide which graph is built.
         """

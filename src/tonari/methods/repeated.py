@@ -1,11 +1,11 @@
 """Repeated searches on the CPU: the checks and decisions of a search are cached for equal searches.
 
 Two searches are called equal here if they differ only in the values and addresses of their rows. For equal searches,
-all checks of arguments except those of values have the same result, and the plan is the same. A search that takes only
-microseconds would spend most of its time on checks and planning, so the public functions look for a cached decision
-first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and searches within a radius by :func:`within`. A
-cached decision depends only on sizes and on the number of free processors. `tonari.exact.cuda.replay.cache` is the
-counterpart on CUDA.
+all checks of arguments, except the checks of values, have the same result, and the plan is the same. A search that
+takes only microseconds would spend most of its time on checks and planning, so the public functions look for a cached
+decision first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and searches within a radius by
+:func:`within`. A cached decision depends only on sizes and on the number of free processors.
+`tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def warm(
     Notes
     -----
     The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Other kernels are
-    compiled at their first use: those that search queries again whose answer the first pass could not prove, and those
-    of radius searches, lists, k-d trees, NN-Descent and rows of bits.
+    compiled at their first use: kernels that search queries again if the first pass could not prove their answers, and
+    kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Detect changes of an array, by comparing a few of its rows with copies.
 
 A search reads the packed points (a copy in the layout of the method), and also the original array for exact values. If
-the caller writes to the array after the points were packed, the answers are those of neither the old nor the new rows.
+the caller writes to the array after the points were packed, the answers belong to neither the old nor the new rows.
 Comparing all rows would take as long as a search.
 """
 
