@@ -62,11 +62,11 @@ class BruteCosts:
     pair, pair_value : float
         Per pair of a query and a point, and per dimension of a pair.
     crowd : float
-        Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions, where the first
-        queries take longer than later ones.
+        Extra cost per pair of the first 1,000 queries, divided by d². It applies in fewer than 4 dimensions, in which
+        the first queries take longer than later ones.
     coarse : float
-        Threshold for a second packing at the next precision: the distance of the k nearest of uniform points in a cube,
-        as a share of its width.
+        Points are packed again, at the next precision, if the k nearest of n uniform points in a cube lie within less
+        than this share of its width.
     blurred : float
         Relative extra cost of a pair, multiplied by (n / k)^(3 / d), and at most 100: with more points in few
         dimensions, the squared distances of near points fall below the screen's errors.

@@ -185,7 +185,7 @@ def spanning_edges(
     least: Bounds | None = None,
     memory: int | None = None,
 ) -> Lightest:
-    """Return the edges of the minimum spanning tree, in order; for the parameters see :class:`Forest`.
+    """Return the edges of the minimum spanning tree in their total order; for the parameters see :class:`Forest`.
 
     Parameters
     ----------
