@@ -116,7 +116,7 @@ class Inputs:
         return points
 
     def read_queries(self, path: Path, key: str | None, points: Array) -> Array:
-        """Read queries. A file of 0 bytes, whose width is unknown, gives zero queries as wide as the points."""
+        """Read queries. A file without rows, whose width is unknown, gives zero queries as wide as the points."""
         dtype = dtype_without_rows(path)
         if dtype is None:
             return self.read(path, key)

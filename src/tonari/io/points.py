@@ -44,7 +44,7 @@ def read_points(
 
 
 def dtype_without_rows(path: Path) -> DType | None:
-    """Return the dtype of a file of 0 bytes whose format stores no number of columns; None for any other file.
+    """Return the dtype of a file that has no rows and stores no number of columns; None for any other file.
 
     .fvecs, .bvecs and .ivecs files store the width at the beginning of each row; the number of columns of a text file
     is the number of cells in its first line. Without rows, the number of columns is unknown.
