@@ -44,7 +44,7 @@ def column_options(command: Decorated) -> Decorated:
 
 
 def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Declare --columns and --drop, which a command gets as `read`, its Inputs; with --id, if it has that option."""
+    """Declare --columns and --drop, and --id for commands that have it; the command gets them as an Inputs, `read`."""
 
     @functools.wraps(command)
     def with_inputs(
@@ -69,7 +69,7 @@ _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 
 def check_named(context: click.Context, output: Path, read: Inputs) -> None:
-    """Refuse --id for an output that holds row numbers alone."""
+    """Refuse --id for an output that can store only row numbers."""
     if read.ids is not None and output.suffix.lower() not in _NAMED:
         message = f"{output}: a {output.suffix} file holds row numbers, not names; name one of {' '.join(_NAMED)}"
         raise click.BadParameter(message, context, param_hint="'--id'")
@@ -116,7 +116,7 @@ class Inputs:
         return points
 
     def read_queries(self, path: Path, key: str | None, points: Array) -> Array:
-        """Read queries: none, with the columns of the points, from a file that has no rows and therefore no width."""
+        """Read queries. A file without rows, whose width is unknown, gives zero queries as wide as the points."""
         dtype = dtype_without_rows(path)
         if dtype is None:
             return self.read(path, key)

@@ -39,8 +39,9 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
     "components" the number of connected components (if SciPy is installed).
 
     For an unfinished graph in a directory, the numbers of finished and known tasks are printed (finished tasks may add
-    new ones), and "covered", the share of neighbours that the graph can find. Of a directory and of OUT.part, the
-    unfinished file of a search, the record of the run so far is printed too: its plan, choices and attempts.
+    new ones), and "covered", the share of neighbours that the graph can find. For a directory, and for OUT.part, the
+    unfinished file of a search, the record of the run so far is printed too: the plan, the choices made while it ran,
+    and each pass over some rows with its time.
 
     \b
     Example:

@@ -49,8 +49,9 @@ def merge(
 ) -> None:
     """Merge GRAPH_A of POINTS_A and GRAPH_B of POINTS_B into the graph of all points.
 
-    The points of B follow those of A. Each point keeps its neighbours and is compared with points of the other side:
-    with all of them if one side is small, else by NN-Descent, whose recall is measured on a sample of rows.
+    The points of B follow those of A. Each point starts with its neighbours and is compared with points of the other
+    set: with all points if one set is small; otherwise NN-Descent chooses the points to compare, and its recall is
+    measured on a sample of rows.
 
     \b
     Example:

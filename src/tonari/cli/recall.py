@@ -61,8 +61,8 @@ def recall(
 
     Recall by index is the usual recall@k: the share of the k true neighbours of a query that are among the k found
     ones, averaged over all queries. Recall by distance is the share of found points that are no farther than the k-th
-    true neighbour, so any of several tied points counts. The interval is for recall by distance, over all rows of the
-    graph or over queries of the same kind.
+    true neighbour, so any of several tied points counts. The interval is for recall by distance: over all rows of the
+    graph, or over all queries if QUERIES are a random sample of them.
 
     \b
     Example:

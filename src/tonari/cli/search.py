@@ -80,15 +80,15 @@ def search(
     indices and distances: the neighbours of query i are indices[indptr[i]:indptr[i + 1]], and distances in the same
     way.
 
-    An .ibin file is written chunk by chunk, so there may be more queries than fit in memory. Until it is complete, it
-    is named OUT.part. After an interruption the same command continues it, and --force starts over.
+    An .ibin file is written chunk by chunk, so there may be more queries than fit in memory. Until the file is
+    complete, its name is OUT.part. After an interruption the same command continues it, and --force starts over.
 
     If the output is a directory, the points may be larger than memory too. --memory then includes points and queries,
     the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
     numpy.load map the result.
 
-    QUERIES without rows have an empty result, in a file; so has a file of 0 bytes whose format has no other place for
-    the number of columns (.fvecs, .bvecs, .ivecs, .csv, .tsv).
+    If QUERIES has no rows, the result is empty, and the output must be a file. A file of 0 bytes counts as QUERIES
+    without rows if its format stores the number of columns only in its rows (.fvecs, .bvecs, .ivecs, .csv, .tsv).
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Judgments of the command line."""
+"""Tuned numbers of the command line."""
 
 # Not measured: a bound of memory.
 NAMED_AT_ONCE = 1 << 20  # pairs whose row numbers are replaced by names in one step

@@ -5,7 +5,7 @@ faiss/                     knn, IndexFlat, IndexFlatL2, IndexFlatIP
 pyg.py                     knn, knn_graph, radius, radius_graph, nearest of torch_geometric.nn and torch_cluster
 sentence_transformers/     semantic_search, paraphrase_mining_embeddings, community_detection
 pytorch3d.py               knn_points, knn_gather
-arguments.py               checks of arguments that they share
+arguments.py               checks of arguments that all of them use
 
 A lookalike translates arguments, calls tonari's functions, and returns results in the form of the other library. Each
 argument has the meaning of the other library, or is refused by name. ``docs/compat.md`` lists all arguments; the

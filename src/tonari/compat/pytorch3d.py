@@ -7,8 +7,8 @@ covered                         how
 ``knn_gather``                  the rows of p2, or their features
 ``lengths1``, ``lengths2``      as there; rows beyond a length are ignored, and may be NaN
 ``K`` above a length            the last entries are 0
-``return_sorted``               checked: neighbours always ascend
-``version``                     checked: tonari chooses how to search
+``return_sorted``               checked, no effect: neighbours are always in ascending order of distance
+``version``                     checked, no effect: tonari chooses how to search
 ------------------------------  ------------------------------------------------------------------------------------
 refused                         instead
 ==============================  ====================================================================================

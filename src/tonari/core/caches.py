@@ -1,4 +1,4 @@
-"""Caches of the process, such as kept plans, and a function that empties all of them.
+"""Caches of the process, such as plans of earlier searches, and a function that empties all of them.
 
 Functions with cached results are decorated with :func:`cached`; other caches register a function that empties them with
 :func:`emptied_by`. Compiled kernels, which last as long as the process, are not caches in this sense.

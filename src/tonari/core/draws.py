@@ -1,7 +1,7 @@
 """Random numbers: an independent stream for each purpose.
 
-Two generators with the same seed draw the same rows. A method that is fitted to the rows on which its recall is later
-measured would look better than it is, so each seed is combined with the purpose of the draw. The random start of
+Two generators with the same seed draw the same rows. If a method were fitted to the same rows that later measure its
+recall, the recall would be too high. Therefore each seed is combined with the purpose of the draw. The random start of
 NN-Descent, which must be the same on every device, uses a hash instead (:mod:`tonari.nn_descent.entries`).
 """
 
@@ -42,5 +42,5 @@ def generator(seed: int, purpose: Purpose) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: Purpose, part: int = 0) -> int:
-    """Return an unsigned 32-bit seed for a purpose, and for one of several parts, for generators outside NumPy."""
+    """Return an unsigned 32-bit seed for a purpose and one of its parts, for random generators outside NumPy."""
     return int(np.random.SeedSequence([seed, purpose, part]).generate_state(1)[0])

@@ -23,7 +23,7 @@ R = TypeVar("R")
 def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function to run in the default floating-point environment and to restore the thread's own afterwards.
 
-    torch.compile leaves it alone (:mod:`tonari.core.compiling`).
+    torch.compile does not trace the wrapped function (:mod:`tonari.core.compiling`).
 
     Threads that the function starts begin in the default environment or in the system's, which is the same.
 

@@ -8,7 +8,7 @@ from tonari.core import _native
 
 
 def chosen_isa() -> str:
-    """Return the instruction set to use: TONARI_ISA if set, else the widest that this machine supports."""
+    """Return the instruction set to use: TONARI_ISA if it is set, else the widest that this machine supports."""
     asked = os.environ.get("TONARI_ISA")
     if asked is None:
         return _native.supported_isas()[-1]

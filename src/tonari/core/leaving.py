@@ -33,7 +33,7 @@ class Helper(threading.Thread):
     work : callable
         The function that the thread runs.
     stop : callable
-        Makes `work` return shortly; may be called from any thread.
+        A function that makes `work` return soon; it may be called from any thread.
     name, daemon
         As for :class:`threading.Thread`.
     """
@@ -52,8 +52,8 @@ class Helper(threading.Thread):
 def start(*helpers: Helper) -> None:
     """Start threads. During exit, a daemon thread of the caller blocks here.
 
-    Ctrl-C takes effect only afterwards. An interrupt inside Thread.start could leave a lock for which the new thread
-    waits.
+    Ctrl-C takes effect only after the threads have started. An interrupt inside Thread.start could leave a lock held,
+    and the new thread would wait for it.
     """
     hold()
     usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None

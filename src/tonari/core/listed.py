@@ -1,4 +1,4 @@
-"""Queries that have lists of points of different lengths, and the distribution of their native calls among threads."""
+"""Queries with lists of points of different lengths, and the distribution of their comparisons among threads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Listed:
         return self.ends - self.begins
 
     def batches(self, device: Any, *, widening: float, most: int) -> Iterator[Batch]:
-        """Yield all queries in batches with lists of about the same length; shorter lists are padded.
+        """Yield all queries in batches whose lists have about the same length; shorter lists are padded.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class Method(ABC):
     name, device : str
         For example "exact" and "cuda".
     exact : bool
-        Whether results are exact; an approximate method may miss neighbours.
+        Whether results are always exact; a method that is not exact may miss neighbours.
     """
 
     name: ClassVar[str]
@@ -136,7 +136,7 @@ class SearchMethod(Method):
         return int(plan.packed_bytes + plan.copied_bytes)
 
     def release(self, prepared: Any) -> None:
-        """Free prepared data that a search can make again; the default frees nothing."""
+        """Free prepared data that a later search can compute again; the default implementation frees nothing."""
 
     @abstractmethod
     def search(
@@ -342,7 +342,7 @@ class OnCpu(SearchMethod):
 
 
 def own_rows(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
-    """Return the number of the point that each query of a self-join is, or None."""
+    """Return for each query of a self-join its row number among the points; None if the search is no self-join."""
     return np.arange(len(queries), dtype=np.int64) if self_join else None
 
 
@@ -350,7 +350,7 @@ class TreeMethod(SearchMethod):
     """A method whose running time depends on the data and can be estimated from a few queries."""
 
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for a single search with the plan's k; copies that it cannot return may be left out."""
+        """Prepare points for one search with the plan's k; copies of a point that it cannot return may be left out."""
         return self.prepare(points, plan, progress)
 
     @abstractmethod

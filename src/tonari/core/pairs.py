@@ -27,8 +27,9 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
-    """Return the pairs in the lists of points `first`, `first` + 1, ..., which hold later points alone, as tensors if
-    the lists are.
+    """Return the pairs in the lists of points `first`, `first` + 1, ..., which contain only later points.
+
+    The pairs are tensors if the lists are.
 
     >>> import numpy as np
     >>> from tonari.core.radius_neighbors import RadiusNeighbors

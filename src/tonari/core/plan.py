@@ -31,7 +31,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every choice for one search or graph, made before it runs; each method adds its own fields.
+    """The choices for one search or graph that are made before it runs; each method adds its own fields.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Plan:
 
     @property
     def packs_anew(self) -> str:
-        """A sentence about points that each search packs again, and the memory that would be enough; "" if none."""
+        """A sentence about points that each search packs again, with the memory that would avoid it; else ""."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:
@@ -117,7 +117,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """The fields of a plan, as a file holds them."""
+    """The fields of a plan that was read from a file."""
 
     fields: dict[str, Any]
 

@@ -9,7 +9,7 @@ from tonari.core.neighbors import value_dtype
 
 
 class PlanFields(TypedDict):
-    """The fields that a plan has from its problem."""
+    """The fields of a problem that its plan contains, too."""
 
     n: int
     m: int
@@ -39,7 +39,7 @@ class Problem:
     devices : tuple of str
         "cuda:0" and so on; empty for the CPU.
     may_take_fewer : bool
-        Whether a method may take fewer of the devices, the first of them, where it expects that to be faster.
+        Whether a method may use only the first few devices, if it expects to be faster on them.
     host_points, host_queries : bool
         On CUDA: whether points and queries are in host memory and are copied to the devices.
     threads : int or None
@@ -69,7 +69,7 @@ class Problem:
         return "cuda" if self.devices else "cpu"
 
     def plan_fields(self) -> PlanFields:
-        """Return the fields that a plan has from this problem."""
+        """Return the fields of this problem that its plan contains, too."""
         return {
             "n": self.n,
             "m": self.m,

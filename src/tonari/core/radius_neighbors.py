@@ -45,7 +45,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """Queries on the CPU, and the hits of each.
+    """A radius search on the CPU: its queries, and the conditions for the points that each may find.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
-    """Return the lists of points `first`, `first` + 1, ... reduced to later points.
+    """Return the lists of points `first`, `first` + 1, ..., of each only the points after its own point.
 
     Parameters
     ----------

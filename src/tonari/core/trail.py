@@ -6,10 +6,11 @@
     unrecorded()     the context of work that is not part of the answer, such as a rehearsal
     decided()        a choice that is made while the call runs, with the reason; also logged at INFO
 
-Calls within a call, and parts of one title, are added up. :mod:`tonari.io.record` reads records of files.
+An attempt is one pass over some rows; a row is proved when its answer is known to be exact. The records of several
+calls within a call are added up, and so are parts with the same title. :mod:`tonari.io.record` reads records of files.
 
-Code that runs within microseconds reads ``current.get()`` itself, and does nothing if that is None. A thread that works
-for a call has the record of the call (:func:`carried`), and calls that run at the same time have one each.
+Code that takes only microseconds reads ``current.get()`` itself, and records nothing if it is None. A thread that works
+for a call adds to the record of that call (:func:`carried`); calls that run at the same time have separate records.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Choice(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One way to search rows; passes of the same name are one attempt.
+    """One way to search rows, such as a comparison in int8; several passes of the same name count as one attempt.
 
     Attributes
     ----------
@@ -59,8 +60,8 @@ class Attempt(NamedTuple):
     rows : int
         Number of rows that were searched.
     proved : int or None
-        Number of rows whose answer was final after it; None for a way that proves no answer, such as a round of
-        NN-Descent.
+        Number of rows whose answer was proved exact by it; None for an attempt that proves no answer, such as a round
+        of NN-Descent.
     seconds : float or None
         Duration; None on CUDA unless the record is timed.
     note : str
@@ -83,7 +84,7 @@ Step: TypeAlias = "Choice | Attempt | Record"
 
 
 class PlanFields(Protocol):
-    """A plan: that of a method, that of a build in a directory, or one that was read from a file."""
+    """The interface of a plan: of a method, of a build in a directory, or of a plan that was read from a file."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
@@ -98,19 +99,19 @@ class Record:
     title : str
         The name of the call.
     rows : int
-        Number of rows to find neighbours for. Of an exact search, attempts prove each of them once. 0 for work that
-        searches none, such as the joining of lists in a directory.
+        Number of rows whose neighbours are searched. In an exact search, exactly one attempt proves each row. 0 for
+        work without a search, such as merging lists in a directory.
     timed : bool
         Whether attempts on CUDA wait for the device, so that they have a duration.
     method : str
-        The first chosen method; "" if an earlier search was replayed, or if several searches make the answer.
+        The first chosen method; "" if an earlier search was replayed, or if several searches produced the answer.
     reason : str
         The reason for the method; "" if the caller named it.
     plan : Plan, optional
         The plan of the method; None if `method` is "".
     steps : list of Choice, Attempt and Record
-        By when they began. A Record is that of a search for something else than the answer, such as the
-        true neighbours of a sample; or of a call or a stage within the call, such as the graphs of all shards.
+        Ordered by their beginning. A Record among them belongs to a search for something other than the answer, such as
+        the true neighbours of a sample, or to a call or a stage within the call, such as the graphs of all shards.
     seconds : float
         Duration of the call. Durations of the tasks of a stage, which may run at the same time, are added up.
     """
@@ -150,7 +151,7 @@ class Record:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice; one that was made before is not repeated, nor are very many about one subject."""
+        """Record a choice, unless the same choice is recorded already, or very many choices about its subject are."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:
@@ -159,7 +160,7 @@ class Record:
                 self.steps.append(Choice(what, why))
 
     def tried(self, name: str, rows: int, proved: int | None, seconds: float | None = None, note: str = "") -> None:
-        """Record a pass over some rows; passes of the same name are added, and the last note is kept."""
+        """Record a pass over some rows; passes of the same name are added up, with the note of the last one."""
         with _writing:
             for at, step in enumerate(self.steps):
                 if isinstance(step, Attempt) and step.name == name:
@@ -170,7 +171,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of a search for other results than the answer; searches of one title share it."""
+        """Return the record of a search for other results than the answer; one record for each title."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -218,8 +219,9 @@ current: ContextVar[Record | None] = ContextVar("tonari_record", default=None)
 class recording:
     """Record the calls of a ``with`` block: their first plan, later choices with their reasons, and all attempts.
 
-    Every function and method of tonari that searches is recorded, with the threads that work for it. Calls that have a
-    record of their own, such as :func:`tonari.knn_graph`, are parts of this one; attempts of others are added up.
+    Every function and method of tonari that searches is recorded, with the threads that work for it. The record of a
+    call that has its own, such as :func:`tonari.knn_graph`, becomes a part of this record; the attempts of all other
+    calls are added up.
 
     Parameters
     ----------
@@ -339,7 +341,7 @@ def duration(seconds: float) -> str:
 
 
 def carried(work: Callable[[], None], record: Record) -> Callable[[], None]:
-    """Return work for another thread, which adds to a record there."""
+    """Wrap a function that runs in another thread, so that it adds to a record there."""
 
     def there() -> None:
         before = current.set(record)

@@ -77,7 +77,7 @@ def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
 class Workers:
     """Run tasks on `threads` threads; with one thread, on the caller's own.
 
-    A context manager keeps the threads until it ends, so that many short maps do not each start their own.
+    In a ``with`` block, the threads are kept until its end, so that many short calls of :meth:`map` share them.
 
     Examples
     --------

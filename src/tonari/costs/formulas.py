@@ -62,11 +62,11 @@ class BruteCosts:
     pair, pair_value : float
         Per pair of a query and a point, and per dimension of a pair.
     crowd : float
-        Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions, where the first
-        queries take longer than later ones.
+        Extra cost per pair of the first 1,000 queries, divided by d². It applies in fewer than 4 dimensions, in which
+        the first queries take longer than later ones.
     coarse : float
-        Threshold for a second packing at the next precision: the distance of the k nearest of uniform points in a cube,
-        as a share of its width.
+        Points are packed again, at the next precision, if the k nearest of n uniform points in a cube lie within less
+        than this share of its width.
     blurred : float
         Relative extra cost of a pair, multiplied by (n / k)^(3 / d), and at most 100: with more points in few
         dimensions, the squared distances of near points fall below the screen's errors.
@@ -111,7 +111,7 @@ class DirectCosts:
     start, query, pair, value : float
         Per search, per query, per pair and per value of a pair.
     kept, kept_value : float
-        Per point that is among the k nearest points compared so far, and per value of such a point.
+        Per point that is among the k nearest at the moment when it is compared, and per value of such a point.
     """
 
     start: float
@@ -142,11 +142,12 @@ class TreeCosts:
     start : float
         Fixed cost of a build.
     split, placed : float
-        Build, per point and level, and per value of a point.
+        Costs of the build: per point and level, and per value of a point.
     query : float
         Per query.
     neighbour, neighbour_value : float
-        Per neighbour of a query, times log2(k + 1) for keeping the neighbours in order, and per dimension of it.
+        Per neighbour of a query, multiplied by log2(k + 1) for keeping the neighbours in order; per dimension of a
+        neighbour.
     leaf, node, node_value : float
         Per visited leaf, per visited node, and per dimension of a node.
     point, value : float
@@ -183,7 +184,7 @@ class TreeCosts:
     def build(self, n: int, d: int, height: int, workers: int) -> float:
         """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own.
 
-        On the CPU, cores share the nodes of TASK_POINTS points, and long passes above these nodes.
+        On the CPU, each node of TASK_POINTS points is built by one core; cores share the passes over larger nodes.
         """
         top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / tuning.TASK_POINTS)))) if workers > 1 else 0
         passes = self.split * top / (workers if n >= tuning.SHARED_ROWS else 1)

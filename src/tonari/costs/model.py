@@ -99,7 +99,7 @@ def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
 
 
 def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of a screened search on one core, without the extra costs of large searches."""
+    """Return the seconds of a search with a low-precision screen on one core, without extra costs of large ones."""
     start = SCREEN_START if prepared else SCREEN_START_UNPACKED
     return start + brute_work(problem, isa, read_bytes=0, prepared=prepared)
 
@@ -110,7 +110,7 @@ def packing_seconds(problem: Problem, isa: str, points: int) -> float:
 
 
 def arrival_seconds(problem: Problem) -> float:
-    """Return the seconds that every method spends on its input: checking values on the CPU, copying rows to CUDA."""
+    """Return the seconds that any method spends on its input: checking values on the CPU, copying rows to CUDA."""
     points = problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
     queries = 0 if problem.self_join else problem.m * problem.d * inputs.dtype_of(problem.query_dtype).itemsize
     if not problem.devices:
@@ -120,12 +120,12 @@ def arrival_seconds(problem: Problem) -> float:
 
 
 def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
-    """Return the seconds of dividing rows among CUDA devices; rows on a device are copied to all others.
+    """Return the seconds of copying rows to several CUDA devices; rows on one device are copied to all others.
 
     Parameters
     ----------
     from_host, from_device : int
-        Bytes in host memory, which are copied at one rate, however many devices share them, and on one of the devices.
+        Bytes in host memory, whose rate does not depend on the number of devices, and bytes on one of the devices.
     devices : int
     """
     link = CARD.link if devices == 1 else CARD.link_of_several
@@ -192,7 +192,7 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
-    """Whether columns are too few for a screen in int8."""
+    """Whether a plan has too few columns to begin with a screen in int8, and begins in float32."""
     return d <= tuning.FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
 
 

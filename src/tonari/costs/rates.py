@@ -1,42 +1,45 @@
 """The measured constants of the cost model, by instruction set of the CPU or by GPU.
 
-Choices (of method, precision and group) depend only on their ratios. The times that they predict are right within a
-factor of about two on other machines of the same kind.
+Choices of method, precision and group size depend only on ratios of these constants. On other machines of the same
+kind, the predicted times are right within a factor of about two.
 
     BRUTE, TREE on the CPU   CPU time of searches of SIFT reduced by PCA, on two cores of an AMD EPYC of family 26;
                              python -m benchmarks run kdtree --case 'auto-*' measures how good the resulting choice is
-    BRUTE of "gemm"          "avx512": fitted to uniform points and SIFT in that grid, two cores of an EPYC of family
-                             25, 2026-11-24; "avx2": one core of another that shows no AVX-512, 10,000 to 1,000,000
-                             uniform points of 4 to 384 dimensions, 2026-11-25
-    BRUTE of "few"           "avx2": that grid on the other, 2026-11-25: SIFT and uniform points; "avx512" and "amx":
-                             two cores of a Xeon of model 207 with AMX, 2026-11-26: 10,000 to 1,000,000 points of
-                             2 to 12 dimensions
+    BRUTE of "gemm"          "avx512": fitted to uniform points and SIFT of the cases 'auto-*', two cores of an EPYC of
+                             family 25, 2026-11-24; "avx2": one core of another EPYC, which offers no AVX-512 to
+                             programs, 10,000 to 1,000,000 uniform points of 4 to 384 dimensions, 2026-11-25
+    BRUTE of "few"           "avx2": SIFT and uniform points of the cases 'auto-*' on the EPYC without AVX-512,
+                             2026-11-25; "avx512" and "amx": two cores of a Xeon of model 207 with AMX, 2026-11-26,
+                             10,000 to 1,000,000 points of 2 to 12 dimensions
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100; start, point and query: two cores of
-                             model 207, 2026-11-26, SIFT and uniform points of 15 to 27 dimensions in that grid
-    TREE["amx"]              two cores of a Xeon of model 207, 2026-11-26: uniform points and SIFT of 2 to 10 dimensions
-                             took 1.1 to 1.7 times as long to search as on the EPYC, and as long to build
+                             model 207, 2026-11-26, SIFT and uniform points of 15 to 27 dimensions of 'auto-*'
+    TREE["amx"]              two cores of a Xeon of model 207, 2026-11-26: for uniform points and SIFT of 2 to 10
+                             dimensions, searches took 1.1 to 1.7 times as long as on the EPYC of family 26, and builds
+                             took the same time
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
-    TREE, misses             that EPYC without AVX-512: a million uniform points of 5, 10 and 15 dimensions
-    TREE, builds             that EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
+    TREE, misses             the EPYC without AVX-512: a million uniform points of 5, 10 and 15 dimensions
+    TREE, builds             the EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
     ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
-                             and 784 dimensions; "avx2": as BRUTE; "amx": not measured: the EPYC's, slower as
-                             TREE["amx"] is, so that both sides of a choice are of one machine: BRUTE["amx"] is a
-                             Xeon's
+                             and 784 dimensions; "avx2": as BRUTE; "amx": not measured, but the EPYC's rates, slowed
+                             down by the factor of TREE["amx"]: BRUTE["amx"] was measured on a Xeon, and a choice
+                             should compare rates of one machine
     kept, kept_value         one core of an EPYC (Zen 4), 2026-11-27, process time of tonari.plan(..., direct=True,
                              threads=1): 100 queries or fewer among 1,000, 10,000 and 30,000 Gaussian points of 3, 128
-                             and 784 dimensions, k = 1 to n, less what pairs cost; the same code for every instruction
-                             set, but for the values, which are those of DIRECT
+                             and 784 dimensions, k = 1 to n, without the cost of pairs; the code is the same for every
+                             instruction set, except for the computation of values, whose rates are in DIRECT
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
     LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
                              queries, anywhere in 256 MiB of rows of 16 to 512 bytes
-    BITS["cuda"]             counted for an H200: 8 bytes written and read, 16 int8 operations of 10^15 a second per
-                             byte of a pair, 4 bytes of a pair written at 3.5 and read at 2.5 TB/s
-    "neon"                   not measured: as AVX2, but twice as long for arithmetic, in registers that are half as wide
+    BITS["cuda"]             not measured, but computed for an H200: 8 bytes written and read; per byte of a pair, 16
+                             int8 operations at 10^15 per second; per pair, 4 bytes written at 3.5 TB/s and read at
+                             2.5 TB/s
+    "neon"                   not measured: the rates of AVX2, with twice the time for arithmetic, since registers are
+                             half as wide
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
-    CARD                     an H100; python -m benchmarks run exact_cuda; link_of_several, peer and further: two H100
-                             that search 4,000,000 x 96 float32 in host memory and on the first, 2026-11-27
+    CARD                     an H100; python -m benchmarks run exact_cuda; link_of_several, peer and further: two H100s
+                             that search 4,000,000 x 96 float32 rows, in host memory or on one of them, 2026-11-27
     DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
                              8 rounds; python -m benchmarks run wang2021 --case curve-sift
 """
@@ -271,10 +274,10 @@ class CardRates(NamedTuple):
     read_minima, write_minima, read_rows, link : float
         Bytes per second of reading minima, writing minima, gathering rows, and copying from host memory.
     link_of_several, peer : float
-        Bytes per second of copying from host memory to several devices at once, all together, and of copying from one
-        device to others, all together.
+        Total bytes per second of copying from host memory to several devices at once, and of copying from one device to
+        all others.
     further : float
-        Seconds that the host takes for each device of a search but the first.
+        Seconds that the host takes for each device of a search after the first.
     products, elements : float
         Operations per second of matrix units and of elementwise terms.
     cpu_member, cpu_value : float

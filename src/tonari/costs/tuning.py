@@ -1,8 +1,8 @@
-"""Judgments of the cost model: how cores share the build of a tree, and where formulas level off."""
+"""Tuned numbers of the cost model: how cores share the build of a tree, and where formulas level off."""
 
 # Case: kdtree build-d10 on cpu. Chosen on: not recorded.
-TASK_POINTS = 16_384  # of a node that is one core's, and split within its cache [8192, 16384, 32768]
-SHARED_ROWS = 1 << 18  # a pass over fewer is over before other threads have started [1 << 17, 1 << 18, 1 << 19]
+TASK_POINTS = 16_384  # points of a node that one core builds, and splits within its cache [8192, 16384, 32768]
+SHARED_ROWS = 1 << 18  # a pass over fewer rows ends before other threads have started [1 << 17, 1 << 18, 1 << 19]
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
 CROWDED_QUERIES = 1000  # of a search in up to three dimensions whose candidates crowd

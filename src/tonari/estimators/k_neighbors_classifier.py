@@ -40,8 +40,8 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
 
     Notes
     -----
-    If classes have the same number of votes, the first in ``classes_`` is predicted, as in scikit-learn. The neighbours
-    that vote are deterministic too: at equal distances, smaller row numbers come first.
+    If classes have the same number of votes, the first in ``classes_`` is predicted, as in scikit-learn. The choice of
+    the neighbours that vote is deterministic too: of rows at equal distances, the ones with smaller row numbers vote.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from tonari.estimators.searching import Searching
 
 
 class Predicting(Searching):
-    """The base of the estimators that predict."""
+    """The base class of the estimators that predict."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Conversion of scikit-learn's parameters. A parameter without a counterpart is refused with the nearest fix."""
+"""Conversion of scikit-learn's parameters. A parameter that tonari does not support is refused with the nearest fix."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def method_of(algorithm: Any, leaf_size: Any) -> str:
 def threads_of(n_jobs: Any) -> int | None:
     """Return the largest number of threads of a search; None lets the amount of work decide.
 
-    As elsewhere in scikit-learn -2 is all processors but one, and so on.
+    As elsewhere in scikit-learn, -2 means all processors but one, -3 all but two, and so on.
 
     >>> from tonari.estimators.settings import threads_of
     >>> threads_of(None), threads_of(-1), threads_of(3)

@@ -4,4 +4,4 @@
 ENTRIES = 1 << 18  # the largest number of labels, sums of classes or values in memory at once
 
 # Not measured.
-FEW_CLASSES = 8  # per neighbour: the sums of all of them take less time than sorting the labels
+FEW_CLASSES = 8  # up to this many classes per neighbour, summing all of them is faster than sorting the labels

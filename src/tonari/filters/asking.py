@@ -1,7 +1,7 @@
 """Answers to a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
-All points are in one place: see :class:`tonari.methods.points.Points`. Results are on the device of the queries, except
-that results with rules are in host memory.
+The searched points are a :class:`tonari.methods.points.Points`. Results are on the device of the queries; with rules,
+they are in host memory.
 """
 
 from __future__ import annotations

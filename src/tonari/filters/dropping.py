@@ -1,9 +1,9 @@
 """Filters that allow many points: search for more than k neighbours, and drop the forbidden ones.
 
 A search for K points contains the k nearest allowed ones if k of the K points are allowed, if K is the number of
-points, or if K is at least k plus the number of forbidden points. The first K is the number that would contain k
-allowed points if forbidden points were distributed at random; queries with fewer allowed points search for four times
-as many. When K approaches the number of points, computing the exact values of all allowed points is faster.
+points, or if K is at least k plus the number of forbidden points. The first K almost always suffices if forbidden
+points are distributed at random. A query that finds fewer than k allowed points is searched again with K four times as
+large. When K approaches the number of points, computing the exact values of all allowed points is faster.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
 
 
 def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
-    """Yield ranges of consecutive rows that fit into the given bytes together, or single rows.
+    """Yield ranges of consecutive rows whose sizes together fit into some bytes; a larger row is a range of its own.
 
     >>> list(in_room(np.array([2, 3, 9, 1]), 5))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
@@ -140,7 +140,7 @@ def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return the bytes for each query of a table of n points and the lists made from it."""
+    """Return the bytes per query of a table (a mask of n points) and of the lists that are made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 

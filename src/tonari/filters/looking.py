@@ -1,4 +1,4 @@
-"""Estimates for the choice of a way to find or count: from a few queries, and from the points that rules list."""
+"""Estimates that decide how points are found or counted, from a few queries and from the points that rules list."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def are_short(near: Ids, n: int) -> bool:
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether exact values of the points that rules allow are preferred to lists of everything within the limits.
+    """Whether computing exact values of all allowed points is preferred to listing all points within the limits.
 
-    Lists of everything are cut block by block: the memory must hold enough of these lists that blocks lose no time.
+    In the second way, lists of all points are made for a block of queries, and forbidden points are then dropped. The
+    memory must be enough for the lists of so large a block that the division into blocks costs no time.
     """
     m, n = len(queries), scope.n
     if scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
@@ -47,9 +48,9 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
-    """Whether exact values of the points that rules forbid are preferred to lists of everything within the limits.
+    """Whether computing exact values of all forbidden points is preferred to listing all points within the limits.
 
-    These values are subtracted from counts of all points.
+    The number of forbidden points within the limits is then subtracted from the count of all points.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The k nearest allowed points: the choice of the points to copy and of the groups to search one by one."""
+"""The k nearest allowed points: choose which points are copied, and which groups are searched one after another."""
 
 from __future__ import annotations
 

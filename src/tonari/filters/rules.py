@@ -114,7 +114,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without some that all points of the current search fulfil."""
+        """Return the rules without the named ones, which all points of the current search fulfil."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -261,7 +261,7 @@ class Rules:
         return least, np.minimum(most, n)
 
     def longest(self) -> int:
-        """Return the largest number of points that a query is checked with: all, or those of the largest group."""
+        """Return the largest number of points that are checked for a query: all points, or the largest group."""
         n = self.n if self.ids is None else len(self.ids)
         if not self.grouped or not n:
             return n

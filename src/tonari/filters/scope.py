@@ -46,7 +46,8 @@ class Scope:
     room : int
         Bytes for pairs during the check of rules, and for results of searches before rules are applied.
     fixed, row, copied : int
-        Bytes of the budget for rules and results, for one query within `room`, and for copies of points.
+        Bytes of the budget: `fixed` for rules and results, `row` for one query within `room`, `copied` for copies of
+        points.
     """
 
     points: Points
@@ -242,7 +243,7 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds of exact values of listed pairs on one core, also on CUDA."""
+        """Estimate the seconds of computing exact values of listed pairs, on one core, even for CUDA."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 

@@ -1,7 +1,7 @@
 """Tuned numbers of searches with filters."""
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): finding the places of a million entries of which 1 % are true.
-PACKED_ENTRIES = 1 << 18  # of a mask of which it takes less time to look at packed bits
+PACKED_ENTRIES = 1 << 18  # entries of a mask from which on testing packed bits is faster
 PACKED_BYTES = 4  # of so many bytes of bits at most one may have a bit for that
 
 # Not measured by a case, but by hand on an H100: the places of a million entries take 0.4 ms to find in host memory.
@@ -48,18 +48,18 @@ LEAST_LENGTH = 32  # neighbours; searches of a few queries for up to this many t
 MANY_QUERIES = 512  # for which a longer list than is needed takes more time than it saves
 
 # Case: filters once-0.1, once-0.001 on cpu. Chosen on: not recorded.
-GROWTH = 4  # times as long are the next lists of queries whose lists were too short [2, 4, 8]
-FEW_POINTS = 4096  # so few that lists of all of them are short
-LARGE_PAIRS = 1 << 20  # of a group; larger groups may get a search of their own [1 << 18, 1 << 20, 1 << 22]
+GROWTH = 4  # ratio of the lengths of the next lists, for queries whose lists were too short [2, 4, 8]
+FEW_POINTS = 4096  # of so few points, all lists are short
+LARGE_PAIRS = 1 << 20  # pairs of a group; a group with more may be searched separately [1 << 18, 1 << 20, 1 << 22]
 
 # Not measured by a case. Chosen on: not recorded.
-TABLE_POINT_SECONDS = 1e-8  # per listed point in a table of allowed points
-COPIED_BYTE_SECONDS = 5e-10  # of a byte of rows that are gathered in host memory, about
-GATHERED_READS = 2.0  # times as long as reading it takes a byte of rows that are gathered on a device
+TABLE_POINT_SECONDS = 1e-8  # seconds per listed point in a table of allowed points
+COPIED_BYTE_SECONDS = 5e-10  # seconds per byte of rows that are gathered in host memory, about
+GATHERED_READS = 2.0  # gathering a byte on a device takes this many times as long as reading it
 COUNTED_FEW = 16  # times as many points as are allowed take longer to look at than exact values of those
 COUNTED_PIECE = 256  # points of a list that are counted in one step
-COUNTED_LARGE = 1 << 18  # pairs of a group whose points are counted by a search of its own
-WITHIN_LARGE = 4096  # points of a group that is searched within a radius by itself
+COUNTED_LARGE = 1 << 18  # pairs of a group that is counted by a separate search
+WITHIN_LARGE = 4096  # points of a group that is searched separately within a radius
 # A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
 # allowed point than finding so many times as many, or than a look at so many times as many.
 TOO_MANY = 2
@@ -67,5 +67,5 @@ FEWER = 8
 LISTED_FEW = 32
 
 # Not measured: bounds of memory.
-ROOM_BYTES = 1 << 30  # of the pairs that are checked in one block, without a budget
-ROOM_SHARE = 4  # of the memory, the part that pairs may take while rules are checked
+ROOM_BYTES = 1 << 30  # bytes of the pairs that are checked in one block, if there is no budget
+ROOM_SHARE = 4  # one part in this many of the memory may be used by pairs while rules are checked

@@ -1,9 +1,9 @@
 """All allowed points within a radius, or the nearest of them.
 
-Queries are searched in blocks. The result of a block is reduced by the rules, and to the `most` nearest points, before
-the next block starts. If blocks are needed, the number of points within the radius determines their size. The same
-counts show for which queries another way is faster: exact values of the allowed points if they are few, or a search for
-the nearest points if far more than `most` are within the radius.
+Queries are searched in blocks. Forbidden points, and all but the `most` nearest allowed ones, are removed from the
+result of a block before the next block starts. If blocks are needed, the number of points within the radius, which is
+counted first, determines their size. The same counts show for which queries another way is faster: exact values of the
+allowed points if they are few, or a search for the nearest points if far more than `most` are within the radius.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Manifest:
     queries : dict, optional
         The identity of the queries; None for a graph.
     record : dict, optional
-        For a complete graph: how it was built, except the plan; see :class:`tonari.core.trail.Record`. Earlier releases
-        have not recorded it.
+        For a complete graph: the record of its build, without the plan; see :class:`tonari.core.trail.Record`. None in
+        manifests of earlier releases, which did not record it.
     version : int
         The format version of the file that was read; files are written in the version of this release.
     """
@@ -200,7 +200,7 @@ def _check(made: Manifest) -> None:
 
 
 def record_of(manifest: Manifest) -> Record | None:
-    """Return how a graph was built, with the plan of the build; None if the manifest does not say."""
+    """Return the record of the build of a graph, including the plan; None if the manifest contains no record."""
     if manifest.record is None:
         return None
     record = read_record(manifest.record)
@@ -209,7 +209,7 @@ def record_of(manifest: Manifest) -> Record | None:
 
 
 def array_path(folder: Path, name: str, state: str) -> Path:
-    """Return the path of one of the two arrays of a graph in a state."""
+    """Return the path of one of the two arrays of a graph that is being built or complete."""
     return folder / (name if state == COMPLETE else f"{name}.part")
 
 

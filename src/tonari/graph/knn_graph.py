@@ -64,10 +64,11 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     weights : tuple of float, optional
         The weights of the columns of the points, if the graph was built with any.
     record : tonari.core.trail.Record, optional
-        The run of the call that built the graph: its plan, its later choices with their reasons, and its attempts, each
-        with the rows that it proved and its duration (on CUDA only where the call has to wait for the device anyway).
-        ``print(graph.record)`` shows it. Directories of :func:`tonari.build_graph` hold it. Files of :meth:`save` do
-        not, so that equal graphs give equal bytes.
+        The record of the call that built the graph: its plan, the choices made later with their reasons, and its
+        attempts. An attempt is a pass over some rows, with the number of rows whose neighbours it proved exact, and its
+        duration (on CUDA only where the call has to wait for the device anyway). ``print(graph.record)`` shows the
+        record. Directories of :func:`tonari.build_graph` contain it; files of :meth:`save` do not, so that equal graphs
+        give equal bytes.
 
     Raises
     ------
@@ -76,8 +77,9 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     ValueError
         The shapes differ, an array has masked values, or the metric is unknown; or a row is not a valid list of
         neighbours, and the message names it. A row is invalid if an index is out of range or occurs twice, if self is
-        in the list although include_self is False (or absent although it is True), if a distance is NaN or nearer than
-        the previous one, or if a missing neighbour is not at the end or has a finite distance.
+        in the list although include_self is False (or absent although it is True), if a distance is NaN or less than
+        the previous one (for similarities, larger), or if a missing neighbour is not at the end or has a finite
+        distance.
 
     Examples
     --------
@@ -263,8 +265,9 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     def subset(self, rows: Any) -> KNNGraph:
         """Return the graph of some of the points, with their neighbours among these points.
 
-        Lists become shorter where neighbours are left out: missing neighbours are -1, at the end. To get k neighbours
-        for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to host memory.
+        A list loses the neighbours that are not selected. The free places at its end are -1, as for missing neighbours.
+        To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to
+        host memory.
 
         Parameters
         ----------

@@ -6,8 +6,9 @@ eigenvectors of the random walk on the graph (Belkin and Niyogi, "Laplacian eige
 section 2). Points that are connected by short walks lie near each other. The first eigenvector is constant, and with
 several components further eigenvectors are constant on each component, so the map shows only the largest one.
 
-A large component is contracted first: a random sample of its points absorbs their neighbours, then the neighbours of
-these, and so on until no point is left. A then counts the lists between the points that two sampled points absorbed.
+A large component is contracted first: each point of a random sample absorbs its neighbours, then the neighbours of
+these, and so on until no point is left. An entry of A then counts the lists that connect the points absorbed by one
+sampled point with those absorbed by another.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     At a point with distances T_1 ≤ … ≤ T_k the estimate is the inverse of the mean of log(T_k / T_j) over j < k, the
     maximum-likelihood estimate of Levina and Bickel [1]_. It is averaged over points as MacKay and Ghahramani [2]_
     propose. Distances of 0 and points with missing neighbours are left out. If all distances of a point are equal, its
-    estimate is infinite; the inverse, 0, enters the mean.
+    estimate is infinite, and its inverse counts as 0 in the mean over points.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Checks of the callers' arguments, once and here, so that no other code has to check them.
+"""Checks of the callers' arguments. They are made once and only here, so that no other code has to check arguments.
 
     arguments.py     k, threads, memory, output paths
     devices.py       the argument `device`

@@ -24,9 +24,9 @@ def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
     Raises
     ------
     TypeError
-        A flag that is neither True nor False; a name that other functions have as an argument.
+        A flag is neither True nor False; or a name is an argument of other functions.
     ValueError
-        An unknown name; a number that is not whole or too small.
+        A name is unknown; or a number is not whole, or too small.
 
     Examples
     --------

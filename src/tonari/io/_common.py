@@ -129,7 +129,7 @@ def size_of(path: Path) -> int:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes; refuse any other kind without waiting for a writer.
+    """Open a regular file to read its bytes; refuse any other kind of file at once, without waiting for data.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def expansion(asked: float | None) -> float:
 
 
 def check_expansion(path: Path, size: int, needed: int, most: float, *, where: str = "") -> None:
-    """Refuse values of `needed` bytes in a file of `size` bytes if they exceed `most` times its size."""
+    """Refuse an array of `needed` bytes if it is more than `most` times as large as its file of `size` bytes."""
     if needed > max(FREE_BYTES, most * size):
         raise _refusal(
             path,
@@ -244,7 +244,7 @@ def check_expansion(path: Path, size: int, needed: int, most: float, *, where: s
 
 
 def little(dtype: DType) -> DType:
-    """Return the same dtype in the byte order of all formats here."""
+    """Return the same dtype in little-endian byte order, which all formats here use."""
     return dtype.newbyteorder("<")
 
 
@@ -259,7 +259,7 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
 
 
 def mapped(path: Path, dtype: DType, offset: int, shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> Array:
-    """Map the values of a file, read-only; no rows take no map, which a system refuses."""
+    """Map the values of a file, read-only; if it has no rows, return an empty array that is no map."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     return np.memmap(path, dtype, "r", offset, shape, order)

@@ -41,8 +41,8 @@ def convert(
     key : str, optional
         Name of the array in `source`.
     dtype : dtype, optional
-        The dtype of `target`, to which values are rounded. Default: that of its suffix, else that of `source`; a value
-        that would change is then refused.
+        The dtype of `target`, to which values are rounded. Default: the dtype that the suffix implies, else the dtype
+        of `source`; a value that would change is then refused.
     done : callable(rows, total)
         Called after each block.
 

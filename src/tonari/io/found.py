@@ -2,7 +2,7 @@
 
 .hdf5 .h5          datasets neighbors and distances, as ann-benchmarks names them
 .parquet .arrow    columns of lists, indices and distances
-.csv .tsv          a line for each pair: from, to, distance; missing neighbours (-1) have none
+.csv .tsv          a line for each pair: from, to, distance; no line for a missing neighbour (-1)
 """
 
 from __future__ import annotations

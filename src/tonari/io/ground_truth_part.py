@@ -67,7 +67,7 @@ class GroundTruthPart:
 
     @property
     def in_place(self) -> bool:
-        """Whether the file still has its name; if not, the name may belong to another file."""
+        """Whether the file still has its name; after a rename or removal, the name may belong to another file."""
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
         except FileNotFoundError:

@@ -44,9 +44,10 @@ def read_points(
 
 
 def dtype_without_rows(path: Path) -> DType | None:
-    """Return the dtype of a file that has no rows and, in its format, therefore no number of columns; None for others.
+    """Return the dtype of a file that has no rows and stores no number of columns; None for any other file.
 
-    Rows of .fvecs, .bvecs and .ivecs begin with their width, and the first line of a text has its cells.
+    .fvecs, .bvecs and .ivecs files store the width at the beginning of each row; the number of columns of a text file
+    is the number of cells in its first line. Without rows, the number of columns is unknown.
     """
     suffix = path.suffix.lower()
     if suffix in vecs.DTYPES:

@@ -1,4 +1,4 @@
-"""Records of calls in files (:class:`tonari.core.trail.Record`): they are read from JSON, and checked."""
+"""Read the records of calls (:class:`tonari.core.trail.Record`) from JSON in files, and check them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ATTEMPT: dict[str, Test] = {
 
 
 def read_record(facts: Any) -> Record:
-    """Make a record from the result of :meth:`Record.as_dict`; its plan has the fields alone.
+    """Make a record from the result of :meth:`Record.as_dict`; its plan has only fields, and no methods of its class.
 
     Raises
     ------

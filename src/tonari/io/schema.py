@@ -1,4 +1,4 @@
-"""Checks of the fields of a JSON object in a file, one by one: a hostile file can have a valid checksum."""
+"""Checks of each field of a JSON object in a file, since even a hostile file can have a valid checksum."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def flag(value: Any) -> bool:
 
 
 def one_of(*known: str) -> Test:
-    """Return the test for some words."""
+    """Return the test for a string that is one of some words."""
     return lambda value: isinstance(value, str) and value in known
 
 

@@ -45,7 +45,7 @@ def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
 
 
 def check_plan(plan: Any, *, graph: bool) -> None:
-    """Raise if `plan` is not a plan, or if it is for graphs only and this is a search."""
+    """Raise an error if `plan` is not a plan, or if it is a plan for graphs and this is a search."""
     if plan is None:
         return
     if not isinstance(plan, Plan):
@@ -103,7 +103,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return the number of free processors, or 1 if the work of a decision on the CPU is worth only one."""
+    """Return the number of free processors, or 1 if a decision on the CPU has too little work for more than one."""
     processors = default_threads()
     return None if decision.plan.threads == 1 < processors else processors
 

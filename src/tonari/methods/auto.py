@@ -12,9 +12,9 @@ queries, in steps that are short compared with the time they may save:
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA, probing a few queries takes longer than many searches. If a tree is expected to be faster for uniform points,
-it is used without a probe, since most data are easier than uniform points. If the data are harder, a query whose visits
-have cost several times its share of brute force is answered by brute force (`most_visits` of
-:class:`tonari.kdtree.plan.TreePlan`).
+it is used without a probe, since most data are easier than uniform points. If the data are harder, each query has a
+limit of visits: when its visits have taken several times as long as brute force takes per query, brute force answers it
+(`most_visits` of :class:`tonari.kdtree.plan.TreePlan`).
 
 For a graph that may miss neighbours, NN-Descent is compared with the chosen exact method by expected time. If
 NN-Descent is faster, the hardness of the data is estimated from a few hundred points
@@ -71,7 +71,8 @@ def choose(
     problem : Problem
     points, queries : checked rows
     as_if : rows, optional
-        Queries that stand for later searches. The choice is then for many searches, which justifies a look at the data.
+        Queries that represent later searches. The choice is then for many searches, which justifies the time for
+        examining the data.
     once : bool
         Whether a tree built for the decision will be used for a single search with the problem's k.
     progress : None, bool or callable(done, total)
@@ -181,7 +182,7 @@ class Open:
 
     @property
     def looking(self) -> float:
-        """Expected seconds of a look at the data on the CPU, for uniform points."""
+        """Expected seconds of examining the data on the CPU, for uniform points."""
         tree, build = self.tree, build_seconds(self.tree)
         if self.step is None:
             return build + tree_seconds(tree, tuning.FIRST_PROBED, self.seen_in_uniform)
@@ -196,10 +197,10 @@ class Open:
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree, if possible with a limit on visits.
+        """Return the plan of the tree, if possible with a limit on the visits of a query.
 
-        Beyond the limit, brute force answers the query. The limit is `times` as high if the choice is still open. Small
-        trees have fewer nodes than the limit.
+        Brute force answers a query that reaches the limit. The caller passes `times` above 1 for a higher limit while
+        the choice is still open. A small tree, which has fewer nodes than the limit, gets none.
         """
         if not self.can_be_bounded:
             return self.tree

@@ -113,7 +113,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the problem of a search; one query stands for none, since a search without queries needs no plan."""
+        """Return the problem of a search; without queries, which need no plan, that of a single query."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(

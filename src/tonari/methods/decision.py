@@ -47,9 +47,9 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """The factor on the planned work after which the method gives up; None without a fallback.
+        """The largest work, as a multiple of the planned work, before the method gives up; None without a fallback.
 
-        It follows from expected durations only, so measured times never decide which graph is built.
+        The number depends only on expected durations, so measured times never decide which graph is built.
         """
         return None if self.instead is None else tuning.DESCENT_PATIENCE * self.instead.seconds / self.plan.seconds
 

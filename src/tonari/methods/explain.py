@@ -62,8 +62,9 @@ class Explanation(NamedTuple):
     candidates : tuple of Candidate
         Exact methods before approximate ones.
     record : Record, optional
-        With ``run=True``: the record of the run. Its `choices` are the choices after the plan, each with its reason;
-        its `attempts` have the rows that each attempt proved and its seconds.
+        With ``run=True``: the record of the run. Its `choices` are the choices made after the plan, each with its
+        reason. Its `attempts` are the passes over queries, each with its seconds and the number of queries whose answer
+        it proved exact.
     """
 
     method: str | None
@@ -105,7 +106,8 @@ def explain(
 ) -> Explanation:
     """Estimate the time and memory of each method for a search or graph, and report the choice of method="auto".
 
-    With ``run=True`` the choice is also run, and the answer shows the choices on the way, and all attempts.
+    With ``run=True`` the chosen method is also run. The result then contains the choices that were made during the run,
+    and all attempts, which are passes over some queries at one precision or in one way.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Answers to calls without queries, which are checked like all calls, but need no plan, preparation or kernel.
+"""Answers to calls without queries. Their arguments are checked, but they need no plan, preparation or kernel.
 
 The answers are NumPy arrays, and are converted for the caller like the results of a search.
 """
@@ -21,9 +21,9 @@ def none_nearest(problem: Problem, method: str) -> Neighbors:
     Parameters
     ----------
     problem : Problem
-        The problem of one query.
+        The same call with one query instead of none.
     method : str
-        The method that the caller named; Unsupported if it cannot solve the problem.
+        The method that the caller named; if it cannot solve the problem, Unsupported is raised.
     """
     refuse_unsupported(problem, method)
     return no_neighbors(problem.k, problem.n, problem.value_dtype)

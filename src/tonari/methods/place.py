@@ -43,7 +43,7 @@ class Place(Protocol):
         """
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        """Return the threads for preparing n points for later searches: the requested number, or by the work.
+        """Return the number of threads for preparing n points: as requested, else by the amount of work.
 
         On CUDA the result is None.
         """
@@ -52,13 +52,13 @@ class Place(Protocol):
         """Raise ValueError for a plan that was made for another place."""
 
     def no_others(self, rows: Any, metric: Metric) -> Neighbors:
-        """Check the values of rows, and return an empty list for each on their device."""
+        """Check the values of rows, and return an empty neighbour list for each row, on the device of the rows."""
 
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
         """Put each point before its neighbours in the lists of a self-join; the result is on the device of the rows."""
 
     def on(self, devices: tuple[str, ...]) -> Place:
-        """Return the place of a call that runs on these of the devices, all of them."""
+        """Return the place of a call that runs on all of these devices, which are some of this place's devices."""
 
     def there(self, x: Any) -> Any:
         """Convert an array for the methods of the place: NumPy in host memory, or a tensor on `devices[0]`."""

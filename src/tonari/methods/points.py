@@ -1,4 +1,7 @@
-"""The points of a call. Every search goes through this module, which replays it or decides and runs it."""
+"""The points of a call. Every search goes through this module.
+
+A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen (decided) and run.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ class Points:
     ) -> Neighbors:
         """Find the k nearest points of checked queries; the result is on the device of the queries.
 
-        With `around`, brute force is used if the method does not support this k.
+        With `around`, brute force makes the search if the named method does not support this k.
         """
         found = self.replayed(queries, k, progress, self_join=self_join)
         if found is not None:

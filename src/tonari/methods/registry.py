@@ -1,9 +1,9 @@
 """The registry of methods: one instance per name and device, created on first use.
 
 To add a method, write a subpackage (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
-each device, and register them here. Code that works with any method takes the list of methods from here. A method is
-named elsewhere only in `auto`, which compares methods, and in code that needs one of them: brute force in `shards/` and
-`filters/`, NN-Descent in `graph/`.
+each device, and register them here. Code that works with any method takes the list of methods from here. Other code
+names a method only if it needs this method: `auto`, which compares methods; `shards/` and `filters/`, which need brute
+force; and `graph/`, which needs NN-Descent.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Repeated searches on the CPU: the checks and decisions of a search are cached for equal searches.
 
-Two searches are equal in this sense if they differ only in the values and addresses of their rows. All checks of
-arguments, except those of values, then have the same result, and so has planning. For a search of microseconds these
-take most of the time, so verbs look here first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and
-searches within a radius by :func:`within`. A cached decision depends only on sizes and on the number of free
-processors. `tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
+Two searches are called equal here if they differ only in the values and addresses of their rows. For equal searches,
+all checks of arguments, except the checks of values, have the same result, and the plan is the same. A search that
+takes only microseconds would spend most of its time on checks and planning, so the public functions look for a cached
+decision first: `tonari.search` by :func:`answered`, graphs by :func:`graph`, and searches within a radius by
+:func:`within`. A cached decision depends only on sizes and on the number of free processors.
+`tonari.exact.cuda.replay.cache` is the counterpart on CUDA.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
 
 
 def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-    """Answer a search by the cached decision of an equal one; None if there is none.
+    """Answer a search by the cached decision of an equal one; return None if no decision is cached.
 
     Raises
     ------
     TypeError, ValueError
-        As for a first search, for `progress` and the values of the rows.
+        As for a first search: `progress` or the values of the rows are invalid.
     """
     kept = _valid(key)
     if kept is None:
@@ -95,7 +96,7 @@ def answered(key: Key | None, queries: Any, points: Any, progress: ProgressLike)
 
 
 def graph(key: Key | None, points: Any, progress: ProgressLike) -> tuple[Neighbors, Kept, Record] | None:
-    """Build a graph equal in this sense to an earlier one: return its lists, the cached call and a record, or None."""
+    """Build a graph by the cached decision of an equal call; return its lists, that call and a record, or None."""
     kept = _valid(key)
     if kept is None:
         return None

@@ -26,7 +26,7 @@ EXCESS_PER_DIMENSION = 0.1
 MARGIN = 1.15
 WORTH_A_LOOK = 0.3  # share of brute force that a look may take if a tree of uniform points would take still longer,
 WORTH_A_LOOK_IF_UNLIKELY = 0.15  # and if it would take much longer
-LEAST_VISITS = 64  # of a query that is not looked at before it is searched
+LEAST_VISITS = 64  # smallest limit on the visits of a query that was not examined before its search
 LOOK_PATIENCE = 8.0  # times the seconds of uniform points: few queries may visit far more than others, at less a visit
 
 # Case: kdtree auto-sift-d10, auto-sift-d15 on cuda. Chosen on: not recorded.
@@ -37,7 +37,7 @@ LOOK_PATIENCE = 8.0  # times the seconds of uniform points: few queries may visi
 UNLIKELY_FACTOR = 2.0
 UNLIKELY_EXCESS = 7.0
 UNLIKELY_LEAST = 0.1
-VISIT_SECONDS = 1e-6  # for a query alone to visit a node or a leaf
+VISIT_SECONDS = 1e-6  # seconds that a single query takes to visit a node or a leaf
 
 # Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
 CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours is chosen
@@ -45,8 +45,8 @@ DESCENT_PATIENCE = 2.0  # NN-Descent gives up after the work that is expected to
 
 # Case: radius cloud-200k on cpu. Chosen on: not recorded.
 COUNTED = 32  # queries whose neighbours are counted
-COUNTED_AMONG = 1 << 16  # points
-SEARCHED = 64  # most nearest neighbours for which a search is cheaper than lists of all within the radius
+COUNTED_AMONG = 1 << 16  # points of the sample in which neighbours are counted
+SEARCHED = 64  # up to this many nearest neighbours, a search is cheaper than lists of all within the radius
 
 # Not measured.
 USUAL_K = 10  # the k for which an Index chooses its method
@@ -54,8 +54,8 @@ PREPARE_POINT = 2e-7  # seconds of packing a point, or of putting it into a tree
 LOOKED_AT_ONCE = 1 << 16  # neighbours that were counted
 
 # Not measured: some hundred kinds of small calls at a time; when there are more, all are forgotten.
-KEPT_CALLS = 64  # by arguments
-KEPT_DECISIONS = 256  # by sizes
-KEPT_SEARCHES = 256  # by arguments and sizes
-KEPT_PLANS = 64  # of a segment of an Index, by sizes
-KEPT_LOOKS = 64  # by tensors on CUDA
+KEPT_CALLS = 64  # cached calls, by arguments
+KEPT_DECISIONS = 256  # cached decisions, by sizes
+KEPT_SEARCHES = 256  # cached searches, by arguments and sizes
+KEPT_PLANS = 64  # cached plans of a segment of an Index, by sizes
+KEPT_LOOKS = 64  # cached results of examining data, by tensors on CUDA

@@ -1,9 +1,10 @@
 """Refuse values beyond the range of their type, which would make different distances tie.
 
 Rows are ordered by returned values, so that lists can be merged. A value that overflows is infinite, and one that
-underflows is 0 or has lost digits: such values may be equal although the exact values differ. Answers with them are
-refused. A count has no values, but it depends on such values if its limit is at an end of the range. The extremes of
-all values show whether such values are possible; for ordinary data no other check is needed.
+underflows is 0 or has lost digits: such values may be equal although the exact values differ. Answers with such values
+are refused. A count contains no values, but it depends on such values if its limit is at an end of the range, so such
+counts are checked too. The smallest and the largest value of an answer show whether it may contain such values; for
+ordinary data no other check is needed.
 """
 
 from __future__ import annotations

@@ -61,9 +61,9 @@ def warm(
 
     Notes
     -----
-    The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Kernels that
-    search unproved rows again, and kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits, are
-    compiled at their first use.
+    The function compiles the kernels of brute force (``method="exact"``), with and without a mask. Other kernels are
+    compiled at their first use: kernels that search queries again if the first pass could not prove their answers, and
+    kernels of radius searches, lists, k-d trees, NN-Descent and rows of bits.
 
     Examples
     --------

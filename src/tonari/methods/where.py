@@ -1,4 +1,4 @@
-"""The place that an argument `device` selects; modules for CUDA are imported when a CUDA device is used."""
+"""Select the place of a call, the CPU or CUDA devices; modules for CUDA are imported when they are first needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonari.methods.place import CpuPlace, Place
 
 
 def place_for(device: Any, **arrays: Any) -> Place:
-    """Return the place for an argument `device` and named arrays; see :func:`tonari.inputs.devices_for`."""
+    """Return the place (the CPU, or CUDA devices) where a call with this argument `device` and these arrays runs."""
     devices = inputs.devices_for(device, **arrays)
     if not devices:
         return CpuPlace()

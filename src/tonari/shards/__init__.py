@@ -4,7 +4,7 @@ a file, files, or an object with rows(begin, end)      source.py      read by ra
     │
     ▼
 the route, the number of shards, the cost              planning/      plan.py: bytes of host, device and disk; seconds
-    │ routes/              how slabs or shards meet: exactly, or by NN-Descent
+    │ routes/              how slabs or shards are compared: exactly, or by NN-Descent
     ▼
 stages of tasks                                        tasks.py       read, compute, write; on CUDA one ahead
     │  run here, or on workers of Dask                 local.py, on_dask.py

@@ -29,7 +29,7 @@ from tonari.streams.pipeline import Pipeline
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
-    """Yield ranges of rows, which the caller frees; if the plan reads ahead, the next is read while one is in use."""
+    """Yield ranges of rows, which the caller frees; a plan that reads ahead reads the next range early."""
     read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
     if not worker.job.plan.reads_ahead:
         yield from read
@@ -74,8 +74,8 @@ def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.i
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
     """Return finished lists of consecutive rows in host memory; refuse values beyond the range of their type.
 
-    Lists from a part of the points may have such values, which nearer points of other parts replace. Rows with a
-    suspicious value are read again.
+    Unfinished lists, which cover only a part of the points, may contain such values, since nearer points of other parts
+    replace them later. To decide about a suspicious value in a finished list, its rows are read again.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def nearest_of_all(
 
 
 def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
-    """Remove each row's own point from its list, and add a missing entry at the end."""
+    """Remove each row's own point from its list, which gets a missing neighbour (-1) at the end."""
     is_own = found.indices == own[:, None]
     order = np.argsort(is_own, axis=1, kind="stable")
     indices = np.where(is_own, -1, found.indices)
@@ -196,7 +196,7 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows on which the recall is measured, also the recall of each merge of two shards."""
+    """Draw the rows that measure the recall of the graph, and also the recall of each merge of two shards."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))

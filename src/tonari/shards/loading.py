@@ -16,7 +16,7 @@ class Arriving(Protocol):
     """Rows of the next task, stored outside of the current task's memory."""
 
     def arrive(self) -> Any:
-        """Return the rows on the worker's device. It can be called repeatedly, since a task may be repeated."""
+        """Return the rows on the worker's device; a task that is repeated calls this again."""
 
 
 class Arrived:

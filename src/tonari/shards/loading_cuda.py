@@ -33,7 +33,7 @@ class Staged:
     ----------
     rows : tensor in page-locked memory
     parts : list of slices
-        The ranges of the source whose rows these are, for checks of values; empty for rows by number.
+        The ranges of the source that these rows fill, for checks of values; empty if rows were read by number.
     """
 
     def __init__(self, rows: Any, loader: CudaLoader, parts: list[slice]) -> None:

@@ -4,9 +4,9 @@ Only the job, which names the directory and the source, and tasks of a few numbe
 and write the same files as this process, by the same paths. Each runs one task at a time on its device, so the memory
 budget applies to each worker.
 
-Dask repeats the task of a worker that died. A worker that only seemed dead, or whose task was cancelled, may continue:
-it writes the same bytes as the repeated task, and before it writes, it checks that the directory still belongs to its
-build.
+Dask repeats the task of a worker that died. A worker that only seemed dead, or whose task was cancelled, may continue
+to run. This does no harm: before it writes, it checks that the directory still belongs to its build, and then it writes
+the same bytes as the repeated task.
 """
 
 from __future__ import annotations

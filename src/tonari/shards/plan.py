@@ -27,12 +27,12 @@ class ShardPlan:
     clusters : int
         Number of centres that assign rows to shards; 0 for the other routes.
     group : int
-        Largest number of slabs in a group, whose lists stay in memory while they are compared with another group
-        (pair_rounds.py).
+        Largest number of slabs in a group; the lists of a group stay in memory while its slabs are compared with those
+        of another group (pair_rounds.py).
     staged_bytes : int
         Page-locked host memory for the rows of the next task; 0 if these rows are stored on the device.
     engine_bytes : int
-        The part of the memory that a search or a graph of one shard may use.
+        The part of the memory budget that a search, or the build of one shard's graph, may use.
     host_bytes, device_bytes, disk_bytes : int
         The largest use of host memory by each worker, beyond the interpreter and the system's file cache; of device
         memory on each device; and of disk space in the directory.

@@ -28,14 +28,14 @@ class State:
     tasks_done, tasks_known : int
         Numbers of tasks of an unfinished graph; 0 for a complete one.
     all_known : bool
-        Whether all tasks are known; the results of tasks may add others.
+        Whether all tasks are known. If not, the results of known tasks decide which other tasks follow.
     covered : float, optional
         For an unfinished graph by clusters: the share of the sampled neighbours with a common shard, an upper bound of
         its recall.
     recall : Recall, optional
         As measured.
     record : Record, optional
-        How it was built, or of an unfinished one: how the tasks ran that are done. None if that was not recorded.
+        The record of the build; for an unfinished graph, of its finished tasks. None if no record was kept.
     bytes : int
         The bytes of all files in the directory.
     """

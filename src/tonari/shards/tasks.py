@@ -1,6 +1,6 @@
 """Tasks, the units of work that are finished or lost as a whole. Their three steps overlap with other tasks.
 
-    read      from the source and from parts of earlier tasks; in pieces, for most tasks a single one
+    read      from the source and from parts of earlier tasks, in one piece or several
     compute   a piece, on a device
     write     parts and rows of the result from all pieces, each as soon as it is computed, and then the record that the
               task is done
@@ -92,7 +92,7 @@ def in_one_piece(
 
 
 class Stage(NamedTuple):
-    """Tasks that may run at the same time, and the parts that are not needed after them."""
+    """Tasks that may run at the same time, and the files of earlier tasks that are removed after them."""
 
     tasks: list[Task]
     drops: tuple[str, ...] = ()
@@ -246,25 +246,25 @@ class Worker:
         return made
 
     def finish(self, task: Task, done: Done) -> None:
-        """Record that a task is done, and how its pieces were computed."""
+        """Record that a task is done, with the record of the computation of its pieces."""
         self.job.files.finish(task.name, replace(done, record=self.records.pop(task.name, None)))
 
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
-        """Find the k nearest points of every query exactly; in a self-join, without itself."""
+        """Find the k nearest points of every query exactly; in a self-join, no row is its own neighbour."""
         method = search_method("exact", self.place.device)
         plan = method.plan(self.call.problem(points, queries, k, self_join=self_join))
         _begun(plan, len(queries))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
-        """Find the exact nearest rows on the other side of a boundary on the CPU; see :func:`search_across`."""
+        """Find on the CPU the exact nearest rows across the boundary of two slabs; see :func:`search_across`."""
         k = min(self.job.k, max(boundary, len(rows) - boundary))
         plan = plan_across(self.call.problem(rows, rows, k, self_join=True))
         _begun(plan, len(rows))
         return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the lists of a shard on the device of its rows, up to the recall that NN-Descent reaches."""
+        """Build the lists of a shard on the device of its rows, with the recall that NN-Descent reaches."""
         most = min(self.job.k, len(rows) - 1)
         problem = self.call.problem(rows, rows, most, self_join=True)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))

@@ -84,9 +84,9 @@ class Done:
     rows : list
         The range of rows of the result that the task wrote, and their checksums; empty if it wrote none.
     facts : dict
-        Its findings.
+        Results of the task that later tasks or the manifest need.
     record : Record, optional
-        How it ran; earlier releases have not recorded it.
+        The record of its run; None in directories of earlier releases.
     """
 
     parts: Mapping[str, list[int]] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class Workspace:
         return array
 
     def drop(self, name: str) -> None:
-        """Remove a part that is not needed any more."""
+        """Remove a part, the output of a task, that no later task needs."""
         self._loaded.pop(name, None)
         self._part(name).unlink(missing_ok=True)
 
@@ -269,7 +269,7 @@ class Workspace:
         return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
 
     def check_rows(self, rows: list[int], state: str = BUILDING) -> None:
-        """Raise FileFormatError if rows of the result are not as they were written."""
+        """Raise FileFormatError if rows of the result have changed since they were written."""
         begin, end, *sums = rows
         for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows(state)), sums, strict=True):
             if _checksum(array[begin:end]) != checksum:
@@ -283,7 +283,10 @@ class Workspace:
                 )
 
     def complete(self) -> None:
-        """Give the result its names and remove everything else but the manifest, which has to say so already."""
+        """Give the files of the result their final names, and remove all other files except the manifest.
+
+        The manifest must already say that the graph is complete.
+        """
         for name in self._dtypes:
             part = array_path(self.folder, name, BUILDING)
             if part.exists():
@@ -294,7 +297,7 @@ class Workspace:
 
 
 class Lock:
-    """Held while a directory is written; a context manager.
+    """The lock of a directory while a build writes to it; a context manager.
 
     Raises
     ------
@@ -326,7 +329,10 @@ def is_being_built(folder: Path) -> bool:
 
 
 def remove_graph(folder: Path) -> None:
-    """Remove what builds leave in a directory, and nothing else; the manifest first, so that it never promises more."""
+    """Remove the files of a build from a directory, and no other files.
+
+    The manifest is removed first, so that it never describes files that are already removed.
+    """
     (folder / MANIFEST).unlink(missing_ok=True)
     sync_directory(folder)
     for name in (INDICES, DISTANCES):
@@ -341,12 +347,13 @@ def remove_graph(folder: Path) -> None:
 
 
 def check_own(folder: Path) -> None:
-    """Refuse a directory in which a name of a build is not what a build makes.
+    """Refuse a directory where the name of a file of the build belongs to something else.
 
     Raises
     ------
     FileExistsError
-        A file or a directory of the build is a symbolic link, a second name of a file, or of another kind.
+        A name that the build uses belongs to a symbolic link, to a file with a second name (a hard link), or to
+        something that is not a regular file or directory.
     """
     arrays = [state for name in (INDICES, DISTANCES) for state in (name, f"{name}.part")]
     check_not_linked(folder, (_LOCK, MANIFEST, *arrays))
@@ -356,7 +363,7 @@ def check_own(folder: Path) -> None:
 
 
 def check_not_linked(folder: Path, names: Iterable[str]) -> None:
-    """Refuse files of a build that are links or no regular files."""
+    """Refuse files of a build that are symbolic or hard links, or that are not regular files."""
     for name in names:
         fix = "remove it" if name in (_LOCK, MANIFEST) else f"remove it, or {_ANEW}"
         status = _check_kind(folder / name, stat.S_ISREG, fix)
@@ -383,7 +390,7 @@ def _unfollowed(path: Path, flags: int) -> FileIO:
 
 @contextlib.contextmanager
 def full_disk_named(folder: Path) -> Any:
-    """Say what to do where the disk is full."""
+    """If the disk is full, replace the error by one that says so, and how to resume."""
     try:
         yield
     except OSError as error:

@@ -7,5 +7,6 @@
     apart.py       lower bounds of distances to other components, without a search
     reference.py   Prim's algorithm on all pairs
 
-All data are in host memory: a tree has n - 1 edges. The caller passes the function that searches.
+All data are in host memory, since a tree has only n - 1 edges. The caller passes a function that searches the points,
+which may be on a device.
 """

@@ -6,8 +6,8 @@ For a unit vector u, |i - j| >= u·j - u·i. With u from the centre of i's clump
 
 and the minimum over all B outside of i's component bounds the distance from i to the nearest point outside. In clusters
 that are far apart, this excludes all points except those that face another component, at n d operations per clump
-instead of n |A| d. Clumps are the components of the first call: a line from the common centre of several merged clumps
-would not point to any other clump.
+instead of n |A| d. Clumps are the components at the time of the first call. They stay the same when components merge,
+because a line from the common centre of several clumps would not point to any other clump.
 
 Rounding: the error of a product u·x of d terms in float64 is at most (d + 2) eps |u| |x|, in any order of summation,
 and |u| differs from 1 by at most (d + 4) eps. To cover both products, 4 (d + 8) eps max |x| is subtracted. The bound is

@@ -17,8 +17,9 @@ B_i.
 
 A round ends when half of the components know their edge; small components search first. The largest components, whose
 points are far from all others, therefore rarely search, and there are at most log(n) / log(4/3) rounds. If the points
-of a large component list only each other, B_i is raised by a bound without a search (apart.py), and the points with the
-smallest bounds search first: their results usually make further searches unnecessary.
+of a large component list only each other, their bounds B_i are raised without a search, by lower bounds of their
+distances to other components (apart.py). The points with the smallest bounds then search first: their results usually
+make further searches unnecessary.
 
 Boruvka 1926; Campello, Moulavi and Sander 2013 (definition 3: mutual reachability); March, Ram and Gray 2010 (bounds
 that stay valid in later rounds).
@@ -184,7 +185,7 @@ def spanning_edges(
     least: Bounds | None = None,
     memory: int | None = None,
 ) -> Lightest:
-    """Return the edges of the minimum spanning tree, in order; for the parameters see :class:`Forest`.
+    """Return the edges of the minimum spanning tree in their total order; for the parameters see :class:`Forest`.
 
     Parameters
     ----------

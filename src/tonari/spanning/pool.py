@@ -46,7 +46,7 @@ class Pool:
         self.n, self.sources, self.targets, self.weights = n, sources, targets, weights
 
     def add(self, sources: Ids, targets: Ids, weights: npt.NDArray[Any]) -> None:
-        """Put in more edges."""
+        """Add edges to the pool."""
         self.sources = np.concatenate([self.sources, sources.astype(self.sources.dtype)])
         self.targets = np.concatenate([self.targets, targets.astype(self.targets.dtype)])
         self.weights = np.concatenate([self.weights, weights])

@@ -67,6 +67,6 @@ def tree_of(found: Lightest, n: int) -> SpanningTree:
 
 
 def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
-    """Return a tree with other weights in the same order, which may have more ties."""
+    """Return the tree with other weights, which are in the same order but may have more ties."""
     order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
     return SpanningTree(tree.edges[order], weights[order])

@@ -56,7 +56,7 @@ class Chunk:
 
 
 class Pace:
-    """The number of rows of the next chunk of an array.
+    """Chooses the number of rows of the next chunk of an array.
 
     Parameters
     ----------

@@ -72,14 +72,14 @@ class Journal:
     Attributes
     ----------
     search : dict
-        The properties that identify the search, without method, device and chunk size, on which the answer does not
-        depend.
+        The properties that identify the search. Method, device and chunk size are not among them, since the answer does
+        not depend on them.
     rows : int
         Number of leading queries whose neighbours are on the disk.
     sample : str
         The digest of those queries.
     record : dict, optional
-        How they were searched; see :class:`tonari.core.trail.Record`. Earlier releases have not recorded it.
+        The record of their searches; see :class:`tonari.core.trail.Record`. None in journals of earlier releases.
     """
 
     search: dict[str, Any]
@@ -89,7 +89,7 @@ class Journal:
 
     @property
     def made(self) -> Record | None:
-        """The record, which takes at least the time of its searches; None if there is none."""
+        """The record, with a duration that is at least that of its searches; None if the journal has no record."""
         if self.record is None:
             return None
         record = read_record(self.record)

@@ -168,7 +168,7 @@ class Output:
 
     @property
     def record(self) -> Record | None:
-        """How the rows that are on the disk were searched; None if that was not recorded."""
+        """The record of the searches of the rows that are on the disk; None if it was not kept."""
         return self._before.made
 
     def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
@@ -193,7 +193,7 @@ class Output:
             raise ValueError(f"queries: got {last} rows, expected {self._total} in all; correct rows=")
 
     def written(self, answers: Iterable[Answer]) -> Iterator[int]:
-        """Write the answers and yield the number of rows of each; at the end, all are on the disk."""
+        """Write the answers and yield the number of rows of each; when the iterator ends, all are on the disk."""
         try:
             for answer in answers:
                 yield self._write(answer)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Ended(Exception):
-    """Raised in a thread of a pipeline that is being stopped."""
+    """The exception that ends a thread of a pipeline that is being stopped."""
 
 
 class Pipeline:
@@ -43,8 +43,8 @@ class Pipeline:
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
         """Iterate over items that a separate thread produces; the next item is produced while one is in use.
 
-        `foreign`: code of the caller produces the items, which may hang and cannot be interrupted. When the pipeline
-        stops, its thread gets only half a second to end.
+        `foreign`: the items are produced by code of the caller, which may hang and cannot be interrupted. When the
+        pipeline stops, it waits only half a second for the thread that runs this code.
         """
         step = PrefetchIterator(items, self, name, foreign=foreign)
         self._steps.append(step)
@@ -71,7 +71,7 @@ class Pipeline:
 
 
 class PrefetchIterator(Generic[T]):
-    """An iterator whose next item is produced while the last one is used; at most one item waits.
+    """An iterator whose next item is produced while the last one is used; at most one finished item waits to be used.
 
     When the pipeline stops, each step continues until its code calls :meth:`Pipeline.check` or has no items left, so
     finished items still reach the next step.

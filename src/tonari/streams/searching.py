@@ -1,4 +1,4 @@
-"""Search a stream of queries in an Index: the next chunk is searched while the answers of one are in use."""
+"""Search a stream of queries in an Index: a chunk is searched while the caller uses the answers to the last one."""
 
 from __future__ import annotations
 

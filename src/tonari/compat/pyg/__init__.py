@@ -13,9 +13,9 @@ covered                                   how
                                           ``flow="target_to_source"``
 ``nearest``                               for each row of x the number of the nearest row of y
 ``batch``, ``batch_x``, ``batch_y``       clouds: whole numbers from 0, which need not be sorted
-``batch_size``                            checked: no number of a cloud may reach it
-``num_workers``                           threads on the CPU; -1 is as many as the work is worth. Of no effect on CUDA
-``max_num_neighbors``                     the nearest are kept; None keeps all
+``batch_size``                            checked: every number in ``batch`` must be less than it
+``num_workers``                           CPU threads; -1 lets the amount of work decide. No effect on CUDA
+``max_num_neighbors``                     keeps this number of nearest points; None keeps all
 ``cosine``                                1 - cosine similarity
 ----------------------------------------  -----------------------------------------------------------------------------
 refused                                   instead

@@ -11,8 +11,8 @@ covered                                           how
 ``query_ball_point``                              r as a number or one for each point; ``return_length``
 ``query_ball_tree``, ``query_pairs``,             as SciPy's, between trees of this class
 ``sparse_distance_matrix``, ``count_neighbors``
-``p``                                             1, 2 and inf
-``workers``                                       threads; -1 is as many as the work is worth
+``p``                                             1, 1.5, 2, 3, 4 and inf
+``workers``                                       threads; -1 lets the amount of work decide
 ``leafsize``, ``compact_nodes``,                  checked; they change no answer, and tonari shapes its trees itself
 ``balanced_tree``
 ``data n m maxes mins leafsize boxsize``          as SciPy's
@@ -20,12 +20,12 @@ covered                                           how
 refused                                           instead
 ================================================  ====================================================================
 ``eps`` above 0                                   leave it out: answers are exact
-``p`` other than 1, 2 and inf                     scipy.spatial.KDTree
+other values of ``p``                             scipy.spatial.KDTree
 ``boxsize``                                       scipy.spatial.KDTree
 ``weights`` of ``count_neighbors``                ``sparse_distance_matrix``, and sum the weights of its pairs
-no points; values beyond 1e150; k below 1;        (SciPy reads beyond its memory for k = [0], and squares a negative
+an empty array; values beyond 1e150; k below 1;   (SciPy reads beyond its memory for k = [0], and squares a negative
 a negative radius                                 radius)
-``size``, ``indices``, ``tree``                   there are no nodes to look at
+``size``, ``indices``, ``tree``                   none: the nodes of a tree are not accessible
 ================================================  ====================================================================
 
 As in SciPy, rows are converted to float64 and distances are float64. They may differ from SciPy's in the last bit,

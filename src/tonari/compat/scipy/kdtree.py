@@ -103,7 +103,7 @@ class KDTree(Hinted, TwoTrees):
         distance_upper_bound : float
             Only neighbours nearer than this distance are returned.
         workers : int
-            Threads; -1 is as many as the work is worth.
+            Number of threads; with -1, the amount of work decides.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class KDTree(Hinted, TwoTrees):
         p : 1, 1.5, 2, 3, 4 or inf
         eps : 0
         workers : int
-            Threads; -1 is as many as the work is worth.
+            Number of threads; with -1, the amount of work decides.
         return_sorted : bool, optional
             Whether the row numbers of each list ascend (the default). False: the nearest point is first.
         return_length : bool

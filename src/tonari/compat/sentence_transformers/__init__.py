@@ -15,7 +15,7 @@ embeddings                               tensors, arrays, and lists of them; que
 ``score_function``                       ``cos_sim``, ``dot_score``, ``euclidean_sim`` and ``manhattan_sim`` of
                                          sentence_transformers.util, or their names
 ``show_progress_bar``                    tonari's
-``query_chunk_size``,                    checked; answers do not depend on them, and tonari keeps to the memory there is
+``query_chunk_size``,                    checked, no effect: tonari plans its memory itself
 ``corpus_chunk_size``, ``batch_size``
 ---------------------------------------  ------------------------------------------------------------------------------
 refused                                  instead
@@ -28,7 +28,7 @@ Scores in sentence_transformers are products of float32 numbers. Here they are 1
 value that is rounded once. Other differences:
 
 - Equal scores are in ascending order of row numbers.
-- For each embedding the ``top_k`` other embeddings are mined, even if it has copies.
+- Each embedding is paired with ``top_k`` other embeddings, even if it has copies.
 - An embedding belongs to a community if its distance, 1 - cosine, is at most 1 - threshold.
 """
 

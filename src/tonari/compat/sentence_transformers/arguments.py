@@ -19,7 +19,7 @@ class Score(NamedTuple):
     metric : str
         The metric by which tonari searches.
     most : float
-        The score is this minus the distance.
+        The largest score: a score is this number minus the distance.
     """
 
     metric: str

@@ -21,7 +21,7 @@ def community_detection(
     batch_size: int = 1024,
     show_progress_bar: bool = False,
 ) -> list[list[int]]:
-    """Find groups of embeddings that are near one of them.
+    """Find communities: groups of embeddings that are all near one member, the centre.
 
     Each embedding with enough near embeddings proposes a community: itself and all embeddings whose cosine similarity
     to it reaches the threshold. Communities are accepted in descending order of size. A later community loses the
@@ -40,7 +40,8 @@ def community_detection(
     Returns
     -------
     list of lists of int
-        The largest community first; in each the centre first, then the others, the nearest first.
+        The largest community is first. In each, the centre is first, and the others follow in ascending order of
+        distance to it.
 
     Examples
     --------

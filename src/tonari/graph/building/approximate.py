@@ -20,7 +20,7 @@ from tonari.nn_descent.updates import check_name
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """The arguments of :func:`tonari.knn_graph` that only graphs have, unchecked; `start` is the lists of a graph."""
+    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` lacks, not checked yet."""
 
     recall: Any = None
     seed: Any = None

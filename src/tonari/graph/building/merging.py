@@ -47,8 +47,8 @@ def merge_lists(
 ) -> Lists:
     """Merge two graphs, each with its points; see :func:`tonari.merge`. `call` covers the points of both.
 
-    `measure` stops the rounds when it is satisfied; see :func:`tonari.nn_descent.driver.build`. With `checked`, the
-    lists are known to belong to these points.
+    `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. With `checked`, the lists
+    are known to belong to these points, so this is not checked again.
     """
     recall, seed = check_recall(recall), check_seed(seed)
     check_name(update)
@@ -73,7 +73,7 @@ def merge_lists(
 
 @in_default_floats
 def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float, seed: int) -> Lists:
-    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. The call is of both points."""
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` covers the old and the new points."""
     recall, seed = check_recall(recall), check_seed(seed)
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # before a graph of the new points is built

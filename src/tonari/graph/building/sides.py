@@ -92,7 +92,7 @@ class Sides:
 
     @property
     def n(self) -> int:
-        """Number of points of both."""
+        """Number of points of both sides."""
         return len(self.a) + len(self.b)
 
     @functools.cached_property
@@ -101,7 +101,7 @@ class Sides:
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Raise ValueError if the distances in some rows of a graph do not match the points of a side."""
+        """Raise ValueError if some rows of a side's graph have other distances than its points."""
         rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
         if lists.n != len(rows):
             raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
@@ -113,7 +113,7 @@ class Sides:
             _check_distances(lists, rows, ours, theirs)
 
     def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
-        """Return the lists of a graph without self, on their own device, and check them unless they were checked."""
+        """Return the lists of a graph without self, on the graph's device; check them unless they were checked."""
         if not checked:
             self.check(lists, side)
         first = int(lists.include_self)

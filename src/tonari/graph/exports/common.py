@@ -11,7 +11,7 @@ from tonari.graph.lists import Lists
 
 
 class HasLists(Protocol):
-    """A :class:`tonari.KNNGraph`, as far as exports use it."""
+    """The part of :class:`tonari.KNNGraph` that exports use."""
 
     @property
     def lists(self) -> Lists:

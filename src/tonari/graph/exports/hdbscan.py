@@ -61,10 +61,9 @@ def core_distances(graph: HasLists, min_samples: int) -> npt.NDArray[Any]:
 def mutual_reachability(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
     """Return the graph's edges with their mutual reachability distances: a symmetric matrix of shape (n, n).
 
-    The mutual reachability distance of two points is the maximum of their distance and both core distances
-    (Campello, Moulavi and Sander 2013). It is stored for (i, j) and (j, i) if i or j lists the other, also if it is
-    0, as between duplicates. Single linkage by these distances is HDBSCAN* if the graph contains its minimum
-    spanning tree.
+    The mutual reachability distance of two points is the maximum of their distance and both core distances (Campello,
+    Moulavi and Sander 2013). It is stored for (i, j) and (j, i) if i or j lists the other, even if it is 0, as between
+    duplicates. Single linkage by these distances is HDBSCAN* if the graph contains its minimum spanning tree.
 
     Raises
     ------
@@ -108,9 +107,10 @@ def to_hdbscan(graph: HasLists, min_samples: int) -> scipy.sparse.csr_matrix:
 
     Notes
     -----
-    Clusters are the same as of the points if the graph contains the minimum spanning tree by mutual reachability; a k
-    larger than min_samples contains more of its edges. If several trees are minimal, a point on the border of a
-    cluster may belong to either. hdbscan is slow, since it processes each edge in Python; fast_hdbscan is not.
+    hdbscan finds the same clusters as from the points if the graph contains the minimum spanning tree by mutual
+    reachability. A graph with k larger than min_samples contains more edges of this tree. If several trees are minimal,
+    a point on the border of a cluster may belong to either. hdbscan is slow, since it processes each edge in Python;
+    fast_hdbscan is much faster.
     """
     lists = graph.lists
     core_distances(graph, min_samples)

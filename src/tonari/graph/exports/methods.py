@@ -18,7 +18,7 @@ from tonari.graph.exports import (
 
 
 class Exports:
-    """A graph in the form that each consumer expects."""
+    """The methods that export a graph in the form that each library expects."""
 
     to_csr = csr.to_csr
     to_weights = weights.to_weights

@@ -41,8 +41,8 @@ def to_sklearn(graph: HasLists, *, eps: float | None = None) -> scipy.sparse.csr
     Returns
     -------
     scipy.sparse.csr_matrix of shape (n, n)
-        Each row has the point itself first, at a stored distance of 0, then its neighbours, nearest first. If the
-        point were absent, scikit-learn would take its nearest neighbour for the point, and lose it.
+        Each row has the point itself first, at a stored distance of 0, then its neighbours, nearest first. scikit-learn
+        takes the first entry of a row for the point itself: without the point, the nearest neighbour would be lost.
 
     Raises
     ------

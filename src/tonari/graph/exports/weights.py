@@ -44,9 +44,9 @@ def to_weights(graph: HasLists, kind: Literal["gaussian", "umap", "jaccard"]) ->
         "gaussian": exp(-d² / (s_i s_j)), where s_i is the distance of i's farthest neighbour [1]_; 1 for
         duplicates. If all neighbours of a point are duplicates, its other edges have weight 0.
 
-        "umap": a + b - a b, where a = exp(-max(0, d - r_i) / t_i) and b is that of j, or 0 if j does not list i.
-        r_i is the smallest distance above 0 in the list of i, and t_i is chosen so that the weights of i's k
-        neighbours sum to log2(k + 1) [2]_. These are the weights of UMAP's ``fuzzy_simplicial_set`` for
+        "umap": a + b - a b, where a = exp(-max(0, d - r_i) / t_i), b is the same with r_j and t_j, or b = 0 if j does
+        not list i. r_i is the smallest distance above 0 in the list of i, and t_i is chosen so that the weights of i's
+        k neighbours sum to log2(k + 1) [2]_. These are the weights of UMAP's ``fuzzy_simplicial_set`` for
         ``n_neighbors=k + 1``, which computes in float32.
 
         "jaccard": the number of neighbours that i and j have in common, divided by the number of points in either

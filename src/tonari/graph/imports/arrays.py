@@ -1,4 +1,4 @@
-"""Lists of neighbours from arrays: sorted, with self in column 0 or removed."""
+"""Lists of neighbours from arrays: they are sorted, and self is moved to column 0 or removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 def host_matrix(given: Any, name: str, kinds: str, hint: str) -> Array:
-    """Return an array of shape (n, k) in host memory; raise TypeError for other kinds of dtypes."""
+    """Return an array of shape (n, k) in host memory; raise TypeError for a dtype of a kind that is not allowed."""
     array = from_host(inputs.to_host(given), name, "(n, k)")
     if array.dtype.kind not in kinds:
         raise TypeError(f"{name}: got {array.dtype}; {hint}")

@@ -68,7 +68,7 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Return the shade of each value, 0 to SHADES - 1 for equal shares of the values, and the limits between shades."""
+    """Return the shade of each value, from 0 to SHADES - 1, and the limits between shades, which have equal shares."""
     limits = np.quantile(values, np.arange(1, SHADES) / SHADES, method="inverted_cdf")
     return np.searchsorted(limits, values, side="left"), limits
 

@@ -50,7 +50,7 @@ class Contents:
         The number of points, and of neighbours of each point without itself.
     metric, method, dtype : str
     exact, include_self, similarity : bool
-        Whether no neighbour can be missing, column 0 is self, and larger values are nearer.
+        Whether the method misses no neighbour; whether column 0 is self; and whether larger values are nearer.
     seed : int, optional
     first, last : Column
         The distances to the nearest and to the k-th neighbours.
@@ -61,7 +61,7 @@ class Contents:
     missing : int
         Neighbours that are -1.
     dimension : float, optional
-        The local intrinsic dimension over all points, and its distribution:
+        The local intrinsic dimension, averaged over all points; its distribution is in `dimensions`.
     dimensions : Histogram, optional
     occurrences : Histogram
         The distribution of the k-occurrence.

@@ -4,7 +4,8 @@
     native/binds.hpp  and cuda/devices.py treat such arrays as bfloat16
     as_floats         converts to float32 for NumPy, in blocks of rows
 
-NumPy can copy, slice and index an array of BFLOAT16, but cannot compute with it: code without as_floats fails.
+NumPy can copy, slice and index an array of BFLOAT16, but cannot compute with it: code that computes with NumPy without
+calling as_floats first raises an error.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def held(x: Any) -> npt.NDArray[Any]:
-    """View an array in host memory as a NumPy array over the same memory, of BFLOAT16 if it is of bfloat16.
+    """View an array in host memory as a NumPy array over the same memory; bfloat16 values get dtype BFLOAT16.
 
     Parameters
     ----------

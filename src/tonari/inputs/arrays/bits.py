@@ -33,7 +33,7 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     TypeError
         The dtype is not supported, or the matrix is sparse.
     ValueError
-        The array is not two-dimensional, is empty in the sense of :func:`as_rows`, is masked, is on another device, or
+        The array is not two-dimensional, is empty (as defined for :func:`as_rows`), is masked, is on another device, or
         has bools that do not fill whole bytes.
 
     Examples

@@ -1,4 +1,4 @@
-"""Points and queries on CUDA, and the conversion of results, without unrequested copies to host memory.
+"""Points and queries on CUDA, and the conversion of results; nothing is copied to host memory unless requested.
 
 Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
 device, for earlier writes. All work of this module runs on torch's current stream.

@@ -48,7 +48,7 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
 
 
 def without_gradients(cure: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a verb without gradients: if an argument requires one, it warns once and runs without recording.
+    """Wrap a function that has no gradients: if an argument requires one, it warns once and records none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The library and the device of an array, found without imports.
+"""The library and the device of an array, determined without importing a library.
 
 An array of torch, CuPy or JAX cannot exist before its library is imported, so it is enough to look in ``sys.modules``.
 """

@@ -1,7 +1,8 @@
 """Detect changes of an array, by comparing a few of its rows with copies.
 
-A search reads the packed points, and also the original array for exact values. If the caller writes to the array in
-between, answers belong to neither the old nor the new rows. Comparing all rows would take as long as a search.
+A search reads the packed points (a copy in the layout of the method), and also the original array for exact values. If
+the caller writes to the array after the points were packed, the answers belong to neither the old nor the new rows.
+Comparing all rows would take as long as a search.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Unchanged:
         Parameters
         ----------
         queries : array, optional
-            The queries of the next search. If it takes only microseconds, fewer rows are compared.
+            The queries of the next search. If this search takes only microseconds, fewer rows are compared.
         """
         few = (queries.size if type(queries) is np.ndarray else _size(queries)) < tuning.FEW_VALUES
         same = b"".join(self._few) == self._few_before if few else self._rows.tobytes() == self._before

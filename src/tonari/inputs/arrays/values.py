@@ -1,7 +1,8 @@
 """Checks for refused values: NaN, infinity, float64 beyond 1e150, and negative values for some metrics.
 
-On the CPU, values are checked before any work. On a GPU this would need a separate pass and a wait, so the kernels that
-pack the rows flag such values, and the search raises at its end. Both raise the same messages.
+On the CPU, values are checked before any work. On a GPU, such a check would need a separate pass and a wait for the
+device, so the kernels that pack the rows flag refused values, and the search raises at its end. The messages are the
+same on the CPU and on a GPU.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ DEFAULT_KEY = "arr_0"  # the name numpy.savez gives to an array without one
 
 
 class Archive:
-    """The arrays of an open .npz file; a context.
+    """The arrays of an open .npz file; a context manager, which closes the file.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 class RowNumbers:
-    """Find columns with the values 0, 1, 2, ... in tables whose other columns have names.
+    """Find columns of row numbers (the values 0, 1, 2, ...) in tables whose columns have names.
 
     Parameters
     ----------

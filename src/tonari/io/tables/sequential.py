@@ -10,7 +10,7 @@ from tonari.io._common import Array, DType
 
 
 class Sequential:
-    """A matrix that can be sliced once, from the first row to the last, while its rows are produced.
+    """A matrix whose rows are produced on demand; consecutive slices read them once, from the first to the last.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 
 def is_blank(path: Path) -> bool:
-    """Whether a regular file has no line of numbers or names."""
+    """Whether a regular file contains neither a line of numbers nor a line of names."""
     if not path.is_file() or not path.stat().st_size:
         return path.is_file()
     with _opened(path) as file:
@@ -208,7 +208,7 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
 
 
 def write(path: Path, array: Array) -> None:
-    """Refuse: points as text lose their dtype."""
+    """Raise an error, since points that are written as text would lose their dtype."""
     raise ValueError(f"{path}: points are not written as text; name a .npy, .npz, .fbin, .hdf5 or .parquet file")
 
 

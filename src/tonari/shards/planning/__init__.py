@@ -1,7 +1,7 @@
 """The making of the plan of a build.
 
-planner.py       plan_build: which route
-exact.py         slabs of an exact build, compared once or from each side
+planner.py       plan_build: choose the route
+exact.py         slabs of an exact build: each pair is compared once for both slabs, or twice
 approximate.py   shards of "clusters" and of "ggm"
-sizes.py         the inputs of plans, the memory of a worker, and the most rows that fit
+sizes.py         the inputs of plans, the memory of a worker, and the largest number of rows that fits
 """

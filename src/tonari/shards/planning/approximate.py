@@ -122,5 +122,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return the memory of the current rows on a device, and of the rows of the next task."""
+    """Return the memory that a device needs for the current rows and for the rows of the next task."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

@@ -1,4 +1,4 @@
-"""Plans of exact builds: slabs that are compared from each side, or once for both."""
+"""Plans of exact builds: each pair of slabs is compared once for both slabs, or once for each of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
 
 def exact(sizes: Sizes, budget: int) -> ShardPlan:
-    """Plan an exact build that compares two slabs once or from each side, whichever is expected to be faster."""
+    """Plan an exact build that compares each pair of slabs once or twice, whichever is expected to be faster."""
     made = _exact_from_each_side(sizes, budget)
     if made.shards == 1 or sizes.devices or sizes.queries is not None:
         return made

@@ -50,7 +50,7 @@ class Sizes:
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
-        """Bytes of page-locked memory, in powers of two, for arriving rows and for rows that leave at the same time."""
+        """Bytes of page-locked memory, in powers of two, for rows copied to and from the device at the same time."""
         return 2 << (rows * self.source.row_bytes - 1).bit_length() if rows else 0
 
     def may_stage(self, rows: int) -> bool:
@@ -64,17 +64,17 @@ class Sizes:
     def made(
         self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
     ) -> Plan:
-        """Plan a search of n rows for n or m rows by a method, on one worker."""
+        """Plan a search among n rows by a method on one worker; the queries are these rows, or m others."""
         problem = self.problem(n, self_join=self_join, memory=memory, m=m)
         plan: Plan = method_for(name, "cuda" if self.devices else "cpu").plan(problem, **given)
         return plan
 
     def descent(self, n: int, **given: Any) -> Plan:
-        """Plan a graph of n rows by NN-Descent without a check of memory, which the caller makes."""
+        """Plan a graph of n rows by NN-Descent; the caller checks whether it fits in memory."""
         return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
-        """Return the problem of a search of n rows for n or m rows, on one worker."""
+        """Return the problem of a search among n rows on one worker; the queries are these rows, or m others."""
         sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
         return make_problem(
             *sizes,
@@ -91,7 +91,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """The memory of a worker in addition to the engine: rows on its device, and lists in host memory."""
+    """The memory that a worker needs for rows and lists, in addition to the search or graph that it runs."""
 
     sizes: Sizes
     rows_held: int
@@ -105,7 +105,7 @@ class Needs:
 
     @property
     def beside_engine(self) -> int:
-        """The part of the budget that is not available to the engine; on CUDA, lists in host memory do not count."""
+        """The part of the budget that the search or graph of a shard cannot use; on CUDA, lists do not count."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(

@@ -7,8 +7,8 @@
     rows-B          the lists of a block's rows, merged over all shards that contain them
     recall          measured on the other sample, since the overlap was fitted to the first one
 
-Rows without a common shard are never compared. The loss is estimated before the first shard is built, and measured at
-the end.
+Rows without a common shard are never compared, so neighbours may be missed. Their share is estimated before the first
+shard is built, and measured at the end.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Shards(NamedTuple):
     first : int64 of shape (centres,)
         The shard of each centre's rows, or the first of several among which they are divided.
     turns : int64 of shape (centres,)
-        The number of shards among which the rows of each centre are divided.
+        The number of shards that share the rows nearest to each centre.
     """
 
     first: Any
@@ -121,7 +121,7 @@ class Shards(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Rows by their near centres.
+    """Rows, with the centres near each of them.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class Seen(NamedTuple):
     Attributes
     ----------
     many : Near
-        Evenly drawn rows, which give the sizes.
+        Rows drawn evenly from all rows, to estimate the sizes of shards.
     sample, others : Near
         Sampled rows, and the rows that are their neighbours.
     truth : int64 of shape (sampled rows, k)

@@ -1,7 +1,7 @@
 """The merge route: build a graph of each shard, then merge every two shards once (GGM, wang2021, section 5).
 
 truth-P          the true neighbours of a sample of rows, in a part of all rows
-...              graphs of slabs that meet in pairs (pair_rounds.py)
+...              graphs of slabs, which are merged in pairs (pair_rounds.py)
 recall           measured on the sample
 """
 

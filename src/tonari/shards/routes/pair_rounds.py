@@ -1,18 +1,18 @@
 """Rounds that compare every two slabs of consecutive rows once.
 
     graph-S          the graph of a slab
-    inner-G          a group of slabs: every two of them meet, and each row keeps the nearest points so far
-    pair-R-A-B       round R: every slab of one group meets every slab of another
+    inner-G          a group of slabs: every two of them are compared, and each row keeps its nearest points so far
+    pair-R-A-B       round R: every slab of one group is compared with every slab of another
     rows-S           the lists of a slab, as rows of the result
 
-The rounds form a tournament. The players are the groups; every two of them meet once: in a round each group is in one
-pair at most, so its pairs run on several workers. The result of two slabs depends on their rows, their graphs, and
-their lists before the round. These do not change during a round, and each round writes new lists. So the result depends
-neither on the worker that ran a task nor on repeated rounds.
+The rounds form a tournament whose players are the groups: every two groups are compared once. In a round, each group is
+in at most one pair, so the pairs of a round can run on several workers. The result of comparing two slabs depends on
+their rows, their graphs, and their lists before the round. None of these change during a round, since each round writes
+new lists. So the result depends neither on the worker that ran a task nor on repeated tasks.
 
-Lists stay in memory while the slabs of two groups meet, and the lists of a slab are written when it has met all others.
-With g slabs per group, g² meetings write 2 g lists: larger groups write less, but a killed process loses more. A group
-of one slab has no inner meetings.
+Lists stay in memory while the slabs of two groups are compared, and the lists of a slab are written when it has been
+compared with all slabs of the other group. With g slabs per group, g² comparisons write 2 g lists: larger groups write
+less, but a killed process loses more work. A group of one slab needs no comparisons within the group.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Meeting(NamedTuple):
     kept : callable()
         Returns the lists of the rows of each slab before the round, with row numbers of the source.
     known
-        Data of the route about the two slabs, computed in advance.
+        Data about the two slabs that the route computed in advance.
     """
 
     slabs: tuple[slice, slice]
@@ -70,8 +70,8 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
     graph_of : callable(worker, slab, rows)
         Returns the lists of a slab's rows; they may be shorter than k.
     met : callable(worker, meeting)
-        Returns the lists of the rows of both slabs, concatenated: their neighbours in the other slab, by their
-        positions among these rows, and possibly other points.
+        Returns the lists of the rows of both slabs, concatenated. A list contains neighbours in the other slab, as
+        positions among the concatenated rows, and possibly other points.
     known : callable(worker, first, second)
         Computes data about two slabs in advance, while other slabs are compared.
     """

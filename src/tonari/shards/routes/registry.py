@@ -1,4 +1,4 @@
-"""The routes by name, and a task from beginning to end."""
+"""The routes by name, and the function that runs a task from beginning to end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def step_of(job: Job, task: Task) -> Step:
 
 @in_default_floats
 def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> str:
-    """Run a single task and return its name; the work of another run of the same task is kept."""
+    """Run a single task and return its name; if it was already finished by another run, do nothing else."""
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()
