@@ -316,7 +316,7 @@ class Search:
         return wider(self.plan.d) * self.width * self.plan.group
 
     def are_few(self, rows: int) -> bool:
-        """Whether comparing this many rows with all points takes no longer than one more attempt."""
+        """Whether comparing this many rows with all points takes at most the time of one more attempt."""
         n, d = self.prepared.points.shape
         return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
@@ -326,7 +326,7 @@ class Search:
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
-            # The comparison with all points may use the memory that the minima of a batch no longer need.
+            # The comparison with all points may use the memory of a batch's minima, which have been read.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
         # These shapes are those in which a first attempt refines its groups, so its kernels are reused.

@@ -132,7 +132,7 @@ class Graphs:
                 self.forget(next(iter(self._kept)))
 
     def put(self, key: GraphKey, graph: Graph) -> None:
-        """Keep a graph until it is evicted, or until the prepared points that it searches no longer exist."""
+        """Keep a graph until it is evicted, or until the prepared points that it searches are deleted."""
         owner: Any = key[0]
         alive = None if owner is None else owner()
         with self._lock:
