@@ -48,8 +48,9 @@ class _Missing(Exception):
 
 
 def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> int:
-    """Compile the variants of calls that are not in Triton's cache, and load them on the current device. As many
-    threads as tonari may use share the work.
+    """Compile the variants of calls that are not in Triton's cache, and load them on the current device.
+
+    As many threads as tonari may use share the work.
 
     Parameters
     ----------

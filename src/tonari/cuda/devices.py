@@ -40,8 +40,9 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
 
 
 def _across(rows: Any, device: Any) -> Any:
-    """Copy a tensor to another CUDA device; later work on its own device does not wait for the copy. The rows must not
-    change before the copy is done; see :func:`await_copies`.
+    """Copy a tensor to another CUDA device; later work on its own device does not wait for the copy.
+
+    The rows must not change before the copy is done; see :func:`await_copies`.
     """
     stream = _stream_between(rows.device, device)
     stream.wait_stream(torch.cuda.current_stream(rows.device))

@@ -73,6 +73,7 @@ def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
     """Return an order of the queries that follows the order of the packed points, and their positions in that order.
+
     The order is None if points are packed in their original order, because the order of the queries then has no effect.
     """
     clusters = prepared.clusters

@@ -29,9 +29,10 @@ def share(count: int, devices: int) -> int:
 
 
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
-    """Return the number of points for the device that has all points, while the other devices wait for copies. The
-    other devices share the rate at which rows leave the first device, so they get fewer points, such that all devices
-    finish at the same time. The number is 0 if there are too few points for such a division.
+    """Return the number of points for the device that has all points, while the other devices wait for copies.
+
+    The other devices share the rate at which rows leave the first device, so they get fewer points, such that all
+    devices finish at the same time. The number is 0 if there are too few points for such a division.
     """
     if devices == 1 or whole.host_points:
         return 0

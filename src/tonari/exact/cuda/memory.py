@@ -177,10 +177,10 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots per row for candidates that earlier batches of a graph add to its list
-        (screens/mirrored.py). The number is 0 if the search does not use that screen: because queries and points are
-        not the same rows on one device, because products are as fast as their minima, or because `room` bytes are too
-        few.
+        """Return the slots per row for candidates that a graph's earlier batches list for it (screens/mirrored.py).
+
+        The number is 0 if the search does not use that screen: because queries and points are not the same rows on one
+        device, because products are as fast as their minima, or because `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < tuning.LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:

@@ -261,6 +261,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
 
 def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
     """Return the number of points searched by the device that has all of them, and their bytes beyond an equal share.
+
     Both are 0 if the points do not fit there.
     """
     count = points_at_home(dataclasses.replace(needs, n=problem.n), needs.devices)

@@ -6,9 +6,9 @@ for batch of queries:
     within     screens/contracted.py: find all points whose lower bound is at most V
     refine     these points, by their original rows        -> the k best of all points
 
-Rows that this does not prove to be exact are searched again. If they are few, the first retry screens them with the
-minima of all groups and longer lists. The next retries use the last precision, whose bounds are much tighter, and
-finally have room for nearly all groups. The last retry compares all dimensions.
+Rows whose answers this search does not certify as exact (unproved rows) are searched again. If they are few, the first
+retry screens them with the minima of all groups and longer lists. The next retries use the last precision, whose bounds
+are much tighter, and finally have room for nearly all groups. The last retry compares all dimensions.
 """
 
 from __future__ import annotations

@@ -261,8 +261,9 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the rows of queries and points from which exact values are computed; `first` is the number of the
-        first query. The values equal those of the original rows.
+        """Return the rows from which exact values are computed; `first` is the number of the first query.
+
+        The values equal those of the original rows.
         """
         return queries, self.prepared.points
 

@@ -183,8 +183,9 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Record the number of rows that the first attempt did not prove, for the next search by the same plan. A few rows
-    are compared with all points, by kernels that are compiled already; a level may need new kernels.
+    """Record the number of rows that the first attempt did not prove, for the next search by the same plan.
+
+    A few rows are compared with all points, by kernels that are compiled already; a level may need new kernels.
     """
     if not left or search.are_few(left):
         _left.pop(plan, None)

@@ -161,8 +161,9 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of these rows have neighbourhoods, and so many near points that no attempt can prove them. The
-    estimate takes a few queries and points and much less than a millisecond. Waits for the device.
+    """Whether most of these rows have neighbourhoods, and so many near points that no attempt can prove them.
+
+    The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
 
     Parameters
     ----------

@@ -109,9 +109,7 @@ class WithinSearch:
                     f"metric={plan.metric!r}, got {n}: pass route='streamed' and a smaller point_slab"
                 )
         self.all_listed = group_count(n, LISTED)
-        self.list_bytes = (
-            plan.query_batch * 4 * group_count(n, plan.group)
-        )  # the memory that the plan reserves for minima
+        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # the plan's memory for minima
         self.capacity = self.all_listed
         # Products of bytes are exact: no precision lists fewer groups.
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and made is None else None
@@ -199,7 +197,7 @@ class WithinSearch:
     def _begin(self, rows: slice) -> int:
         """Return the number of the first point with which some queries are compared.
 
-        It starts a tile whose errors are at an aligned address, so that no other variant of a kernel is needed.
+        A tile starts with this point, and its errors are at an aligned address, so that no other kernels are needed.
         """
         if not self.place.later:
             return 0
@@ -221,8 +219,9 @@ class WithinSearch:
         return [(None, self._refine(rows, begin, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the hits of some queries by products, and separately the hits of rows that are screened again. The
-        second result includes the numbers of its rows; these rows have no hits in the first result.
+        """Find the hits of some queries by products, and separately the hits of rows that are screened again.
+
+        The second result includes the numbers of its rows; these rows have no hits in the first result.
         """
         import torch
 

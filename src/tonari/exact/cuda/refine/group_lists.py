@@ -34,8 +34,9 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` groups with the smallest minima, and a lower bound on the scores of all other
-        points. The bound is None if there are no other points.
+        """Return each row's `width` groups with the smallest minima, and a bound on the scores of all other points.
+
+        The bound is None if there are no other points.
         """
         groups = self.minima.shape[1]
         width = min(width, groups)

@@ -1,6 +1,7 @@
 """Find the points that contracted rows do not rule out: first groups from the screen, then members of these groups.
 
-Contracted distances never exceed the original distances, so a point beyond a row's limit cannot be in its answer."""
+Contracted distances never exceed the original distances, so a point beyond a row's limit cannot be in its answer.
+"""
 
 from __future__ import annotations
 

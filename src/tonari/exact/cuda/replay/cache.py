@@ -116,8 +116,9 @@ class Graphs:
             return None
 
     def claim(self, key: GraphKey) -> bool:
-        """Whether the caller is to capture a search of a key; True for one caller, from the second search on. If a
-        later search finds no graph, another thread is capturing it, or capturing has failed.
+        """Whether the caller is to capture a search of a key; True for one caller, from the second search on.
+
+        If a later search finds no graph, another thread is capturing it, or capturing has failed.
         """
         with self._lock:
             if self._seen.get(key, 0) < 2:

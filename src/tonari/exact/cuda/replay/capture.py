@@ -254,8 +254,9 @@ class CapturedSearch(KeptSearch):
         return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
     def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
-        """Retry a few unproved rows if earlier searches left some, too; return the answer and the number of proved
-        rows. The retry may have to compile kernels, which is not worth the time for a single search.
+        """Retry a few unproved rows if earlier searches left some; return the answer and the number of proved rows.
+
+        The retry may have to compile kernels, which is not worth the time for a single search.
         """
         if self.plan.m - certified > tuning.ROWS_AGAIN:
             return found, None

@@ -80,9 +80,10 @@ class ContractedScreen:
         known: ContractedRows | None = None,
         keep: bool = False,
     ) -> Look:
-        """Screen a batch, and find the nearest points in p coordinates. `first` is the number of the first query, which
-        flags and the screen of a graph need. `known` is the contracted queries, if they were contracted as points.
-        `keep` reduces the memory of the batch until its second step.
+        """Screen a batch, and find the nearest points in p coordinates.
+
+        `first` is the number of the first query, which flags and the screen of a graph need. `known` is the contracted
+        queries, if they were contracted as points. `keep` reduces the memory of the batch until its second step.
         """
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
