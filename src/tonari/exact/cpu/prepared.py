@@ -106,7 +106,7 @@ class PreparedPoints:
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
-        """Return the points prepared in all columns, for rows that contracted rows cannot resolve."""
+        """Return the points in all columns, packed once, for rows that contracted rows cannot resolve."""
         assert self._whole_plan is not None
         with self._making_whole:
             if self._whole is None:

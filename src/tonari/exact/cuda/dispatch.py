@@ -180,7 +180,7 @@ def find_pairs(
     *,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all later points within the limits of points; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
+    """Find the later points within each point's limit; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
     place = Place(first_query=rows.start, self_join=True, later=True)
     with on(plan.devices[0]):
         found = within(points[rows], prepared, plan, limits, finding(plan), place=place, progress=progress)

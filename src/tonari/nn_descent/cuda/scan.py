@@ -13,7 +13,7 @@ from tonari.nn_descent.cuda.form import Form, step_of
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.select.cuda.dispatch import k_smallest
 
-MOST_COMPARED = 1 << 11  # members per cluster: the largest member number that the keys of kernels/scan.py can hold
+MOST_COMPARED = 1 << 11  # members per cluster: as many as the member number in the keys of kernels/scan.py can count
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:

@@ -2,13 +2,16 @@
 
     f(x) = (V' z, |z - V V' z|)        z = x' - origin, the centred form row; V has p - 1 orthonormal columns
 
-Let r = z - V V' z be the residual of a row. For orthonormal V, | |r_q| - |r_x| | <= |r_q - r_x|, hence |f(q) - f(x)| <=
-|q' - x'|. For any V, with e >= |V' V - I|, |f(q) - f(x)|^2 <= (1 + e (1 + e)) |q' - x'|^2. So every V gives correct
-bounds; the principal directions of a sample leave the fewest candidates. f is computed in float64 and stored in
-float32, with a bound on the distance of each stored row from f.
+Let r = z - V V' z be the residual of a row. The lengths of residuals satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence
 
-Under the angular metrics, form rows have the length `scale`, and |q' - x'|^2 = 2 scale^2 value. If a row is zero, |q' -
-x'|^2 <= 2 scale^2 value.
+    |f(q) - f(x)|    <=  |q' - x'|                       for orthonormal V
+    |f(q) - f(x)|^2  <=  (1 + e (1 + e)) |q' - x'|^2     for any V, with e >= |V' V - I|
+
+So every V gives correct bounds; the principal directions of a sample leave the fewest candidates. f is computed in
+float64 and stored in float32, with a bound on the distance of each stored row from f.
+
+Under the angular metrics, form rows have the length `scale`, and the squared distance |q' - x'|^2 is 2 scale^2 value.
+If one of the rows is zero, it is at most 2 scale^2 value.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     inner_product             x' = scale x                    a = 0          query_term = 0
     elementwise               x' = scale x
 
-The score of a pair is a(x) - 2 <q', x'>, as on the CPU, with two differences. Angular forms have scale 1 on the CPU but
-2^6 here, so that small elements are normal numbers in float16; hence value = 1 + score / (2 scale^2). Bytes need not be
-signed here, so the inner product has no centre.
+The identities between scores and values are the same as on the CPU, with two exceptions. Angular forms have scale 1 on
+the CPU but 2^6 here, so that small elements are normal numbers in float16; hence value = 1 + score / (2 scale^2). Bytes
+need not be signed here, so the inner product has no centre.
 """
 
 from __future__ import annotations
