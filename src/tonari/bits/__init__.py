@@ -1,11 +1,11 @@
-"""Search among rows of bits, by counting differing and common bits.
+"""Search among rows of bits by the numbers of their differing and common bits.
 
     plan.py          the plan of a search on the CPU, its memory, and refusals
-    cpu/             packing, search, radii, listed pairs
-    cuda/            its own plan; values of all pairs by products of bits, and selection from them
-    cuda/kernels/    unpacking, products, listed pairs
+    cpu/             packs rows; searches for the nearest rows, within a radius, and among listed points
+    cuda/            has its own plan; computes the values of all pairs by products of bits, and selects from them
+    cuda/kernels/    kernels that unpack rows, multiply them, and compare listed pairs
 
-Every distance is a whole number or a quotient of two whole numbers, and distances are compared exactly, without a
-screen, refinement or certificate. The definitions in ``tonari.metrics.definitions`` are the reference, as for all
-metrics.
+Every distance is a whole number or a quotient of two whole numbers. Distances are therefore compared exactly, without a
+low-precision screen, refinement or certificate. The definitions in ``tonari.metrics.definitions`` are the reference, as
+for all metrics.
 """

@@ -1,4 +1,4 @@
-"""The plan of a search among rows of bits on the CPU, and the refusals of all devices."""
+"""The plan of a search among rows of bits on the CPU, and the reasons for refusing a search on any device."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BitsPlan(Plan):
         The number of parts of the points; more than one if queries are too few to keep all threads busy.
     threads : int
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input: packed points; 0; lists of running blocks; results.
+        Memory beyond the input, for packed points, copied rows (always 0), the lists of running blocks, and results.
     prepare_seconds : float
         Expected duration of packing; 0 if the points are packed already.
     seconds : float
@@ -67,14 +67,14 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
     Parameters
     ----------
     prepared : bool
-        The points are packed already.
+        Whether the points are packed already.
     **overrides
         Fields listed in :data:`OVERRIDES`.
 
     Raises
     ------
     Unsupported
-        The metric does not compare bits, or the rows are no bits.
+        The metric does not compare bits, or the rows are not bits.
     BudgetExceeded
         The budget is too small for the packed points, one query's list per thread, and the results.
 
@@ -136,7 +136,7 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     blocks = -(-m // block)
     parts = min(groups, -(-threads // blocks))
     running = min(threads, blocks * parts) if parts == 1 else parts * blocks
-    # A list that grew by doubling, the query, its limits.
+    # The bytes of a list that grew by doubling, of the query, and of its limits.
     row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
         **problem.plan_fields(),

@@ -1,14 +1,14 @@
 """Compile all kernels of a search together, when the first of them is missing.
 
-    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs. In a new
+    dispatch     expecting(stage)      notes how to rehearse the search that begins (rehearsal.py), in 2 µs. In a new
                                        process, threads begin to load the modules that Triton needs for any kernel
-    launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
-                                       else the search is rehearsed, once, and threads (compile.py) compile all that it
-                                       launches and Triton lacks
+    launch       prepare_for(call)     is called for a kernel that this process has not loaded. If Triton has the
+                                       kernel on disk, it does nothing. Otherwise it rehearses the search, once, and
+                                       threads (compile.py) compile all kernels of the search that are not on disk
 
-The search waits for all of them, because its first batch needs nearly all. If one expectation is inside another, such
-as the search for the true neighbours of some rows inside NN-Descent, both are rehearsed, and their kernels are compiled
-together. Failures are logged as warnings; such a kernel is compiled at its launch.
+The search waits for all kernels, because its first batch needs nearly all of them. If a search runs inside another,
+such as the search for the true neighbours of some rows inside NN-Descent, both are rehearsed, and their kernels are
+compiled together. A failure is logged as a warning, and the kernel is compiled again at its launch.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tonari.cuda.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
 
-# Makes rows on the device "meta" and does with them what a search does.
+# A function that runs a search with rows on the device "meta", which have no data.
 Stage: TypeAlias = Callable[[], None]
 
 
 @dataclass
 class Expectation:
-    """The rehearsal of a running search, a mark whether it was done, and the enclosing expectation."""
+    """The rehearsal of a running search, a mark whether it has run, and the expectation of the enclosing search."""
 
     stage: Stage
     progress: ProgressLike
@@ -43,7 +43,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return the expectations without a rehearsal so far: this one and the enclosing ones, innermost first."""
+        """Return this expectation and the enclosing ones, innermost first, that have not been rehearsed."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -58,7 +58,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
     Parameters
     ----------
     stage : callable
-        Called once, if at all; twice if the first kernel of a process turns out to be on disk.
+        Called at most once, or twice if the first kernel of a process turns out to be on disk.
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`; a callable counts pairs, so kernels are not reported to it. Inside another
         expectation, that expectation's `progress` is used, and its stage is rehearsed too if that has not been done.
@@ -101,14 +101,14 @@ def prepare_for(call: Call, device: Any) -> None:
         if default_threads() == 1:
             return
         together, calls = expected.unused(), None
-        if is_beginning():  # until Triton can be asked, the search can be rehearsed: that takes little but imports
+        if is_beginning():  # until Triton's cache can be read, rehearse the search, whose time is mostly imports
             calls = _rehearsed(together, card_of(device))
         if not is_compiled(call):
             for each in together:
                 each.used = True
             calls = _rehearsed(together, card_of(device)) if calls is None else calls
             compile_together(calls, expected.progress)
-    except Exception:  # not the search's: it compiles by itself, and raises what is wrong with that
+    except Exception:  # the search does not fail here: it compiles the kernel at its launch, and raises the error
         expected.used = True
         logger.warning("kernels cannot be compiled ahead, and are compiled one by one", exc_info=True)
 

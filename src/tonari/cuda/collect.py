@@ -30,8 +30,8 @@ class Collector(Carrier):
     def collect(self, source: Any, out: npt.NDArray[Any]) -> None:
         """Start copying a contiguous tensor into a C-contiguous array; the copy waits for the work launched before.
 
-        Both have the same dtype. The array is complete after :meth:`arrive`. The tensor must not be overwritten before
-        that; it is kept in memory.
+        Both have the same dtype. The array is complete after :meth:`arrive`. Until then, the tensor stays in memory and
+        must not be overwritten.
         """
         there, target = source.view(-1).view(torch.uint8), out.reshape(-1).view(np.uint8)
 

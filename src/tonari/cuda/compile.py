@@ -1,17 +1,17 @@
 """Compile the kernels of recorded launches in parallel, and look them up in Triton's cache on disk.
 
-Triton's own code makes the keys of the cache, so other processes load the variants that this process compiles. Nine
-tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. They do not hold the
-interpreter's lock, so threads can share this work. The translation from Python holds the lock and is done for one
-kernel after another, starting with the kernels that take longest to compile:
+Triton's own code makes the keys of its cache, so other processes can load the variants that this process compiles. Nine
+tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for the launcher of a kernel. This work does not hold the
+interpreter's lock, so threads share it. The translation of a kernel from Python holds the lock. Kernels are therefore
+translated one after another, starting with those that take longest to compile:
 
-    look up      a b c d              whether Triton has it on disk, by the thread that searches
-    translate      a b c d            by the thread that has the turn
-    compile          aaaaaaaaa        by the thread that has translated it
+    look up      a b c d              in Triton's cache on disk, by the thread that searches
+    translate      a b c d            by one thread after another
+    compile          aaaaaaaaa        by the thread that has translated the kernel
                        bbbbbbb
                          ccc
                            d
-    launchers        a b c d          until Triton 3.6: C, by other threads at the same time, from the signature
+    launchers        a b c d          until Triton 3.6: from the signature, in C, by other threads at the same time
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
 
-LOOPS_FROM, UNROLLED = 64, 5  # pairs from which on a network has loops, of which so many steps are unrolled
+LOOPS_FROM, UNROLLED = 64, 5  # number of pairs from which on a network has loops, with so many unrolled steps
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
@@ -48,9 +48,9 @@ class _Missing(Exception):
 
 
 def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> int:
-    """Compile the variants of some calls that Triton lacks, and load them on the current device.
+    """Compile the variants of calls that are not in Triton's cache, and load them on the current device.
 
-    By as many threads as tonari may use.
+    As many threads as tonari may use share the work.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(_without_collecting())
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
-        # Triton's mode waits for all futures when it ends, so those that have not begun are taken back before.
+        # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         for call in sorted(calls, key=_effort, reverse=True):
@@ -106,7 +106,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
 
 @contextlib.contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Within, cycles of objects are not searched for: it would take a sixth of the time of translation."""
+    """Return a context without garbage collection, which would take a sixth of the time of translation."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -121,8 +121,8 @@ def _effort(call: Call) -> int:
 
     Calls are inlined and loops over constants are unrolled. The longest of these loops run over the TILES of a screen,
     the LEVELS of a tree, and the steps of a network that sorts SIZE pairs or SLOTS candidates. A matrix product is one
-    line but many instructions, and so is a line about the A runs of RUN values that a thread holds. Of the code for all
-    metrics, a kernel compiles that of one.
+    line but many instructions; so is a line that processes the A runs of RUN values of a thread. A kernel contains code
+    for all metrics, but compiles only the code of one.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
@@ -163,8 +163,8 @@ def _own_instructions(function: Any) -> tuple[int, list[Any]]:
 class _Loading(Executor):
     """Threads that compile kernels and load them on the current device of their creator.
 
-    Kernels are translated one at a time, in the order of submission, because a translation holds the interpreter's
-    lock: if all were translated together, all would finish late.
+    Kernels are translated one at a time, in the order of submission. A translation holds the interpreter's lock, so if
+    all were translated at the same time, all would finish late.
 
     A ThreadPoolExecutor can lose a thread if Ctrl-C interrupts its start. This class records all threads before it
     starts them.
@@ -172,7 +172,7 @@ class _Loading(Executor):
     Attributes
     ----------
     futures : list of Future
-        Of all that was submitted.
+        The futures of all submitted functions.
     threads : int
         The number of threads.
     """
@@ -185,9 +185,9 @@ class _Loading(Executor):
         self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: any
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._launchers: SimpleQueue[_Launcher | None] = SimpleQueue()
-        self._launcher_of = threading.local()  # of the kernel that this thread has translated
-        self._turn = threading.Lock()  # held from taking a job until its kernel is translated
-        self._translator: int | None = None  # the thread that has the turn
+        self._launcher_of = threading.local()  # future of the kernel that this thread has translated
+        self._turn = threading.Lock()  # a thread holds it from the start of a job until its kernel is translated
+        self._translator: int | None = None  # the thread that translates at present
         self._started = False
         self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
         builders = -(-threads // 2) if _launchers_are_compiled() else 0  # a launcher takes half as long or less
@@ -209,7 +209,7 @@ class _Loading(Executor):
         return future
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel in the usual way, and let the next thread begin; another one compiles the launcher."""
+        """Translate a kernel in the usual way, and let the next thread begin; another compiles the launcher."""
         try:
             return usual(*given, **named)
         finally:
@@ -230,7 +230,7 @@ class _Loading(Executor):
                 if future.set_running_or_notify_cancel():
                     self._finish(compile, future)
             finally:
-                self._pass_turn()  # of what is in Triton's cache, or cancelled, nothing was translated
+                self._pass_turn()  # a kernel from Triton's cache, or a cancelled one, was not translated
 
     def _build(self) -> None:
         while (launcher := self._launchers.get()) is not None:
@@ -298,7 +298,7 @@ def _launchers_are_compiled() -> bool:
 def _compile_launcher(source: Any) -> None:
     """Compile the launcher of a kernel before the kernel; Triton keeps the result on disk.
 
-    Its code depends on the signature, and on whether a tensor descriptor is passed as one, as from Hopper on.
+    The launcher depends on the signature, and on whether tensor descriptors are passed as such, as from Hopper on.
     """
     from triton.runtime import driver
 
@@ -332,9 +332,10 @@ def is_compiled(call: Call) -> bool:
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Start the preparations for the first kernel in threads; neither holds the interpreter's lock for long.
+    """Start two preparations for the first kernel in threads; neither holds the interpreter's lock for long.
 
-    Hash Triton, for the keys of its cache, and load its driver, a part of which it compiles in C."""
+    One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
+    """
     from triton.runtime import driver
     from triton.runtime.cache import triton_key
 
@@ -346,7 +347,7 @@ def begin_soon() -> list[Future[Any]]:
 
 
 def is_beginning() -> bool:
-    """Whether that has begun and takes longer."""
+    """Whether the preparations for the first kernel have begun and are not done."""
     return begin_soon.cache_info().currsize > 0 and not all(future.done() for future in begin_soon())
 
 
@@ -362,8 +363,10 @@ def _begin() -> None:
 
 @contextlib.contextmanager
 def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[None]:
-    """Within, what Triton is told to compile of a kernel begins with `make_ir`, given the usual method and its
-    arguments; whatever is in Triton's cache is loaded as usual."""
+    """Return a context in which Triton's compilation of a kernel begins with `make_ir` instead of its usual method.
+
+    `make_ir` receives the usual method and its arguments. A kernel in Triton's cache is loaded as usual.
+    """
     from triton.runtime import driver
 
     kernel.device_caches[driver.active.get_current_device()]  # sets kernel.ASTSource

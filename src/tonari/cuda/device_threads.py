@@ -35,7 +35,7 @@ def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Cal
     names = [name for name in devices if torch.device(name).type == "cuda"]
     streams = {name: torch.cuda.current_stream(name) for name in names}
 
-    contexts = [contextvars.copy_context() for _ in range(count)]  # what the caller expects, its threads expect
+    contexts = [contextvars.copy_context() for _ in range(count)]  # the threads take over the caller's expectation
 
     def there(at: int) -> R:
         with contextlib.ExitStack() as stack:

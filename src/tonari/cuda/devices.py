@@ -40,9 +40,9 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
 
 
 def _across(rows: Any, device: Any) -> Any:
-    """Copy a tensor to another CUDA device, without making later work on its own wait for the copy or that device.
+    """Copy a tensor to another CUDA device; later work on its own device does not wait for the copy.
 
-    Rows must not be changed before the other device has them; see :func:`await_copies`.
+    The rows must not change before the copy is done; see :func:`await_copies`.
     """
     stream = _stream_between(rows.device, device)
     stream.wait_stream(torch.cuda.current_stream(rows.device))
@@ -67,7 +67,7 @@ def _stream_between(source: Any, target: Any) -> Any:
 
 
 def over(rows: np.ndarray[Any, Any]) -> Any:
-    """Return a CPU tensor over the memory of a C-contiguous array; only to be read, and only while the array lives."""
+    """Return a read-only CPU tensor over the memory of a C-contiguous array; valid as long as the array exists."""
     if rows.dtype == inputs.BFLOAT16:
         return over(rows.view(np.int16)).view(torch.bfloat16)
     if rows.flags.writeable:

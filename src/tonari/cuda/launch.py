@@ -1,15 +1,15 @@
 """Launch Triton kernels without the cost of Triton's argument binding on every call.
 
 Triton inspects every argument of a launch to find the compiled variant. For a kernel with twenty arguments this takes
-30 to 60 µs, as long as some selections run. Here compiled variants are cached by exactly the properties on which Triton
-specialises. They are launched with the addresses of tensors, which the cache key needs anyway; for a tensor, Triton
-would ask the driver whether the device can access it.
+30 to 60 µs, as long as some selections run. This module caches compiled variants by exactly the properties on which
+Triton specialises. It passes the addresses of tensors to a kernel, which the cache key needs anyway; if it passed
+tensors, Triton would ask the driver whether the device can access them.
 
-A variant that is not cached is loaded or compiled; ahead.py may compile other kernels of the search with it. Launches
-on torch's device "meta" are only recorded (rehearsal.py). Launches of cached variants are not slowed down by either.
+A variant that is not cached is loaded or compiled, possibly together with other kernels of the search (ahead.py).
+Launches on torch's device "meta" are only recorded (rehearsal.py). Neither makes launches of cached variants slower.
 
-Arguments are passed by name, in a mapping: a dict of 15 names takes 0.4 µs longer than 15 positional arguments, keyword
-arguments of a function 2 µs longer.
+Arguments are passed by name in a mapping. A dict of 15 names takes 0.4 µs longer than 15 positional arguments; keyword
+arguments of a function would take 2 µs longer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 # Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants,
 # and the places of plain arguments: integers, and addresses, on whose values no variant depends
 _pickers: dict[Any, tuple[_Picker, _Picker, frozenset[int]]] = {}
-# Options of a launch in the order of that key, with their defaults; the first has none.
+# Options of a launch in their order in the cache key, with their defaults; the first option has none.
 _OPTIONS = {"warps": None, "registers": None, "stages": None, "fused": True}
 # Options of triton.jit that name the arguments on whose values no variant depends: integers, and tensors.
 _PLAIN = ("do_not_specialize", "do_not_specialize_on_alignment")
@@ -138,7 +138,7 @@ class Launch:
 
         The tensors must have the dtypes of the previous ones, and addresses divisible by 16 if the previous addresses
         were. The function looks nothing up and checks nothing, because that takes longer than the launch itself. Its
-        first argument is the handle of a stream of the current device. Only one thread may call it at the same time.
+        first argument is the handle of a stream of the current device. Only one thread at a time may call it.
 
         Raises
         ------
@@ -177,7 +177,7 @@ def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _pickers_of(kernel: Any) -> tuple[_Picker, _Picker, frozenset[int]]:
     arguments, constants = _names_of(kernel)
-    given = getattr(kernel, "kwargs", vars(kernel))  # what the decorator was given, as Triton's interpreter keeps it
+    given = getattr(kernel, "kwargs", vars(kernel))  # the decorator's options, which the interpreter keeps as kwargs
     names = {name for option in _PLAIN for name in given.get(option) or ()}
     plain = frozenset(at for at, name in enumerate(arguments) if name in names)
     return _picker(arguments), _picker(constants), plain

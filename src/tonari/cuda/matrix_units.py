@@ -1,8 +1,9 @@
-"""A test that a device's matrix units add as the certificate of exact search assumes.
+"""Test that a device's matrix units add as precisely as the certificate of exact search assumes.
 
-docs/exactness.md, "Sums on matrix units": adding a product of float16 values costs at most 2 units of 2^-23 of the sum
-of magnitudes, and subnormal elements are not flushed. The vendor does not document this, so each device is tested once,
-at first use: sums that are built to lose as much as possible are compared with float64.
+The assumption is (docs/exactness.md, "Sums on matrix units"): the error of adding a product of float16 values is at
+most 2 units of 2^-23 of the sum of magnitudes, and subnormal elements are not replaced by zeros. The vendor does not
+document this, so each device is tested once, at first use. The test compares sums that are built to lose as many bits
+as possible with float64 sums.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # number of queries and of points; number of columns
 UNIT = 2.0**-24  # unit roundoff of float32
-_SHORT = (16, 32)  # columns of rows in which one product is 1 and the others are just below these, with one sign
+_SHORT = (16, 32)  # columns of rows with one product of 1; the others are just below a value in _SMALL, with one sign
 _SMALL = tuple(2.0**-bits for bits in range(19, 25))
-_FACTOR = 2.0**-12  # of such a product, in the query
+_FACTOR = 2.0**-12  # the query's element in such a product
 
-# cuBLAS computes float64 products with so few bits as the second says, if the first is set and the product is large.
+# If the first variable is set, cuBLAS computes large float64 products with as few bits as the second one says.
 _EMULATED, _EMULATED_BITS = "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT"
 _LEAST_EMULATED_BITS = 53
 
@@ -47,8 +48,8 @@ class Probe(NamedTuple):
 def check_matrix_units(device: Any) -> None:
     """Raise Unsupported if a CUDA device's matrix units add less precisely than exact search assumes.
 
-    The same if the environment asks cuBLAS for float64 products of fewer bits than float64 has. Each device is tested
-    once. In a rehearsal the test's kernel is noted.
+    Also raise Unsupported if the environment lets cuBLAS compute float64 products with fewer bits than float64 has.
+    Each device is tested once. A rehearsal only records the test's kernel.
     """
     if device.type in ("meta", "cuda"):
         _check_float64()
@@ -84,9 +85,10 @@ def _adds_as_assumed(device: Any) -> bool:
 def make_probe() -> Probe:
     """Make rows whose sums lose bits.
 
-    The rows have, in turn, terms below the last bit of the sum, cancellation, subnormal elements, and magnitudes spread
-    over the whole range. The last ones are short: their other columns are zeros. One product is 1; units that hold too
-    few bits lose each of the others, a large share of what a sum of so few columns may lose.
+    There are four kinds of rows: with terms below the last bit of the sum, with cancellation, with subnormal elements,
+    and with magnitudes spread over the whole range. The last rows of the probe have few nonzero columns. One of their
+    products is 1. Units with too few bits lose every other product, and with it a large share of the error that is
+    allowed for so few columns.
     """
     rng = generator(0, Purpose.PROBE)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
@@ -99,7 +101,7 @@ def make_probe() -> Probe:
     points[2::4] *= spread[1]
     order = rng.permutation(WIDTH)
     queries, points = (part[:, order].astype(np.float16, order="C") for part in (queries, points))
-    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # of points: with both signs
+    at = ROWS - 2 * len(_SMALL) * len(_SHORT)  # elements of points, with both signs
     for query, width in enumerate(_SHORT, ROWS - len(_SHORT)):
         queries[query] = [1.0, *[_FACTOR] * (width - 1), *[0.0] * (WIDTH - width)]
         for small in _SMALL:

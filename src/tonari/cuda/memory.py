@@ -8,7 +8,7 @@ import time
 from tonari.core.caches import emptied_by
 from tonari.cuda import tuning
 
-_known: dict[str, tuple[float, int]] = {}  # device -> when it was asked, and what torch has or could have
+_known: dict[str, tuple[float, int]] = {}  # device -> time of the last query, and the bytes available to torch
 emptied_by(_known.clear)
 
 

@@ -1,4 +1,4 @@
-"""Let the host run at most one step of work ahead of a device, so that Ctrl-C takes effect between steps."""
+"""Limit the host to one step of work ahead of a device, so that Ctrl-C takes effect between steps."""
 
 from __future__ import annotations
 

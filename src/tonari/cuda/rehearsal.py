@@ -1,4 +1,4 @@
-"""Record the kernels that some work launches, by running it on tensors without data.
+"""Rehearse work: record the kernels that it launches, by running it on tensors without data.
 
 On torch's device "meta", tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
 the code of a search runs on such rows in milliseconds, and :func:`tonari.cuda.launch.launch` records each launch

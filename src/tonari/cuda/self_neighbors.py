@@ -1,6 +1,6 @@
-"""Adding each point to its own neighbour list, or removing it, on the device.
+"""Add each point to its own neighbour list, or remove it, on the device.
 
-Column 0 of a graph that includes self has the value of each point and itself, with the bits of the reference:
+Column 0 of a graph with ``include_self`` has the value of each point with itself, with the bits of the reference:
 
     lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1

@@ -1,9 +1,9 @@
-"""Copies between host memory and a device in the background: threads, pinned buffers, a stream.
+"""Copy between host memory and a device in the background, by threads, pinned buffers and a stream.
 
 A plain copy of pageable memory uses one thread and one buffer of the driver, and waits for all earlier work on its
-stream. Here several threads each copy between pageable memory and a pinned buffer (5 to 10 GB/s a thread), while a
-stream of its own copies between other pinned buffers and the device (about 50 GB/s each way over PCIe 5).
-prefetch.py copies to the device, collect.py to the host.
+stream. Here several threads copy between pageable memory and pinned buffers (5 to 10 GB/s per thread), while a separate
+stream copies between other pinned buffers and the device (about 50 GB/s in each direction over PCIe 5). prefetch.py
+copies to the device, collect.py to the host.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Carrier:
     pieces : int
         Pinned buffers per thread.
     at_once : int
-        The number of devices that rows are copied to, or from, at the same time; these share the threads.
+        The number of devices to or from which rows are copied at the same time; they share the threads.
     """
 
     def __init__(self, device: Any, pieces: int, at_once: int = 1) -> None:

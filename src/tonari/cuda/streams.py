@@ -1,9 +1,9 @@
-"""Tensors that are kept between searches: written on one stream, read on any stream.
+"""Synchronise tensors that are kept between searches, written on one stream, and read on any stream.
 
 A search runs on the stream that is current when it is called; launches on one stream are ordered. Tensors that outlive
-a search (packed points, a tree) may be read on another stream than the one that wrote them, and may be freed while that
-stream still reads them. So an event marks the end of the writes, every reading stream waits for it on the device, and
-the allocator keeps the memory until all readers are done.
+a search (packed points, a tree) may be read on another stream than the one that wrote them, and may be freed while
+another stream still reads them. So an event marks the end of the writes, every reading stream waits for the event on
+the device, and the allocator keeps the memory until all reading streams are done.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def synchronize(devices: Iterable[Any]) -> None:
 
 
 class CurrentStream:
-    """The current stream of a device, found in a tenth of the time that torch takes if it is the same as before."""
+    """The current stream of a device, found in a tenth of torch's time if it is still the same stream."""
 
     def __init__(self, device: Any) -> None:
         self._device = device
@@ -68,7 +68,7 @@ class CurrentStream:
         self._stream: Any = None
 
     def get(self) -> tuple[int, Any]:
-        """Return its handle, which launches take, and the stream."""
+        """Return the handle of the current stream, which launches need, and the stream."""
         import torch
 
         handle = torch._C._cuda_getCurrentRawStream(self._device.index) if self._device.type == "cuda" else -1

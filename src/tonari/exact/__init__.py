@@ -1,9 +1,9 @@
-"""Exact brute force: every query is compared with every point, on matrix or vector units at low precision.
+"""Exact brute force: a low-precision screen compares all queries and points, and exact values decide.
 
     plan.py         every choice of a search on the CPU: instruction set, precisions, block sizes
     planning/       how these choices are made
     memory.py       the memory that a plan needs, and how it is reduced to fit a budget
-    precisions.py   the precisions of the screen on the CPU
+    precisions.py   chooses the precisions of the screen on the CPU
     overrides.py    the fields of a plan that a caller may set
     report.py       statistics of a run: rows per precision, survivors per row
     cpu/            packing of points; blocks of queries x slices of points -> screen, select, refine, certify
@@ -49,7 +49,7 @@ def neighbors(
     k : int
     metric : str
     self_ids : int64 array of shape (m,), optional
-        For each query, its own row number among the points, which is left out.
+        For each query, the number of its own point, which is excluded from its answer.
     threads, memory, progress
         As in :func:`tonari.search`.
 

@@ -18,13 +18,14 @@ METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its 
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
 TILE = 32  # queries in the widest tile of any kernel
 SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
-CLUSTER_COLUMNS = 17  # of contracted rows by which clusters are found: 16 directions and the rest
+CLUSTER_COLUMNS = 17  # columns of contracted rows for clusters: 16 directions and the length of the residual
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 _SMALL_CHANGE = 4 * MIB
 _STATE_BYTES = 128  # per row of a block: its thresholds, its norms, and the addresses of its survivors
-_SMALL_BUFFERS = 2 * 256  # survivors in the buffers of up to a page that a row outgrows before one of full capacity
+# Survivors in the smaller buffers, of up to a page, that a row fills before it gets one of full capacity.
+_SMALL_BUFFERS = 2 * 256
 _REFINING_BYTES = 64  # per block, for each survivor of the row that is being refined
 _QUERY_BYTES = 24  # per query: its own point number, its status, and its number among the unfinished rows
 _ROWS_IN_FORM = 64  # float64 rows held while a group of points is packed
@@ -59,7 +60,7 @@ class BlockSizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """The other sizes that memory use depends on."""
+    """The other sizes on which memory use depends."""
 
     n: int
     m: int
@@ -103,8 +104,8 @@ class Needs:
     def working_bytes(self, choice: BlockSizes) -> int:
         """Return the largest working memory at any time.
 
-        Blocks of queries, slices packed during the search, and active rows of a self-join are held one after the other,
-        so the largest counts; smaller amounts are added.
+        Blocks of queries, slices packed during the search, and active rows of a self-join are in memory one after
+        another, so only the largest of these counts. Smaller buffers are added.
         """
         block = self.block_bytes(choice)
         held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
@@ -201,7 +202,8 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 def look_row_bytes(look_dim: int, precision: str) -> int:
     """Return the bytes that a look takes for each point.
 
-    They are its contracted copy, its share of the ball of a group, its position in the order, and its sketch.
+    The bytes include the point's contracted copy, its share of its group's ball, its position in the order, and its
+    sketch.
     """
     packed = packed_row_bytes(look_dim, precision)
     return packed + -(-(packed + 8) // _LEAST_GROUP) + 8 + 4 * CLUSTER_COLUMNS

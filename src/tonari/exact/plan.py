@@ -21,7 +21,7 @@ from tonari.exact.memory import ELEMENT_BYTES, BlockSizes, Needs, padded, reside
 from tonari.exact.planning.blocks import query_block
 from tonari.exact.precisions import kernel_name, usual_precisions
 
-_PAIR_BYTES = 48  # of a pair that is compared with a radius: its place, its value, and whether it is within
+_PAIR_BYTES = 48  # bytes of a pair that is compared with a radius: its position, its value, and whether it is within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,19 +39,19 @@ class ExactPlan(Plan):
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
     form_dim : int
-        Columns that the screen compares. Fewer than d are contracted rows: coordinates along the principal directions,
-        and the length of the residual (docs/exactness.md, "Contracted forms").
+        Columns that the screen compares. If there are fewer than d, they are contracted rows: coordinates along the
+        principal directions, and the length of the residual (docs/exactness.md, "Contracted forms").
     look_dim : int
-        Columns of a look at contracted rows, which rules out points before the screen compares the others in form_dim
-        columns; 0 for no look.
+        Columns of a look, which compares contracted rows and rules out points before the screen compares the remaining
+        points in form_dim columns; 0 for no look.
     may_contract : bool
         Whether a pilot decides, when the points are prepared, if rows are contracted to 64 or 96 columns, looked at in
         fewer columns first, or both. This requires at least 256 columns and enough work. For a look, points are packed
         in the order of clusters.
     direct : bool
-        Whether exact values of all pairs are computed without a screen, which is faster for the smallest searches and
-        for few queries of points that are not packed. (For float32 rows and squared differences, estimates rule out
-        most points first.) The other fields then apply only to later searches of the same points.
+        Whether exact values of all pairs are computed without a screen, which is faster for the smallest searches, and
+        for few queries among unpacked points. (For float32 rows and squared differences, estimates rule out most points
+        first.) The other fields then apply only to later searches of the same points.
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -77,7 +77,7 @@ class ExactPlan(Plan):
         Whether points may stay packed at a finer precision than the first.
     stream_blocks, stream_chunk : int
         For points that are packed slice by slice: the number of blocks of queries per thread that share a pass, and the
-        number of points per slice. Rows retried at the next precision use them too.
+        number of points per slice. These numbers also apply to rows retried at the next precision.
     packed_bytes, working_bytes, output_bytes : int
         The largest memory beyond the input, for packed points that stay, for work, and for results.
     prepare_seconds : float
@@ -163,7 +163,7 @@ class ExactPlan(Plan):
                 self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
             )
         if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
-            # Few queries, for which less is read than was planned. What a look marks takes about as long as the look.
+            # Few queries, which read less than planned. The groups that a look marks take about as long as the look.
             row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
             if not worth_sharing(self.n * row / READ_RATE):
                 plan = replace(plan, point_splits=1)
@@ -171,7 +171,7 @@ class ExactPlan(Plan):
 
     @cached_property
     def direct_within(self) -> float:
-        """Seconds of a search within a radius by the exact values of all pairs; inf beyond the memory."""
+        """Seconds of a search within a radius by the exact values of all pairs; inf if memory is too short for it."""
         if not self.direct or _PAIR_BYTES * self.m * self.n > self.packed_bytes + self.working_bytes:
             return math.inf
         searched: float = DIRECT[self.isa].seconds(self.n, self.m, self.d, 1)

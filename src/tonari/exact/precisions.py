@@ -1,4 +1,4 @@
-"""The precisions of the screen on the CPU: the kernels of this machine, and the order in which they are tried."""
+"""Choose the precisions of the screen on the CPU: the kernels of this machine, in the order of attempts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.costs.model import begins_in_float32, exact_in_int8
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
 
-_INT8_DIMENSIONS = 1 << 17  # below this, sums of products of bytes (each at most 2**14) stay below 2**31
+_INT8_DIMENSIONS = 1 << 17  # up to so many columns, sums of products of bytes (each at most 2**14) stay below 2**31
 
 
 def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contracted: bool = False) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contract
     problem : Problem
     isa : str
     asked : tuple of str, optional
-        The precisions that the caller asked for.
+        The precisions that the caller requests.
     contracted : bool
         Whether the screen compares a contraction of the rows.
 

@@ -23,7 +23,7 @@ class Report:
     refined : int
         Survivors whose exact value was computed, over all rows; not counted on GPUs.
     seconds_by_precision : dict of str to float
-        Duration of the passes at each precision; on CUDA only of passes that end with a wait for the device.
+        Duration of the passes at each precision. On CUDA it includes only passes that end with a wait for the device.
     seconds : float
         Duration of the search.
     """
@@ -37,7 +37,7 @@ class Report:
 
     @property
     def certified(self) -> int:
-        """Number of rows that were certified so far."""
+        """The number of rows certified so far."""
         return sum(self.rows_by_precision.values())
 
     def certify(self, precision: str, rows: int, seconds: float | None = None) -> None:

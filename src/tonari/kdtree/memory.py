@@ -11,8 +11,8 @@ from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes
 from tonari.kdtree.cuda.tree import device_tree_bytes, leaf_of
 
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
-# Of a query between rounds: its stack and limit (20 bytes), a place in both queues and its leaf (20), and what sorting
-# the waiting queries by their leaves and cutting them into tiles takes (at most 120, if no two share a leaf).
+# Bytes of a query between rounds: its stack and limit (20), its leaf and an entry in each queue (20), and its share of
+# sorting the waiting queries by leaf and cutting them into tiles (at most 120, if no two queries share a leaf).
 BUFFERED_ROW_ON_CUDA = 160
 
 
@@ -42,7 +42,7 @@ class TreeNeeds(NamedTuple):
     query_block : int or None
         The number of queries at once, if the caller has set it.
     buffered : bool
-        Whether the state of queries is in memory between rounds.
+        Whether the traversal is buffered, so that the state of queries is in memory between rounds.
     """
 
     n: int
@@ -73,7 +73,8 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
     fair = -(-m // (tuning.BLOCKS_PER_THREAD * threads))
     most, row_work, buffers = tuning.QUERY_BLOCK, d * held + 16 * k, 0
     if buffered:
-        row_work += len(level_nodes(1 << height)) * held + 104  # keys; a list's padding, a record, places in two queues
+        # Keys; a list's padding, a record, entries in two queues.
+        row_work += len(level_nodes(1 << height)) * held + 104
         most, buffers = max(most, tuning.BUFFERED_BLOCK_BYTES // row_work), 8 << height
     block = min(m, min(most, fair) if asked is None else asked)
     building = 4 * n  # the node of each point, then the sorted points of the nodes in work
@@ -145,7 +146,7 @@ class OnCuda(NamedTuple):
         tree = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
         packed = 2 * tree if kept and slab < n else tree
         points = slab * self.point_in
-        building = slab * (d * held + 48)  # rows as the tree holds them, and what sorting takes
+        building = slab * (d * held + 48)  # rows in the tree's dtype, and the scratch of sorting
         lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best so far
         room = budget - packed - points - lists - SMALL_CHANGE_ON_CUDA
         wanted = m if asked is None else min(m, asked)
@@ -177,7 +178,7 @@ class OnCuda(NamedTuple):
         work = 2 * d * held + 48 + (BUFFERED_ROW_ON_CUDA if buffered else 0)
         if self.results:
             return self.row_in, work, 0
-        into, lists = self.row_in, row_out  # of the search
+        into, lists = self.row_in, row_out  # bytes per query that are copied in, and of its list in the search
         if merging:
             into, lists = into + row_out, 2 * lists
         return (2 * into, work, lists + row_out) if staged else (into, work, lists)

@@ -84,8 +84,8 @@ class TreePlan(Plan):
         Host memory in which prepared points keep the trees of the slabs. 0 if there is one tree, or if the trees would
         take more than half of the free host memory: every search then builds them. Not part of total_bytes.
     sort : bool
-        Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
-        leaves are adjacent. False: in their own order.
+        Whether queries are sorted by the leaf that contains them, so that queries that need the same leaves are
+        adjacent. False keeps their order.
     query_block : int
         Queries per task of a thread on the CPU, or on a device at once on CUDA. If queries are in host memory, the next
         block is copied to the device, and the previous results are copied back, during a search. The buffered traversal
@@ -97,7 +97,7 @@ class TreePlan(Plan):
     buffer : int
         Queries per leaf buffer; all buffers are emptied when one is half full. 0 for the walk.
     most_visits : int
-        Nodes and leaves that a query may visit before brute force answers it; 0 for any number. The result is the same.
+        Nodes and leaves that a query may visit before brute force answers it; 0 for no limit. The result is the same.
         The limit saves time for queries that would visit most of the tree.
     threads : int
         0 on CUDA.
@@ -267,14 +267,14 @@ def _on_cuda(
 
     slab, kept_bytes = slab_of(kept=False), 0
     if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
-        beside = slab_of(kept=True)  # smaller where two trees on a device are too much
+        beside = slab_of(kept=True)  # smaller if memory is too short for two trees on a device
         if prepared_by is None or beside == most:
             slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
     return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether trees of slabs stay in host memory: as in the plan of prepared points, else if half of it is enough."""
+    """Whether trees of slabs stay in host memory: as planned for prepared points, else if half of it suffices."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 

@@ -1,4 +1,4 @@
-"""The tree in plain NumPy: the compiled build must produce the same arrays."""
+"""The tree in plain NumPy, which specifies the arrays of the compiled build."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def build_reference(points: npt.NDArray[Any], height: int, double: bool) -> Tree
 
 
 def _looked_at(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the rows of a node that give its variances, ascending."""
+    """Return the rows of a node from which its variances are estimated, ascending."""
     if len(rows) > SAMPLED_FROM:
         return np.compress(rows % SAMPLE_STEP == 0, rows)
     looks = min(len(rows), LOOKED_AT)
@@ -110,7 +110,7 @@ def visits_reference(
     metric : str
         One of the metrics that a tree supports; values are compared in the dtype of tree.rows.
     self_id : int
-        A point to leave out.
+        The number of a point that is excluded.
 
     Returns
     -------

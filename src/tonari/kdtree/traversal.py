@@ -1,4 +1,4 @@
-"""The choice of the traversal: the walk, or the buffered traversal of gieseke2014 and the size of its buffers."""
+"""Choose the traversal: the walk, or the buffered traversal of gieseke2014 and the size of its buffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.core.errors import Unsupported
 from tonari.metrics import get_metric
 
 TRAVERSALS = ("walk", "buffered")
-DEFAULT = "walk"  # on both devices and for all data: a choice by rows that were measured belongs in `choose`
+DEFAULT = "walk"  # on the CPU and on CUDA, for all data; `choose` is the place for a choice by measurements
 
 _PAPER_LEAVES_TIMES_BUFFER = 22  # its B is 2**(22 - height), for 10**7 queries (section 4.2)
 _LEAST_BUFFER = 64  # of high trees: fewer would fill no tile

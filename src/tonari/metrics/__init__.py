@@ -1,17 +1,18 @@
-"""Metrics: one record each.
+"""Metrics: each is one record, of one of these families.
 
-    squares    value(q, x) = S((q - x)^2), or its root         euclidean, sqeuclidean
-    products   S(q x), larger is nearer                        inner_product
+    squares    S((q - x)^2), or its root                       euclidean, sqeuclidean
+    products   S(q x), where larger is nearer                  inner_product
     angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
                chord if that is small
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
-    changed    a function of another metric of transformed rows   haversine, minkowski:p
-    bits       of rows of bits, packed in bytes                hamming, jaccard
+    changed    function of another metric of changed rows      haversine, minkowski:p
+    bits       between rows of bits, packed in bytes           hamming, jaccard
 
-The first three families have the "gemm" form: a matrix product on matrix units gives score(q, x) = a(x) - 2 <q', x'>,
-which orders the points. "terms" has the "elementwise" form. A user's Triton function f is an additional elementwise
-metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64. "bits" has neither form, since
-its rows are not numbers: it has its own method (``tonari.bits``) and table (:data:`BIT_METRICS`).
+S is the sum over all columns. The first three families have the "gemm" form: a matrix product on matrix units gives
+score(q, x) = a(x) - 2 <q', x'>, which orders the points. "terms" has the "elementwise" form. A user's Triton function f
+is an additional elementwise metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
+"bits" has neither form, since its rows are not numbers: it has its own method (``tonari.bits``) and table
+(:data:`BIT_METRICS`).
 
 The API transforms the rows of "changed" metrics and of metrics with weights (``changed.py``); the code below it
 compares the transformed rows by one of the other metrics. The records of "changed" metrics are in :data:`CHANGED`.
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
 class Metric:
     """One metric: everything that differs between metrics.
 
-    Kernels receive a record as a constant and use its numbers and flags. A compiled kernel depends only on these, and
-    ``repr`` shows exactly these.
+    Kernels receive a record as a constant and use its numbers and flags. A compiled kernel depends only on these
+    fields, and ``repr`` shows exactly these fields.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Metric:
     nonnegative : bool
         Whether negative input is refused.
     power : float
-        The exponent p: values grow as lengths to the power p.
+        The exponent p, if values grow like lengths to the power p.
     in_trees : bool
         Whether a k-d tree can bound the metric: its terms must increase with ``abs(q - x)``.
     self_value : float, optional
@@ -108,7 +109,7 @@ class Metric:
     underflow: float = 2.0**-1074
     function: Any = field(default=None, repr=False)
 
-    @cached_property  # as all below: they are asked many times in a search of microseconds
+    @cached_property  # cached, like all properties below: a search of microseconds reads them many times
     def form(self) -> Literal["gemm", "elementwise"]:
         """ "gemm" if a matrix product orders the points, "elementwise" if pairs are compared element by element."""
         return "elementwise" if self.elementwise else "gemm"
@@ -136,7 +137,7 @@ class Metric:
 
     @cached_property
     def changed(self) -> bool:
-        """Whether searches must replace it by another metric of transformed rows."""
+        """Whether searches must replace the metric by another metric of transformed rows."""
         return self.family == "changed"
 
     @cached_property
@@ -161,7 +162,7 @@ class Metric:
 
     @cached_property
     def own(self) -> bool:
-        """Whether it is a user's Triton function, for which f(0, 0) may have any value."""
+        """Whether the metric is a user's Triton function, for which f(0, 0) may have any value."""
         return is_own(self.name)
 
 
@@ -207,7 +208,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-# Metrics that are others of changed rows (changed.py).
+# Metrics that equal another metric of transformed rows (changed.py).
 CHANGED: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -225,7 +226,7 @@ BIT_METRICS: dict[str, Metric] = {
 }
 _NAMED = METRICS | CHANGED | BIT_METRICS
 
-# Other names, of any case: those of scikit-learn, SciPy, cuVS and the like. "l2" is euclidean, as there: not squared.
+# Other names, in any case, of scikit-learn, SciPy, cuVS and so on. As in these, "l2" is euclidean, not its square.
 ALIASES = {
     "l2": "euclidean",
     "manhattan": "l1",
@@ -240,7 +241,7 @@ ALIASES = {
     "tanimoto": "jaccard",
 }
 
-# Well-known metrics that fit none of the families above: why, and what to do instead.
+# Well-known metrics that fit none of the families above, with the reason and an alternative.
 UNSUPPORTED = {
     "braycurtis": "it is a ratio of two sums, S|q - x| / S|q + x|, and neither a product of rows nor a sum or maximum "
     "of terms; for rows without negative values divide each by its sum and use metric='l1', which is then twice its "
@@ -329,7 +330,7 @@ def get_metric(metric: Any) -> Metric:
 
 
 def is_own(metric: str) -> bool:
-    """Whether this is the name of a user's Triton function."""
+    """Whether a name is that of a user's Triton function."""
     return metric.startswith(OWN)
 
 

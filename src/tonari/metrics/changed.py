@@ -10,8 +10,8 @@
     linf                          max |q - x| where w > 0     rows without the columns of weight 0
 
 The transformed rows are float64. Each of their numbers is rounded once (a product with a weight) or has an error below
-2^-52 (a unit vector). The search of these rows by the base metric is exact for them, in the order of its float64
-values. ``finish`` is monotone, so it keeps this order.
+2^-52 (a unit vector). The search among the transformed rows is exact for these rows, and orders points by the float64
+values of the base metric. The function ``finish``, which converts these values, is monotone, so it keeps the order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tonari.metrics.trigonometry import LARGEST_ANGLE
 
 Weights = tuple[float, ...]
 
-# By what a column is multiplied for its weight.
+# The factor by which a column is multiplied, from its weight.
 _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "euclidean": np.sqrt,
     "sqeuclidean": np.sqrt,
@@ -70,7 +70,8 @@ class Change:
     finish : callable(values) -> values, optional
         A monotone function from float64 values of `base` to values of this metric; None if they are equal.
     instead : str
-        For messages of functions without a transformation: the rows to pass with the metric `base`; "" for weights.
+        The rows to pass with the metric `base` instead, for messages of functions that do not transform rows; "" for
+        weights.
     """
 
     metric: str
@@ -134,7 +135,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     array([ 4.,  0., inf])
     """
     low = np.full(limits.shape, -1, np.int64)  # bits of the last number known to be inside
-    high = np.full(limits.shape, _INFINITY)  # bits of the first known to be outside, or of inf
+    high = np.full(limits.shape, _INFINITY)  # bits of the first number known to be outside, or of inf
     for _ in range(64):
         middle = low + ((high - low) >> 1)
         open_ = middle > low
@@ -216,7 +217,7 @@ class _Weighting:
         kept = np.flatnonzero(self.weights)
         factors = self.factors(self.weights[kept])
         if isinstance(rows, np.ndarray):
-            with np.errstate(over="ignore"):  # what overflows is refused by the search
+            with np.errstate(over="ignore"):  # the search refuses values that overflow
                 return np.ascontiguousarray(inputs.as_floats(rows)[:, kept], np.float64) * factors
         wide = rows.double()
         at = kept.tolist()
@@ -250,7 +251,7 @@ def _unit_rows(rows: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class _Widening:
-    """Convert rows to float64, and refuse elements beyond `largest`: sums of powers of their differences overflow."""
+    """Convert rows to float64, and refuse elements beyond `largest`, with which sums of powers would overflow."""
 
     metric: str
     largest: float

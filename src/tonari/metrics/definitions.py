@@ -1,12 +1,12 @@
 """The definition of every metric's value in plain float64 NumPy; the compiled kernels reproduce it bit for bit.
 
-S, the sum over the d columns, has one fixed order, in :data:`LANES` lanes, so that it is the same on every machine::
+S, the sum over the d columns, is added in a fixed order, in :data:`LANES` lanes, so it is the same on every machine::
 
     lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
 
 Products are rounded before they are added (no fused multiply-add). Each function takes q of shape (d, m, 1) and x of
-shape (d, 1, n) or (d, m, n), columns first, and returns the value of each pair. Squares must not overflow: float64
+shape (d, 1, n) or (d, m, n), columns first, and returns the value of each pair. Squares must not overflow, so float64
 input has to be at most 1e150 in magnitude; values of the other dtypes always are.
 """
 
@@ -22,7 +22,7 @@ from tonari.metrics.roots import cube_root, two_thirds
 from tonari.metrics.trigonometry import arcsin, sin_cos
 
 LANES = 16
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)  # of each byte
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)  # set, per byte
 
 Float64: TypeAlias = npt.NDArray[np.float64]
 

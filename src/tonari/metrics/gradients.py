@@ -1,10 +1,11 @@
-"""Distances with gradients: the results of a search as a differentiable function of the rows, for torch.
+"""Distances with gradients: make the results of a search a differentiable function of the rows, for torch.
 
 The values are those of the search, bit for bit. The backward pass recomputes the value of each pair from its two rows,
-in float64 and in blocks, by the definitions of ``definitions.py``, so that only the rows of one block are gathered. The
-nearest points do not change in a small neighbourhood, so indices do not contribute to the derivative.
+in float64 and in blocks, by the definitions of ``definitions.py``, so that only the rows of one block are gathered. A
+small enough change of the rows does not change which points are nearest, so indices do not contribute to the
+derivative.
 
-If a definition has no derivative, the subgradient is 0: for two equal rows (euclidean), a row of zeros (cosine), a
+Where a definition has no derivative, the gradient is 0: for two equal rows (euclidean), a row of zeros (cosine), a
 constant row (correlation), and equal elements (l1, canberra, powers). For linf, tied largest elements share the
 gradient equally.
 """

@@ -1,4 +1,4 @@
-"""Validation of a problem: only this module checks sizes, dtypes and limits before planning."""
+"""Validate a problem; only this module checks sizes, dtypes and limits before planning."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_problem(
     n, m, d, k, metric, self_join, devices, host_points, host_queries
         See :class:`tonari.core.problem.Problem`.
     dtype, query_dtype : dtype or its name
-        dtype of the points, and of the queries if theirs differs.
+        The dtype of the points, and the dtype of the queries if it differs.
     threads : int, optional
     memory : int or str, optional
         Bytes, or a string such as "2GB".

@@ -1,4 +1,4 @@
-"""The radius of a caller: a distance or a smallest similarity, one for all queries or one for each."""
+"""Check the radius that a caller passes: a distance or a smallest similarity, for all queries or for each query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference of radius searches: every value, computed directly from :mod:`tonari.metrics.definitions`."""
+"""Reference of radius searches, which computes every value directly from :mod:`tonari.metrics.definitions`."""
 
 from __future__ import annotations
 

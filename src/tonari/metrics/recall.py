@@ -18,8 +18,8 @@ from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.metrics import get_metric
 
 # A returned point counts as a neighbour up to so many roundings beyond the true k-th distance, so that the last bits of
-# another program's arithmetic do not break a tie. They are roundings of the less precise of both outputs: a share that
-# was the same for both would be far more than the last bits of float64, and would count points that are no neighbours.
+# another program's arithmetic do not break a tie. These are roundings of the less precise dtype of the two outputs: a
+# fixed tolerance for all dtypes would be far more than the last bits of float64, and would count wrong points.
 SLACK_UNITS = 4
 
 _Z95 = 1.959963984540054
@@ -38,7 +38,8 @@ class Recall:
         distances: a relative 4.8e-7 in float32, 8.9e-16 in float64). Any of several tied points counts, so this is
         at least ``by_index`` if the distances are right.
     low, high : float
-        95 % confidence interval of ``by_distance`` over all rows; both equal it if every row was measured.
+        95 % confidence interval of ``by_distance`` over all rows; both ends equal ``by_distance`` if every row was
+        measured.
     rows : int
         Number of rows measured.
     k : int
@@ -59,7 +60,7 @@ def neighbors_recall(
 ) -> Recall:
     """Measure the recall of a search result against the true one.
 
-    The queries are treated as a random sample, and the interval is for the population that they were drawn from.
+    The queries are treated as a random sample, and the interval is for the population from which they were drawn.
 
     Parameters
     ----------

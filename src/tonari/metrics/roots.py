@@ -11,12 +11,14 @@ available precision", Numerische Mathematik 18, 1971), so that
 
     root  =  y + (m - y^3) / (3 y^2)        rounded once, from a number within 2^-90 of the cube root of m
 
-The cube roots of neighbouring numbers are 2^-55 apart, relative to them, so those numbers ascend with x, and so do
-their roundings. They are within 0.5 + 2^-37 units in the last place.
+The cube roots of adjacent floating-point numbers differ by a relative 2^-55 or more, which exceeds 2^-90. So the
+numbers before rounding ascend with x, and so do the rounded roots, whose errors are at most 0.5 + 2^-37 units in the
+last place.
 
-x^(2/3) is the cube root of m^2, rounded, times 2^(2 k). Both factors ascend between changes of k. When k grows by one,
-m^2 falls from 16 to 1/4: its root falls by a factor of 4, and 2^(2 k) grows by 4. Rounding m^2 moves the root by at
-most a third of a unit in the last place, so the result is within 0.84 units.
+x^(2/3) is computed as 2^(2 k) times the cube root of the rounded m^2. As long as k stays the same, this ascends with m.
+When k grows by one, m^2 falls from 16 to 1/4, so its root falls by a factor of 4, while 2^(2 k) grows by a factor of 4.
+Rounding m^2 changes the root by at most a third of a unit in the last place, so the error of the result is at most 0.84
+units.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Float64 = npt.NDArray[np.float64]
 
 _STEPS = 4
 _SPLIT = 134217729.0  # 2^27 + 1
-_GUESS = 0.72, 0.24  # of the line that is within a sixteenth of the cube root from 1/2 to 4
+_GUESS = 0.72, 0.24  # coefficients of the line that is within a sixteenth of the cube root from 1/2 to 4
 
 
 def cube_root(x: Float64) -> Float64:
@@ -55,7 +57,7 @@ def two_thirds(x: Float64) -> Float64:
 
 
 def _parts(x: Float64) -> tuple[npt.NDArray[np.bool_], Float64, npt.NDArray[np.int32]]:
-    """Return a mask of the numbers other than 0 and inf, and m from 1/2 to 4 and k of x = 2^(3 k) m (else of 1)."""
+    """Return a mask of the x other than 0 and inf, and their m from 1/2 to 4 and k of x = 2^(3 k) m (else of 1)."""
     usual = (x > 0) & (x < np.inf)
     fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # exact, as ldexp is
     third = exponent // 3
@@ -69,7 +71,7 @@ def _root(m: Float64) -> Float64:
         y = y - (y - m / (y * y)) / 3.0
     square, square_low = _product(y, y)
     cube, cube_low = _product(square, y)
-    residual = ((m - cube) - cube_low) - square_low * y  # m - cube is exact: they are close
+    residual = ((m - cube) - cube_low) - square_low * y  # m - cube is exact, because m and cube are close
     root: Float64 = y + residual / (3.0 * square)
     return root
 

@@ -1,4 +1,4 @@
-"""The comparison of somebody else's lists of neighbours with the exact ones, and its report."""
+"""Compare a caller's lists of neighbours with the exact lists, and report the differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.metrics.recall import SLACK_UNITS, Recall, near_entries, recall_of, 
 
 Float64 = npt.NDArray[np.float64]
 
-# For each metric, values that other libraries return under its name: how they follow from ours, and their description.
+# For each metric, the values that other libraries return under its name: a function of our values, and a description.
 _OTHER_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
     "euclidean": ((np.square, 'squared distances: verify them with metric="sqeuclidean"'),),
     "sqeuclidean": ((np.sqrt, 'square roots: verify them with metric="euclidean"'),),
@@ -43,11 +43,11 @@ class DistanceErrors:
     row, point : int
         The query and the listed point of the largest difference.
     given, exact : float
-        Both values of that entry.
+        The given and the exact distance of that entry.
     dtype : str
-        The less precise of the dtypes of both.
+        The less precise of the dtypes of the given and the exact distances.
     looks_like : str
-        The quantity that the given numbers are instead, if most of them are one that is known; else "".
+        The quantity that most of the given numbers seem to be instead of distances, if it is a known one; else "".
     """
 
     wrong: int
@@ -110,9 +110,9 @@ class Verification:
         Number of listed points that are as near as the true k-th neighbour, but not in the exact list, where ties go to
         the smaller index. They are not errors.
     missing : int
-        Number of entries of -1, each in place of a neighbour.
+        Number of entries that are -1 although a neighbour exists.
     invalid : int
-        Number of entries that are no row number of the points.
+        Number of entries that are not row numbers of the points.
     repeated : int
         Number of entries that repeat a point of their row.
     itself : int
@@ -120,7 +120,7 @@ class Verification:
     unsorted_rows : int
         Number of rows whose points are not listed nearest first.
     distances : DistanceErrors, optional
-        None if no distances were given.
+        None if the caller passed no distances.
     worst : tuple of WorstRow
         Up to five rows that miss most.
     """
@@ -140,7 +140,7 @@ class Verification:
 
     @property
     def exact(self) -> bool:
-        """Whether every compared row lists k of its nearest points, any of several tied ones."""
+        """Whether every compared row lists its k nearest points; among tied points, any choice is exact."""
         return not (self.farther or self.missing or self.invalid or self.repeated or self.itself)
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ def verified(
 
 
 def _repeats(listed: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which entries name a point that an earlier entry of their row names."""
+    """Return a mask of the entries that repeat a point of an earlier entry of their row."""
     order = np.argsort(listed, axis=1, kind="stable")
     ascending = np.take_along_axis(listed, order, axis=1)
     again = np.zeros(listed.shape, bool)
@@ -236,7 +236,7 @@ def _repeats(listed: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def _unsorted(values: npt.NDArray[Any], points: npt.NDArray[np.bool_], *, descending: bool) -> npt.NDArray[np.bool_]:
-    """Return which rows list a point after a farther one, beyond the slack of rounding; other entries do not count."""
+    """Return a mask of rows that list a point after a farther one, beyond rounding; only valid entries count."""
     ascending = np.where(points, -values if descending else values, -np.inf).astype(np.float64)
     before, after = np.maximum.accumulate(ascending, axis=1)[:, :-1], ascending[:, 1:]
     slack = SLACK_UNITS * rounding(values.dtype) * np.abs(before, where=np.isfinite(before), out=np.zeros_like(before))
@@ -276,7 +276,7 @@ def _errors(
 
 
 def _looks_like(theirs: Float64, ours: Float64, metric: str) -> str:
-    """Describe the given numbers if most are far from the distances, and near to another quantity."""
+    """Describe the given numbers if most of them are far from the distances but close to another known quantity."""
     if _mostly_alike(theirs, ours):
         return ""
     for convert, description in _OTHER_VALUES.get(metric, ()):

@@ -2,8 +2,8 @@
 
     plan.py          the record of a plan: list lengths, start, rounds
     planner.py       makes the plan
-    updates.py       the updates of lists that a plan can name, and the numbers of "gnnd"
-    memory.py        the memory that a plan needs
+    updates.py       the kinds of rounds that a plan can name ("pull", "gnnd"), and the numbers of "gnnd"
+    memory.py        computes the memory that a plan needs
     entries.py       the entry of a list: an id, and a bit that marks it as new
     method.py        the method as registered
     backend.py       the steps that a device provides: start, round, exact rows

@@ -13,12 +13,13 @@ class Round(NamedTuple):
     Attributes
     ----------
     entries
-        The input of the next round. For "pull", int32 of shape (n, list_size), see ``entries.py``; rows ascend by
-        (returned value, id), and missing entries are at the end. For "gnnd", `Lists` of ``papers/cuda/gnnd.py``.
+        The input of the next round. With the update "pull": int32 of shape (n, list_size), see ``entries.py``; rows
+        ascend by (returned value, id), and missing entries are at the end. With "gnnd": `Lists` of
+        ``papers/cuda/gnnd.py``.
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int
-        Number of entries of `found` that are new in their rows.
+        Number of entries of `found` that were not in their rows before the round.
     phi : float
         Sum of all distances in `found` (wang2021, equation 3).
     """
@@ -52,8 +53,8 @@ class Backend(Protocol):
 
         `entries` are the result of a start or of the previous round; the round may change them.
 
-        With a boundary, points are compared only with points on the other side. `light` selects the plan's smaller
-        numbers.
+        With a boundary, points are compared only with points on the other side. A `light` round reads fewer lists (see
+        ``DescentPlan.light``).
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:

@@ -59,14 +59,13 @@ def build(
         Compare only points on different sides of this row number, to merge two graphs. The recall is then the recall of
         the worse side.
     patience : float, optional
-        Largest work, as a multiple of the plan's expected work, before the run gives up, for a caller with a fallback.
-        Work is counted in comparisons and not in seconds, so the same call gives up on all machines or on none. The run
-        also gives up when the recall appears to converge below the target. The result is then incomplete, without a
-        warning.
+        For a caller with a fallback: the run gives up when its work exceeds this multiple of the plan's expected work,
+        or when the recall appears to converge below the target. The result is then incomplete, without a warning. Work
+        is counted in comparisons and not in seconds, so the same call gives up on all machines or on none.
     measure : callable(found), optional
-        Returns the recall of an answer; the run ends when its `low` reaches the plan's recall. For a caller that knows
-        some true neighbours and reports a low recall itself. Default: the recall of a sample, whose true neighbours are
-        searched.
+        Returns the recall of an answer; the run ends when its `low` reaches the plan's recall. A caller passes it if it
+        knows some true neighbours; it must then warn of a low recall itself. By default, the recall is measured on a
+        sample of rows, whose true neighbours are found by exact search.
 
     Returns
     -------
@@ -112,7 +111,7 @@ def build(
             if why:
                 break
             entries = made.entries
-            del made  # free its lists before the next round
+            del made  # free the lists of this round before the next one
         record = current.get()
         if record is not None:
             record.decided("rounds", why)
@@ -181,7 +180,7 @@ def report_of(
 
 
 def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
-    """Whether the next round is light: the first rounds of a plan, and one more if the recall is nearly reached."""
+    """Whether the next round is light; the first rounds of a plan are, and one more if the recall is nearly reached."""
     done = len(recalls)
     near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)

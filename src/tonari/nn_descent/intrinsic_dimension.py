@@ -1,7 +1,8 @@
 """Estimate how hard a data set is for NN-Descent, by the local intrinsic dimension of its points.
 
-Neighbours of neighbours are near if the data have few dimensions locally, however many columns they have. The intrinsic
-dimension of isotropic points in d dimensions is nearly d; that of real descriptors is about a dozen.
+NN-Descent works well if neighbours of neighbours are near. They are near if the data have few dimensions locally,
+however many columns they have. The intrinsic dimension of isotropic points in d dimensions is nearly d, but that of
+real descriptors is about a dozen.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
     """Return the expected slowdown of NN-Descent on these data, at least 1, from the distances of a search."""
     record = get_metric(metric)
-    if record.products:  # its values are not distances
+    if record.products:  # the metric's values are not distances
         return 1.0
     near = np.maximum(distances, 0)
     dimension = intrinsic_dimension(record.lengths(near))

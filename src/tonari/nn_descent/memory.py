@@ -1,4 +1,4 @@
-"""Memory that NN-Descent needs, in bytes. Budgets are checked against these numbers."""
+"""Compute the memory that NN-Descent needs, in bytes; these numbers must fit the budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
-_TASK_ROW_BYTES = 24  # temporary memory per id that a row meets
+_TASK_ROW_BYTES = 24  # temporary bytes per id with which a row is compared
 _SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
 
 
@@ -70,7 +70,7 @@ def _on_cpu(plan: DescentPlan) -> int:
     fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse
     if plan.start == "random":
         return fixed + rounds
-    # The packed points are freed before the first round, which makes the graph: these share their memory.
+    # The packed points are freed before the first round makes the graph, so both share their memory.
     return fixed + max(0, start + lists // 2 - plan.output_bytes, rounds - packed_bytes(plan))
 
 
@@ -115,9 +115,10 @@ def _pull_rounds(plan: DescentPlan) -> int:
 def _gnnd_rounds(plan: DescentPlan) -> int:
     """Return the bytes of a round of "gnnd".
 
-    These are lists, their previous entries, and locks; own samples of both kinds, reverse samples of one kind, and both
-    joined; and for a block of rows either the proposals, 12 bytes each, of three kinds to 2 * samples points, or the
-    entries with their values during the selection.
+    The bytes are for lists, their previous entries, and locks; for the own samples of both kinds, the reverse samples
+    of one kind, and the samples joined with their reverse samples; and for a block of rows, either the proposals or the
+    entries with their values during the selection. A row has proposals of three kinds to 2 * samples points, of 12
+    bytes each.
     """
     n, rows, p, size = plan.n, min(plan.n, plan.block), plan.samples, plan.list_size
     lists = list_bytes(plan) + n * (4 * size + 4 * -(-size // SEGMENT) + 12)
@@ -163,7 +164,7 @@ def ranges_of(n: int) -> int:
 
 
 def _met(plan: DescentPlan) -> int:
-    """Return the largest number of ids that a row meets in a round, including duplicates."""
+    """Return the largest number of ids with which a row is compared in a round, including duplicates."""
     return plan.list_size + plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
 
 

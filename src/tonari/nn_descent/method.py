@@ -1,4 +1,4 @@
-"""NN-Descent as a registered method; the two devices differ only in the backend."""
+"""NN-Descent as a registered method; the CPU and CUDA differ only in the backend."""
 
 from __future__ import annotations
 

@@ -145,7 +145,8 @@ def _numbers(
     usual_clusters = max(1, n // (tuning.CLUSTER_ON_CUDA if on_cuda else tuning.CLUSTER))
     usual_clusters = usual_clusters if on_cuda else min(usual_clusters, tuning.MOST_CLUSTERS)
     clusters = int(given.get("n_clusters", usual_clusters))
-    joined = on_cuda and start == "graph"  # the given lists are good: a few correct seeds let a round find the rest
+    # The caller's lists are good, so a round can find all neighbours from a few correct entries.
+    joined = on_cuda and start == "graph"
     if joined:
         usual_probes = 4
     elif on_cuda:  # every point has its own near clusters

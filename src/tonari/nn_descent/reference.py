@@ -1,4 +1,4 @@
-"""The steps in plain NumPy: the specification of a round, which the backends reproduce bit for bit. Not fast."""
+"""The steps in plain NumPy, slow but simple: they specify a round, and the backends reproduce it bit for bit."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ReferenceBackend:
         had = np.hstack([_ids(entries[rows]), rows[:, None].astype(np.int32)])
         ids = np.hstack([had, met])
         keys = (ids.astype(np.uint64) * _ORDER) % np.uint64(2**32) * np.uint64(2)
-        keys[:, had.shape[1] :] += np.uint64(1)  # sorts after the same id in the row's own list
+        keys[:, had.shape[1] :] += np.uint64(1)  # sorts after an equal id in the row's own list
         keys[ids < 0] = _AFTER_ALL
         order = np.argsort(keys, axis=1, kind="stable")
         keys, ids = np.take_along_axis(keys, order, axis=1), np.take_along_axis(ids, order, axis=1)

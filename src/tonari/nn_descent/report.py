@@ -18,8 +18,8 @@ class RoundReport(NamedTuple):
     Attributes
     ----------
     phi : float
-        Sum of all distances in the graph after the round (wang2021, equation 3). Once all lists are full, it never
-        grows.
+        Sum of all distances in the graph after the round (wang2021, equation 3). It never grows once all lists are
+        full.
     changed : int
         Neighbours that the graph did not have before the round.
     """
@@ -38,7 +38,7 @@ class DescentReport:
         The requested recall.
     estimate : tonari.metrics.recall.Recall
         Recall of a random sample of rows against the exact answer, with its confidence interval. For a merged graph,
-        that of the side with the lower recall.
+        the recall of the side with the lower one.
     reached : bool
         Whether the lower end of the interval reaches the target.
     start : str

@@ -1,4 +1,4 @@
-"""The updates of lists that a plan can name, and the numbers that only one of them uses.
+"""The updates: the ways to improve lists in a round that a plan can name, and the numbers that only one of them uses.
 
 pull    every row reads the lists of its neighbours and writes its own (the default, and the only one on the CPU)
 gnnd    every row compares its neighbours with each other and inserts into their lists (wang2021, section 4; CUDA)
@@ -23,7 +23,7 @@ MOST_LISTED = 128  # kernels compare all pairs of a list's entries
 LEAST_SAMPLES = 8  # a side of a tile of the matrix units is twice that
 MOST_SAMPLES = 32  # two products of (2 * 32)² fill the registers of a program
 
-# What each update does not use; of the clusters "gnnd" knows nothing where it starts at random.
+# The numbers that each update does not use; "gnnd" uses no numbers of clusters if it starts at random.
 _UNUSED = {
     PULL: ("samples",),
     GNND: ("n_hubs", "reverse", "neighbors_per_hub", "width", "light_rounds"),
@@ -45,7 +45,7 @@ def check_update(update: Any, problem: Problem) -> str:
     Unsupported
         "gnnd" does not support the metric.
     ValueError
-        The update does not exist, or not on the CPU.
+        The update does not exist, or it does not exist on the CPU.
     """
     check_name(update)
     if update is None:
@@ -87,7 +87,7 @@ def gnnd_list_size(k: int, given: int | None) -> int:
     Raises
     ------
     ValueError
-        It is not a power of two, or cannot hold k neighbours.
+        The size is not a power of two, or cannot hold k neighbours.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def gnnd_samples(size: int, given: int | None) -> int:
     Raises
     ------
     ValueError
-        It is not a power of two that tiles and lists have room for.
+        The number is not a power of two, or too large for tiles or lists.
     """
     samples = min(SAMPLES, size) if given is None else int(given)
     if not LEAST_SAMPLES <= samples <= min(MOST_SAMPLES, size) or samples & (samples - 1):

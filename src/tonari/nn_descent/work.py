@@ -9,7 +9,7 @@ from __future__ import annotations
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND
 
-_GNND_ROUNDS = 8  # of the runs by which its rates were measured
+_GNND_ROUNDS = 8  # rounds of the runs by which its rates were measured
 
 
 def start_work(plan: DescentPlan) -> float:

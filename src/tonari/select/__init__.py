@@ -13,13 +13,13 @@
     insertion, heap          queues, tang2015 III-B    one row per lane: 16 in a vector register, 32 in a warp
     merge_queue              tang2015 III-C            sorted levels, merged when their heads are out of order
     hierarchical             tang2015 III-E            minima of groups, from the top down; alone or before a queue
-    quick                    komarov2014               partition by pivots, one read each
+    quick                    komarov2014               partition by pivots, with one read per pivot
     bitonic                  Sismanis 2012             truncated bitonic sort
     threshold                matsumoto2015             a bound from samples, compaction, a small heap
-    radix                                              one digit at a time
+    radix                                              the k-th key, one digit after another
 
-Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits,
-those of a stable sort.
+Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits
+as a stable sort.
 """
 
 from tonari.select.request import Counters, Selection

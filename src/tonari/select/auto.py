@@ -1,11 +1,12 @@
-"""method="auto": the method and options that were fastest on the nearest shape that was timed.
+"""Choose for method="auto" the method and options that were fastest on the nearest shape in a table of timings.
 
     distance² = (log2 rows - log2 rows')² + (log2 n - log2 n')² + (log2 k - log2 k')²
 
-among the timings of that device whose values have the nearest number of bytes. The entries of ``auto_table.json`` are
-the winners of the timings; ``python -m benchmarks learn`` writes it. Every method gives the same answer, so a poor
-choice costs only time. On a GPU no k above LARGEST_TIMED was timed. Beyond it "radix" is chosen for inputs so small
-that kernel launches dominate, and for every k that is too large for a sorting network.
+The nearest shape has the smallest distance among the timings of the same device whose values have the nearest number of
+bytes. The table, ``auto_table.json``, has the fastest method of each timed shape; ``python -m benchmarks learn`` writes
+it. Every method gives the same answer, so a poor choice costs only time. The table has no k above LARGEST_TIMED on a
+GPU. For larger k, "radix" is chosen if the input is so small that kernel launches dominate, or if k is too large for a
+sorting network.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from tonari.select import tuning
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
-# On a GPU: the largest k that was timed; and the size of an input that can be read several times in one launch time.
+# On a GPU: the largest k in the table; and the size of an input that is read several times in the time of a launch.
 LARGEST_TIMED = 2048
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
-# For a device without timings: reads every row little more than once, and is fast for any order of the values.
+# For a device without timings: this method reads every row little more than once, and is fast for any order of values.
 DEFAULT: tuple[str, Mapping[str, Any]] = ("threshold", MappingProxyType({}))
 
 

@@ -1,13 +1,13 @@
-"""k-selection on the CPU: chunks of rows on several threads, each chunk one call of a kernel that releases the GIL.
+"""k-selection on the CPU: threads process chunks of rows; a chunk is one call of a kernel that releases the GIL.
 
-Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. Threads take chunks
-that should run for a fixed slice of time (so that Ctrl-C is noticed), and smaller ones towards the end (so that all
-threads finish together). If there are only a few groups of rows, they are divided evenly instead, unless operations are
-counted.
+Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. Chunks are expected
+to take a fixed time, so that Ctrl-C is noticed; they become smaller towards the end, so that all threads finish
+together. If there are only a few groups of 16 rows, the rows are divided evenly among the threads instead, unless
+operations are counted.
 
-If there are fewer groups than threads, columns are cut into parts as well, and a second selection picks the answer from
-the k best of each part. The parts are in column order and each is sorted by (value, column), so a tie between
-candidates goes to the first one, which has the smaller column.
+If there are fewer groups than threads, columns are cut into parts as well, and a second selection finds the answer
+among the k best of each part. These candidates are in the column order of the parts, and sorted by (value, column)
+within a part. The second selection resolves a tie in favour of the first candidate, which has the smaller column.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
 def native_options(options: Any, n: int) -> dict[str, Any]:
     """Convert an options record to the arguments of the kernels, for rows of n values.
 
-    Options that are left to the kernels, or that only apply on a GPU, are omitted. Groups, buffers and samples are
-    limited to n + 1: larger ones would take memory and change nothing.
+    Options whose values the kernels choose, or that apply only on a GPU, are omitted. Groups, buffers and samples are
+    limited to n + 1, because larger ones would take memory and have no effect.
 
     >>> from dataclasses import make_dataclass
     >>> native_options(make_dataclass("Options", ["samples", "batch", "finish"])(None, 32, "halving"), 100)
@@ -140,7 +140,7 @@ class _Job:
         return found, queue.nan_row
 
     def by_parts(self, parts: int, workers: Workers) -> tuple[Selection, int | None]:
-        """Select from parts of rows, then from the best of the parts."""
+        """Select the best of each part of the rows, then the best of these."""
         request = self.request
         rows, n = request.values.shape
         edges = [n * part // parts for part in range(parts + 1)]
@@ -241,7 +241,7 @@ def _bits(values: _Array) -> _Array:
 
 
 def _fill(counters: Counters, method: str, counted: list[_native.SelectCounters]) -> None:
-    """Add up the counts of the threads; counts that the method does not have stay None."""
+    """Add up the counts of the threads; counts that do not exist for the method stay None."""
     has = _COUNTED[method]
     if "updates" in has:
         counters.updates = np.sum([part.updates for part in counted if part.updates], axis=0, dtype=np.int64)

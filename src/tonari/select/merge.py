@@ -21,14 +21,14 @@ def merge_neighbors(
     """Merge neighbour lists that were found in separate parts of the points.
 
     Entries are ordered by (distance, index after the offset), so the result does not depend on the order of the parts,
-    and lists can be merged in stages. A part must list its own k nearest points, or all its points if there are fewer.
+    and lists can be merged in stages. A part must list its own k nearest points, or all its points if it has fewer.
     Lists on a CUDA device are merged there.
 
     Parameters
     ----------
     parts : sequence of Neighbors, each of shape (m, k_i), all with the same distance dtype
-        Entries with index -1 are missing; they come last, whatever their distance. On CUDA each row must be in order,
-        as searches return it, with missing entries at its end.
+        Entries with index -1 are missing; they come last, whatever their distance is. On CUDA each row must be in the
+        order that searches return, with missing entries at its end.
     offsets : sequence of int
         ``offsets[i]`` is added to the indices of part i: the row at which that part of the points begins.
     k : int, optional
@@ -102,7 +102,7 @@ def merge_neighbors(
         missing = ids < 0
         values = np.concatenate([part.distances[here] for part in parts], axis=1)
         values[missing] = -np.inf if descending else np.inf
-        # A real entry can have the distance inf (float32 overflow), so "missing" is a separate key.
+        # The distance of an existing point can be inf (float32 overflow), so "missing" is a separate sort key.
         order = np.lexsort((ids, -values if descending else values, missing))[:, :columns]
         distances[here] = np.take_along_axis(values, order, axis=1)
         indices[here] = np.take_along_axis(ids, order, axis=1)

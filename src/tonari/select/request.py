@@ -1,4 +1,4 @@
-"""The records of k-selection: a checked request, an answer, and counters."""
+"""The records of k-selection: the checked request, the answer, and counters of operations."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Counters:
     merges : int
         Merges of queue levels, counted once per row that takes part (merge_queue).
     flushes : int
-        Times that buffers were emptied, counted once for all rows that do so together.
+        The number of times that buffers were emptied, counted once for all rows that empty theirs together.
     examined : int
-        Values compared with a queue's head or a threshold, or partitioned.
+        The number of values that were compared with a queue's head or a threshold, or partitioned.
     lanes : int
         Rows processed together: the lanes of a vector register or of a warp.
     compression_ratio : float
@@ -61,13 +61,14 @@ class Request:
     Attributes
     ----------
     values : NumPy array or torch tensor of shape (rows, n)
-        Contiguous along the last axis, with any stride between rows. In NumPy, bfloat16 is held as its bits, int16.
+        Contiguous along the last axis, with any stride between rows. A NumPy array has the bits of bfloat16 values as
+        int16.
     dtype : str
         "float32", "float16", "bfloat16", "float64", "int32" or "uint8".
     lengths : int64 array on the values' device, or None
     options : the options record of the method
     check_nan : bool
-        Whether the method must report NaN; NaNs are ordered last either way.
+        Whether the method must report NaN; in either case, NaNs come after all numbers.
     """
 
     values: Any

@@ -1,4 +1,4 @@
-"""select_k, the public function of k-selection. It checks all arguments before any work is done."""
+"""Define select_k, the public function of k-selection, which checks all arguments before it does any work."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def select_k(
         quick          quick multi-select: partition by pivots (komarov2014)
         bitonic        truncated bitonic sort (Sismanis, Pitsianis and Sun 2012)
         threshold      bound from a sample, compaction, partial sort of the rest (matsumoto2015)
-        radix          one digit of the values at a time
+        radix          the k-th value, one digit after another
         =============  ==================================================================================
     largest : bool
         Whether to find the k largest values instead.

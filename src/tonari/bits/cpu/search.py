@@ -1,8 +1,7 @@
-"""Search rows of bits on the CPU: packing, and the distribution of pairs among threads.
+"""Search rows of bits on the CPU: pack the rows, and distribute the pairs among threads.
 
-A task is a block of queries and a part of the points. Usually the points are one part, and a block's result is written
-at the end of its task. If queries are few, the points have several parts, whose lists are merged when all tasks are
-done.
+A task is a block of queries and a part of the points. Usually the points are a single part, and a task writes the
+result of its block. If queries are few, the points are cut into several parts, whose lists are merged after all tasks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Search each query among the points listed for it, for rows of bits on a device: many lists per launch."""
+"""Search each query among the points listed for it, for rows of bits on a device, with many lists per launch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def search_listed(
     metric: str,
     listed: Listed,
     *,
-    threads: int | None = None,  # of the CPU, as is `found`
+    threads: int | None = None,  # on the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.
@@ -54,7 +54,7 @@ def search_listed(
 
 
 def _values(queries: Any, points: Any, metric: str, rows: Any, ids: Any, own: Any) -> Any:
-    """Return the value of each pair, inf for missing points and the query's own."""
+    """Return the value of each pair; it is inf for a missing point, and for the query's own point."""
     from tonari.bits.cuda.kernels.listed import listed_values_kernel
 
     count, longest = ids.shape

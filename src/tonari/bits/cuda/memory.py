@@ -9,11 +9,11 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
-STEP = 128  # columns of unpacked rows that are multiplied at a time, and of which a row has a whole number
+STEP = 128  # columns per step of a product; the columns of an unpacked row are a multiple of it
 TILE, POINT_TILE = 128, 256  # queries and points of a tile of the product
 SMALL_CHANGE = 64 * MIB
-_PAIR = 5  # bytes: a value, and whether it is within a limit
-_KEPT = 16  # bytes of a value that a selection keeps, and of its place
+_PAIR = 5  # bytes of a value, and of the mark whether it is within a limit
+_KEPT = 16  # bytes of a value that a selection keeps, and of its position
 
 
 def unpacked_width(d: int) -> int:
@@ -53,14 +53,14 @@ class BitSizes:
 
 @dataclass(frozen=True)
 class BitNeeds:
-    """The other facts on which memory depends.
+    """The other numbers on which memory depends.
 
     Attributes
     ----------
     n, m, d, k : int
-        m: of one device.
+        Points, queries (of one device), bytes of a row, neighbours.
     points_come, queries_come : bool
-        Whether they have to be copied to the device.
+        Whether points, and whether queries, have to be copied to the device.
     results : int
         Rows of the results of the whole search if they are collected on a device; 0 if they are copied to host memory.
     """
@@ -101,7 +101,7 @@ class BitNeeds:
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of results: of a block, and of all collected results."""
+        """Return the bytes of the results of a block, and of all results that are collected on the device."""
         return self._lists(sizes.block + self.results)
 
     def total_bytes(self, sizes: BitSizes) -> int:

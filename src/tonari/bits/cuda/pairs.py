@@ -1,14 +1,14 @@
-"""The values of all pairs, by blocks of queries and slabs of points.
+"""Compute the values of all pairs, by blocks of queries and slabs of points.
 
 for block of queries:
-    unpack      the queries                      8 d bytes of each
+    unpack      the queries                      8 d bytes per query
     for slab of points:
         unpack      the points                   again for each block, at little cost compared with its products
         values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
         (the caller selects the nearest points, or the points within a limit)
 
-All m n values go through memory: for 10^10 pairs 40 GB are written and 40 GB read. The products of 1,024 bits take
-2 10^13 operations.
+All m n values are written to memory and read again. For 10^10 pairs, 40 GB are written and 40 GB are read, and the
+products of rows of 1,024 bits take 2 * 10^13 operations.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pairs:
     prepared : PreparedBits
     plan : BitsCudaPlan
     at : int
-        The number of the device in the plan.
+        The position of the device among the plan's devices.
     self_join : bool
         Query i is point i; the value of such a pair is inf.
     check : callable

@@ -41,7 +41,8 @@ class BitsCudaPlan(Plan):
         Memory per device beyond the input: the points, if they are copied to it; rows copied during a search; unpacked
         rows and values; results.
     prepare_seconds : float
-        Expected duration of copying points that stay on the device; 0 for points on the device.
+        Expected duration of copying the points to the device, if they stay there; 0 for points that are on the device
+        already.
     seconds : float
         Expected duration of the search, including copies from host memory.
     """
@@ -69,7 +70,7 @@ def plan_bits_on_cuda(
     Raises
     ------
     Unsupported
-        The metric does not compare bits, or the rows are no bits.
+        The metric does not compare bits, or the rows are not bits.
     BudgetExceeded
         Memory is too short for one query, one point and the results.
 

@@ -44,7 +44,8 @@ def search_bits(
 def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
     """Return the k nearest points of a block of queries, on the device.
 
-    In a self-join the query itself, at inf, may be in the list of a slab, but the merged list has k other points.
+    In a self-join, the list of a slab may contain the query itself, with the value inf, but the merged list has k other
+    points.
     """
     best: Neighbors | None = None
     for slab, values in pairs.values(rows):

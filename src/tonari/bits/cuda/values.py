@@ -1,4 +1,4 @@
-"""The values of all pairs of unpacked rows; see kernels/values.py."""
+"""Compute the values of all pairs of unpacked rows; see kernels/values.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_values(
     values : float32 tensor of shape (m, n), whose columns are adjacent
         Output.
     first_own : int, optional
-        Query i is point ``i + first_own``, whose value becomes inf if it is among these points.
+        Query i is point ``i + first_own``. If this point is among the points, its value with query i becomes inf.
     """
     from triton.tools.tensor_descriptor import TensorDescriptor
 

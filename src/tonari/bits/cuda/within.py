@@ -17,7 +17,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.inputs import Side, hand_back
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another, order_lists
 
-_FARTHEST = float(1 << 24)  # no value is larger; that of a query and the point that it is itself is inf
+_FARTHEST = float(1 << 24)  # no value is larger, except that of a query and its own point, which is inf
 
 
 def find_bits(

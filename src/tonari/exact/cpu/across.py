@@ -1,4 +1,4 @@
-"""Find the neighbours of points on the other side of a boundary, using each product for both rows."""
+"""Find, for all points, their neighbours on the other side of a boundary, using each product for both rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tonari.metrics.problem import make_problem
 
 
 def plan_across(problem: Problem) -> ExactPlan:
-    """Plan a search of points on both sides of a boundary for each other, by the self-join of all of them.
+    """Plan a self-join of all points that finds, for each point, its neighbours on the other side of a boundary.
 
     Raises
     ------
     Unsupported
-        Products cannot be used for both sides, or that is slower.
+        Using each product for both sides is impossible or slower.
     BudgetExceeded
         Memory is too short for all rows at once.
     """
@@ -60,7 +60,7 @@ def search_across(
     ----------
     points : array of shape (n, d), checked
     boundary : int
-        The rows before it are one side.
+        The rows before this number are one side, all others the other side.
     plan : ExactPlan
         A plan from :func:`plan_across`.
     known : float64 array of shape (n,), optional
@@ -70,8 +70,8 @@ def search_across(
     Returns
     -------
     Neighbors of shape (n, k)
-        The same bits as two searches. With `known`, lists contain only neighbours that are at least as near, and
-        missing ones are -1.
+        The same bits as separate searches of the two sides. With `known`, lists contain only neighbours that are at
+        least as near as the known k-th one, and missing entries are -1.
     """
     n = len(points)
     found = _lists(n, plan)
@@ -92,7 +92,7 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Keep all points packed, and return the precision level that a search would choose after its first rows."""
+    """Pack all points at the precision that a search would choose after its first rows, and return its level."""
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:

@@ -1,7 +1,8 @@
-"""An order of rows in which near rows are adjacent: by clusters of their leading principal coordinates.
+"""Order rows by clusters of their leading principal coordinates, so that near rows are adjacent.
 
-In this order, a tile of queries has neighbours in few groups of points, so a look at contracted rows rules out most
-groups. The order affects the time of a search, never its result.
+In this order, a tile of queries has neighbours in few groups of points. A look, which compares contracted rows (of
+fewer columns) before the screen, therefore rules out most groups. The order affects the time of a search, never its
+result.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Clusters:
         return sketch
 
     def _rows(self, rows: npt.NDArray[Any], kept: Numbers | None = None) -> Sketch:
-        """Return rows in few columns; zeros for those beyond the screen's range."""
+        """Return rows in few columns; a row beyond the screen's range becomes zeros."""
         count = len(rows) if kept is None else len(kept)
         out = np.empty((count, self._form.columns), np.float32)
 

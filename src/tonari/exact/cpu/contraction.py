@@ -6,8 +6,8 @@
     both         a look at few columns, then a screen of more columns
 
 The pilot compares some points with a sample of all points, and counts the candidates that each screen leaves within the
-distance of the k-th neighbour. The cost of the screens and of the candidates follows from these counts. Answers do not
-depend on the choice.
+distance of the k-th neighbour. The cost of the screens and of the candidates follows from these counts. The choice does
+not affect any answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
 
-# Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
+# Rounding errors relative to the norm, for elements of equal size; that of int8 depends on the largest element.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
@@ -75,7 +75,8 @@ def arrange_points(
     kept : int64 array, optional
         Numbers of the points that are searched. Default: all points.
     """
-    some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]  # of which the sample is taken
+    # The sample is taken from these points.
+    some = points if kept is None else points[kept[:: -(-len(kept) // SAMPLE_ROWS)]]
     n, d = some.shape
     if plan.form_dim < d or plan.look_dim:
         screened = _contracted(some, form, plan.form_dim) if plan.form_dim < d else form
@@ -118,7 +119,7 @@ def arrange_points(
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
-    """Return whether a look takes less time than it saves, given the numbers of all pairs, looked at and marked."""
+    """Return whether a look takes less time than it saves, by its numbers of all, compared and marked pairs."""
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
     look = (seen + pairs * tuning.BALLS_SHARE) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
@@ -152,8 +153,8 @@ class Seen(NamedTuple):
     left : dict of float
         Share of all points that are candidates of contracted screens, by their columns.
     alone : dict of float
-        Share of these candidates whose nearest point is not a candidate, by the number of columns; small for separate
-        clusters.
+        By the number of columns, the share of these candidates whose nearest point is not a candidate; small for
+        separate clusters.
     """
 
     whole: float
@@ -177,7 +178,7 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 
 class InWhole(NamedTuple):
-    """Rows of the sample that are compared with all of it in all columns.
+    """Sampled rows that are compared with the whole sample in all columns.
 
     Attributes
     ----------
@@ -256,7 +257,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def _scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of all rows for the requested rows, infinity for a row and itself."""
+    """Return the scores of all rows for the requested rows; the score of a row and itself is infinity."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2
@@ -323,7 +324,7 @@ def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)
-    # By the rate that the search of all columns is expected to have, of which this is a part.
+    # This is a part of the search of all columns, so its expected rate applies.
     products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 

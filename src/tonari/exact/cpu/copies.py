@@ -27,7 +27,7 @@ from tonari.exact import tuning
 
 Numbers = npt.NDArray[np.int64]
 
-_ROW_BYTES = 32  # of memory for each row while they are sorted
+_ROW_BYTES = 32  # bytes of memory per row while rows are sorted
 
 
 def first_copies(
@@ -45,19 +45,19 @@ def first_copies(
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int
-        Additional bytes per point of a search of some points: their numbers, or a copy.
+        Additional bytes per point for a search of a subset: the numbers of its points, or a copy of them.
     spare : int
-        Bytes that are free for them.
+        Bytes that are free for these additional bytes.
     """
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # of queries that are like the points
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # if queries are like the points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
     lengths = np.diff(begins)
-    # Each row meets the late ones of its own run: a run of c rows has c - most, c times.
+    # Each row of a run of c copies is compared with its c - most later copies, so a run has c (c - most) such pairs.
     if np.sum(lengths * np.maximum(lengths - most, 0)) < tuning.LEAST_COPIES * n:
         return None
     is_first = np.ones(n, np.bool_)

@@ -45,7 +45,7 @@ def search_directly(
     Neighbors of shape (m, k)
     """
     found = _search(queries, points, plan, self_ids, True, progress)
-    assert found is not None  # only values that are not checked can be refused
+    assert found is not None  # only unchecked values can be refused
     return found
 
 
@@ -81,7 +81,7 @@ def _search(
 
         if size < n:
             parts = cut(n, size)
-            if n - parts[-1].start < size:  # the last slice has at least `size` points, as all have
+            if n - parts[-1].start < size:  # the last slice has at least `size` points, like all others
                 parts[-2:] = [slice(parts[-2].start, n)]
             lists = workers.map(lambda part: call(slice(0, m), part), parts)
             finite = [each for each in lists if each is not None]

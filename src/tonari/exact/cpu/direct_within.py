@@ -1,6 +1,6 @@
-"""Radius search by exact values alone, for few pairs: without a form, packed points or a screen.
+"""Radius search by exact values alone, for few pairs, without a form, packed points or a screen.
 
-Preparing points takes at least a tenth of a millisecond, the time of some ten thousand exact values.
+Preparing points takes at least a tenth of a millisecond, in which some ten thousand exact values can be computed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Unpacked:
         self.points = points
 
     def is_compared(self, plan: ExactPlan) -> bool:
-        """Whether searches within a radius use exact values alone: always, as there is nothing to screen."""
+        """Whether radius searches use exact values alone; always True, because nothing is packed for a screen."""
         return True
 
     def release(self) -> None:
@@ -69,7 +69,7 @@ def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: Prog
 def count_directly(
     request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count what :func:`find_directly` finds for each query."""
+    """Count, for each query, the points that :func:`find_directly` finds."""
     _, inside, _ = _compared(request, points, plan, progress)
     if len(inside) == 1:
         return np.array([np.count_nonzero(inside)], np.int64)
@@ -78,14 +78,14 @@ def count_directly(
 
 
 def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
-    """Find for each point the later ones within its limit; either order of a pair has the same value."""
+    """Find, for each point, the later points within its limit; the value of a pair does not depend on its order."""
     n, descending, started = len(points), get_metric(plan.metric).descending, time.perf_counter()
     others, left, right = _each_pair(n)
     with counting(progress, total=n * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty(others.shape)
         _native.exact_values(plan.metric, points, points, others, exact)
         if n % 2 == 0:
-            exact[n // 2 :, -1] = np.nan  # points half the circle apart, once more
+            exact[n // 2 :, -1] = np.nan  # points half the circle apart are paired twice; drop one pair
         values = returned(exact, limits.dtype).ravel()
         bar.add(n * n)
     _record(n, started)
@@ -99,7 +99,7 @@ def _find_pairs(points: Rows, plan: ExactPlan, limits: npt.NDArray[Any], progres
 def _compared(
     request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
-    """Return the values of all pairs, a mask of those within the limits without self, and whether values descend."""
+    """Return all values, a mask of pairs of two points within the limits, and whether values descend."""
     queries, limits, self_ids, _ = request
     m, n, descending, started = len(queries), len(points), get_metric(plan.metric).descending, time.perf_counter()
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:

@@ -1,7 +1,7 @@
 """Self-joins: each product of two rows is used for both (komarov2014, section 4, computes half of the matrix).
 
-While rows are active, their thresholds and survivors are shared by all threads, so that any product of two of them can
-be used for both (``native/exact/self_join.hpp``).
+All threads share the thresholds and survivors of the active rows, so that the product of any two active rows can be
+used for both (``native/exact/self_join.hpp``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 
 Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
-Spans: TypeAlias = Iterable[tuple[Bounds, bool]]  # points that a block meets, and whether both sides use the products
+# The points with which a block is compared, and whether both rows use each product.
+Spans: TypeAlias = Iterable[tuple[Bounds, bool]]
 Status: TypeAlias = npt.NDArray[np.uint8]
 
 
@@ -72,8 +73,8 @@ class Join:
     def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
         """Search the points on the other side of the boundary for every row; slices are cut at the boundary.
 
-        `known` has the k-th value that each row already has. A row then finds only points that are as near; if these
-        are fewer than k, the remaining entries are missing.
+        `known` has the k-th known value of each row. A row then finds only points that are at least as near; if fewer
+        than k points are, the remaining entries are missing.
         """
         sides = (0, boundary), (boundary, len(self.prepared.points))
         blocks = [_blocks(side) for side in sides]

@@ -1,4 +1,4 @@
-"""Exact values of each query and its listed points: many small problems in one call.
+"""Compare each query with its listed points by exact values: many small searches in one call.
 
 >>> import numpy as np
 >>> from tonari.core.listed import Listed

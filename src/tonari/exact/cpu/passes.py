@@ -1,7 +1,7 @@
-"""The passes of a search over the points: blocks of queries meet slices of points, on several threads.
+"""The passes of a search over the points: threads compare blocks of queries with slices of packed points.
 
-Packed points are met by one block on each thread at a time. If points are packed slice by slice, or if there are fewer
-blocks than threads, several blocks share a pass.
+If all points stay packed, each thread compares one block at a time with all of them. If points are packed slice by
+slice, or if there are fewer blocks than threads, several blocks share a pass.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen groups of a range of points: all, every stride-th, or all others; after a look if there is one."""
+        """Screen groups of a range of points (all, every stride-th, or all others), after a look if there is one."""
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Numbers of pairs (tile, group) since the block was made: all pairs, pairs looked at, and pairs marked."""
+        """The numbers of pairs (tile, group) since the block was made: all, compared by a look, marked by it."""
 
     def end_sample(self) -> None:
-        """Take thresholds from the groups that were screened."""
+        """Set the rows' thresholds by the groups that were screened."""
 
     def absorb(self, other: Any) -> None:
         """Add the results of a block for the same queries among other points."""
@@ -75,12 +75,12 @@ class Search:
     report: Report
     # Packed points of this search, which no other search changes.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
-    near: Near | None = None  # where the queries are, if points are in an order of their own
-    looks: bool = True  # as long as looks pay
+    near: Near | None = None  # the positions of the queries, if points are not in their original order
+    looks: bool = True  # True as long as looks save time
 
     @property
     def levels(self) -> int:
-        """Number of attempts: the precisions, and one with all columns if a contraction can fall back on them."""
+        """The number of attempts: one per precision, and one in all columns if contracted rows can fall back on it."""
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
@@ -171,7 +171,7 @@ class Search:
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
             return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
-        own = threading.local()  # one block per thread, reopened for each task
+        own = threading.local()  # each thread has one block, reopened for each task
 
         def work(bounds: Bounds) -> int:
             if not hasattr(own, "block"):
@@ -257,7 +257,7 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Stop looks that cost more time than they save; see :attr:`Block.looked`."""
+        """Stop looks if they take more time than they save; see :attr:`Block.looked`."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
@@ -277,8 +277,8 @@ class Search:
     ) -> int:
         """Screen a few blocks at once, first with the points that are already packed, then with all others.
 
-        If queries are few, several blocks have the same queries and each screens a share of the points; they are merged
-        at the end.
+        If queries are few, several blocks have the same queries, each screens a share of the points, and their results
+        are merged at the end.
         """
         plan, splits = self.plan, self.plan.point_splits
         packs = len(packed) < len(self.prepared.slices)

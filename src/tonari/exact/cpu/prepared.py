@@ -35,7 +35,7 @@ class PreparedPoints:
     asked : int, optional
         Expected number of queries, if it differs from the plan; more queries justify more preparation.
     kept : int64 array, optional
-        Row numbers of the searched points, ascending, if not all are searched; the plan is then made for these.
+        Row numbers of the searched points, ascending, if only a subset is searched; the plan is then for this subset.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class PreparedPoints:
         form = _native.Form(plan.metric, *_centre_and_scale(points, plan.metric))
         made = arrange_points(points, form, plan, plan.m if asked is None else asked, kept)
         self.form, self.form_dim, self.look, self.clusters = made
-        # A pilot may be wrong about rows to come; a caller who names the columns is not.
+        # A pilot may misjudge later rows, so they may fall back on all columns; columns set by the caller are final.
         self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
         self._whole: PreparedPoints | None = None
         self._making_whole = threading.Lock()
@@ -76,7 +76,7 @@ class PreparedPoints:
         sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
-        self._holding = threading.Lock()  # for the one search that changes what is held
+        self._holding = threading.Lock()  # lock of the one search that changes the packed points
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
@@ -102,11 +102,11 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Adapt the plan of a search, made for all columns, to these points."""
+        """Return the plan of a search, which assumes all columns, adapted to the columns of these points."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
-        """Return the points prepared with all columns, for searches that fall back; they are packed once."""
+        """Return the points in all columns, packed once, for rows that contracted rows cannot resolve."""
         assert self._whole_plan is not None
         with self._making_whole:
             if self._whole is None:
@@ -145,7 +145,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points for one kernel, and for looks if there are any."""
+        """Return packed copies of slices of the points for one kernel, and for the look if the plan has one."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()
@@ -158,7 +158,7 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """Return the index of the first precision: the packed copy's if the plan may keep that copy, else 0."""
+        """Return the index of the first precision: that of the packed copy if the plan may keep this copy, else 0."""
         kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
@@ -204,8 +204,8 @@ def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float
 def _power_of_two_below_inverse(magnitude: float, degree: float) -> float:
     """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact.
 
-    Values become scores by the power `degree` of the scale, which is also a power of two, from 2^-1000 to 2^1000. If
-    the degree is not a whole number, the scale is a power of four, and scaled magnitudes are at least 1/4.
+    The factor between values and scores is scale^degree, which is also a power of two, from 2^-1000 to 2^1000. If the
+    degree is not a whole number, the scale is a power of four, and scaled magnitudes are at least 1/4.
     """
     if magnitude == 0.0 or not math.isfinite(magnitude):
         return 1.0

@@ -1,9 +1,10 @@
-"""Radius searches on the CPU: the schedule, with constant thresholds and lists of any length.
+"""The schedule of radius searches on the CPU, with constant thresholds and lists of any length.
 
-A pair is within the radius if its returned value is at most the limit. A screen's lower bound above the limit's score
-rules a point out; an upper bound below it proves it to be inside, which is enough for a count. All others get their
-exact value (native/exact/radius_block.hpp). Every row is therefore finished at the first precision; a pilot estimates
-whether a finer one would be faster.
+A pair is within the radius if its returned value is at most the limit. The screen bounds the score of each point from
+below and above. A lower bound above the limit's score rules the point out. An upper bound below it proves that the
+point is inside, which is enough for a count. The exact values of all other points are computed
+(native/exact/radius_block.hpp). Every row is therefore finished at the first precision; a pilot estimates whether a
+finer one would be faster.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Parts:
-    """The parts of the answer to a request, of lists or of counts alone."""
+    """The parts of an answer, each with lists or only with counts."""
 
     of: Within
     lists: bool = True
@@ -79,7 +80,7 @@ def find_prepared(
 def count_prepared(
     request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count what :func:`find_prepared` finds for each query."""
+    """Count, for each query, the points that :func:`find_prepared` finds."""
     order, _ = arrange(request.queries, prepared, request.self_ids) or (None, None)
     answer = Parts(request if order is None else request.in_order(order), lists=False)
     _run(answer, prepared, plan, progress)
@@ -196,7 +197,7 @@ class _Block:
 
     def __init__(self, native: _native.RadiusBlock) -> None:
         self.native = native
-        self.met = 0  # points, before it was full
+        self.met = 0  # number of points compared before the block was full
 
     def open(self, begin: int, end: int, places: Any = None, asked: Any = None) -> None:
         self.native.open(begin, end)

@@ -1,4 +1,4 @@
-"""The schedule of exact search on the CPU: which rows are searched at which precision.
+"""The schedule of exact search on the CPU, which determines the precision at which each row is searched.
 
 for precision in precisions:                  only rows that the previous one could not certify
     for block of queries (in parallel):       passes.py
@@ -72,9 +72,9 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
-    """Return an order of the queries that follows the order of the points, and their positions in it.
+    """Return an order of the queries that follows the order of the packed points, and their positions in that order.
 
-    None keeps the order of the queries, which does not matter if points are packed in their own order.
+    The order is None if points are packed in their original order, because the order of the queries then has no effect.
     """
     clusters = prepared.clusters
     if clusters is None:
@@ -117,7 +117,7 @@ def _search(
         todo.append((slice(pilot, m), level, sampled))
     while todo:
         rows, at, with_sample = todo.pop()
-        part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
+        part = Neighbors(found.distances[rows], found.indices[rows])  # views by a slice, copies by a list
         ids = None if self_ids is None else self_ids[rows]
         stays = False
         few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT

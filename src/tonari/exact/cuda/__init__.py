@@ -1,11 +1,11 @@
-"""Brute force on CUDA: matrix units rank points, exact float64 values decide, and a bound proves each row.
+"""Brute force on CUDA: matrix units find candidates, float64 values order them, and a bound proves each row.
 
 Each folder imports only from folders below it:
 
     method.py      the registered method; dispatch.py runs the plan's route on the plan's devices
-    replay/        launches of small searches, kept for when a search is repeated
-    routes/        searches by the place of points and queries: resident, streamed, host_refine, multi_gpu
-    attempts/      the ways to search rows, and the order in which unproved rows are searched again
+    replay/        stores the launches of small searches, so that a repeated search runs them again
+    routes/        one search per place of points and queries: resident, streamed, host_refine, multi_gpu
+    attempts/      the ways to search rows, and the order of retries for rows that no bound has proved yet
     planning.py    chooses a plan among the divisions of a search (divisions.py), by memory and time (memory.py)
     screens/       low-precision lower bounds for all points, which leave few candidates
     refine/        exact values of the candidates, in order, and the proof of each row

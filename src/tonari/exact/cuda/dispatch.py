@@ -2,14 +2,14 @@
 
 Each route is a module with two functions:
 
-    prepare_x(points, plan, progress) -> prepared points, which can be kept between searches search_x(queries, prepared,
-    plan, *, self_join, progress) -> Neighbors, Report
+    prepare_x(points, plan, progress) -> prepared points, which can be kept between searches
+    search_x(queries, prepared, plan, *, self_join, progress) -> Neighbors, Report
 
 ``points`` and ``queries`` are NumPy arrays in host memory (C-contiguous) or tensors on CUDA (``stride(1) == 1``), of an
-accepted dtype. Their values have not been checked: the kernels that pack rows set flags, and a route raises errors by
-``inputs.check_flags``. With ``self_join`` the queries are the points, and point i is left out of row i. Results are
-NumPy arrays or tensors, depending on the route. All work is ordered by the current stream of each device; the first
-device of the plan is the current one.
+accepted dtype. Their values have not been checked: the kernels that pack rows set flags for invalid values, and a route
+passes the flags to ``inputs.check_flags``, which raises the errors. With ``self_join`` the queries are the points, and
+row i excludes point i. Results are NumPy arrays or tensors, depending on the route. All work is ordered by the current
+stream of each device; the first device of the plan is the current one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Route(NamedTuple):
     search: Callable[..., tuple[Neighbors, Report]]
 
 
-# By the plan's route, or "multi_gpu" for several devices, each of which uses the plan's route for its part.
+# By route; "multi_gpu" is for several devices, each of which uses the plan's route for its part.
 ROUTES: dict[str, Route] = {
     "resident": Route(prepare_resident, search_resident),
     "streamed": Route(prepare_streamed, search_streamed),
@@ -78,7 +78,8 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
     """Contract the prepared points of one device.
 
-    None if a contraction is not worth its time for this plan and these points, or if memory has become too short.
+    Return None if a contraction is not worth its time for this plan and these points, or if memory has become too
+    short.
     """
     import torch
 
@@ -142,7 +143,7 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
-    # Arrays may be on the device later, where a few queries take other launches.
+    # The queries of a later search may be on the device, where a few queries need other kernels.
     there = dataclasses.replace(plan, cuda_graph=plan.route == "resident" and len(plan.devices) == 1)
 
     def stage() -> None:
@@ -179,7 +180,7 @@ def find_pairs(
     *,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find the later points within the limits of some; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
+    """Find the later points within each point's limit; see :meth:`tonari.core.method.SearchMethod.find_pairs`."""
     place = Place(first_query=rows.start, self_join=True, later=True)
     with on(plan.devices[0]):
         found = within(points[rows], prepared, plan, limits, finding(plan), place=place, progress=progress)
@@ -204,7 +205,7 @@ def count_within(
 
 
 def compares_all(plan: CudaPlan) -> bool:
-    """Whether exact values of all points are sooner there than points that are packed and screened."""
+    """Whether computing exact values of all points is faster than packing and screening them."""
     return plan.m * plan.n * (plan.d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
 
@@ -219,7 +220,7 @@ def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArr
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and device of results, which are those of the queries."""
+    """Return the library and device of results, which equal those of the queries."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 

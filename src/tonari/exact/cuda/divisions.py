@@ -13,7 +13,7 @@ from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 
-ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
+ROUTES = ("resident", "host_refine", "streamed")  # in the order of trial
 SHARDS = ("points", "queries")
 # Precisions by form, first to last; the last one resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
@@ -29,15 +29,15 @@ def share(count: int, devices: int) -> int:
 
 
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
-    """Return the points of the device that has all points, in a search whose other devices wait for copies.
+    """Return the number of points for the device that has all points, while the other devices wait for copies.
 
-    All are done at the same time if the others, which share the rate at which rows leave the first, have fewer. 0 if
-    there are too few points to divide like that.
+    The other devices share the rate at which rows leave the first device, so they get fewer points, such that all
+    devices finish at the same time. The number is 0 if there are too few points for such a division.
     """
     if devices == 1 or whole.host_points:
         return 0
     equal = dataclasses.replace(whole, n=share(whole.n, devices))
-    search = whole.m * equal.row_seconds(equal.n) / equal.n  # of a point
+    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds per point
     waiting = whole.d * whole.itemsize / CARD.peer + search / (devices - 1)
     tiles = round(whole.n * search / (search + waiting)) // ((devices - 1) * POINT_TILE)
     each = max(1, tiles) * POINT_TILE
@@ -48,7 +48,7 @@ def points_at_home(whole: CudaNeeds, devices: int) -> int:
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield the ways to divide a search among devices: name, needs of the first device, and overrides."""
+    """Yield the ways to divide a search among devices; each is a name, the needs of the first device, and overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -65,8 +65,8 @@ def divisions(
 def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
     """Return the best choice within the budget, and its batch of queries.
 
-    This is the first route whose batch has at least one tile, else the route with the longest batch. The batch is 0 if
-    nothing fits.
+    The best choice is the first route whose batch has at least one tile, else the route with the longest batch. The
+    batch is 0 if no route fits.
     """
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
     bests = []
@@ -97,7 +97,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
     if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
         usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
         short = tuple(level for level in usual if level != "split")
-        from_host = route == "host_refine" and not needs.form_dim  # where all rows would have to come once more
+        from_host = route == "host_refine" and not needs.form_dim  # in which all rows would have to be copied once more
         ways = [short] if from_host else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
     for slabs in _slabs(route, needs, overrides):
@@ -115,7 +115,7 @@ def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
 
 
 def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[Slabs]:
-    """Yield the slabs of a route: the overridden size, else all sizes by halving."""
+    """Yield the slabs of a route: the caller's size, else all points, half of them, a quarter, and so on."""
     n, m = needs.n, needs.m
     points, queries = min(n, overrides.get("point_slab", n)), min(m, overrides.get("query_slab", m))
     if route == "streamed":

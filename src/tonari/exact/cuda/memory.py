@@ -1,4 +1,4 @@
-"""The cost of a search on a GPU: bytes, which must fit the budget, and seconds, which decide between choices.
+"""The cost of a search on a GPU: bytes, which must fit the budget, and seconds, by which plans are compared.
 
 The modules of the search count their own bytes; this module adds them.
 """
@@ -26,8 +26,8 @@ from tonari.select.cuda.order import MERGE_BYTES
 SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
-MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
-LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if they are sorted for the CPU and two batches are on their way
+MOST_POINTS = 2**31 - 1  # most points on one device at once: int32 numbers them
+LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if members are sorted for the CPU and two batches are in progress
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class CudaNeeds:
     gemm, self_join : bool
     host_points, host_queries : bool
     devices : int
-        Number of devices. On one of several, rows are copied even if they are on a device already.
+        Number of devices. Each of several devices gets copies of its rows, even if the rows are on a device already.
     results : int
         Rows of the results of the whole search if they are returned on the device, else 0.
     merged : bool
         Whether lists from parts of the points are merged.
     precisions : tuple of str
     group, width : int
-        As in the plan; `width` may exceed the number of groups.
+        Points per group, and groups per row, as in the plan; `width` may exceed the number of groups.
     form_dim : int
         Coordinates of contracted rows; 0 if the screen compares all dimensions.
     """
@@ -95,7 +95,7 @@ class CudaNeeds:
 
     @property
     def several(self) -> bool:
-        """Whether this is one of several devices."""
+        """Whether the search uses several devices."""
         return self.devices > 1
 
     @property
@@ -131,7 +131,7 @@ class CudaNeeds:
         return packed_bytes(held, self.screened, precision) + held * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
-        """Return the bytes of original rows copied from host memory, which stay as long as their slab."""
+        """Return the bytes of original rows copied from host memory; they stay on the device as long as their slab."""
         points = self.n if slabs.route == "resident" and self.points_come else 0
         among_points = self.self_join and slabs.route == "resident" and self.m <= self.n
         queries = 0 if among_points or slabs.route == "host_refine" or not self.queries_come else slabs.queries
@@ -153,9 +153,9 @@ class CudaNeeds:
         held = self.held(slabs)
         retry = sum(packed_bytes(held, self.screened, precision) for precision in self.precisions[1:-1])
         contracting = 0
-        if self.form_dim and slabs.route == "host_refine":  # of a copy of some rows
+        if self.form_dim and slabs.route == "host_refine":  # bytes of a copy of some rows
             contracting = contraction_bytes(self.d, self.form_dim) + sample_rows(self.d) * self.d * self.itemsize
-        elif self.form_dim:  # unproved rows are screened in all dimensions at last
+        elif self.form_dim:  # the last retry of unproved rows screens all dimensions
             retry += sum(packed_bytes(held, self.d, precision) for precision in self.precisions[:-1])
             contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
         sample = sample_for(held, self.width, self.group) if self.gemm else None
@@ -164,7 +164,7 @@ class CudaNeeds:
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
         marks = slabs.queries * (10 + 8 * self.self_join)  # proved or not, numbers of unproved rows, own numbers
-        lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # of one part, to be merged
+        lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # lists of one part, to be merged
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
@@ -177,10 +177,10 @@ class CudaNeeds:
         return subset_bytes(self.n, self.d * self.itemsize) + packed_bytes(self.n, self.d, self.precisions[0])
 
     def mirrored_slots(self, slabs: Slabs, batch: int, room: int) -> int:
-        """Return the slots per row for points that earlier batches of a graph note for it (screens/mirrored.py).
+        """Return the slots per row for candidates that a graph's earlier batches list for it (screens/mirrored.py).
 
-        0 if the graph does not use that screen: rows and points are not the same rows on one device, products are as
-        fast as their minima, or `room` bytes are too few.
+        The number is 0 if the search does not use that screen: because queries and points are not the same rows on one
+        device, because products are as fast as their minima, or because `room` bytes are too few.
         """
         graph = self.self_join and self.m == self.n and slabs.route == "resident" and not self.several and self.gemm
         if not graph or batch < tuning.LEAST_ROWS or self.m < tuning.MIRRORED_BATCHES * batch or batch % POINT_TILE:
@@ -188,7 +188,7 @@ class CudaNeeds:
         usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         if usual is None or not may_mirror(packed_row_bytes(self.screened, self.precisions[0])):
             return 0
-        room -= self._sample_bytes(self.n, tuning.LEAST_STRIDE)  # no sample takes more
+        room -= self._sample_bytes(self.n, tuning.LEAST_STRIDE)  # the largest size of a sample
         slots = min(usual.capacity, slots_within(room, self.n, batch))
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
@@ -209,7 +209,7 @@ class CudaNeeds:
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
-        if self.form_dim and slabs.route == "host_refine":  # where the CPU has nothing to do before the second one
+        if self.form_dim and slabs.route == "host_refine":  # the CPU would be idle before a second batch
             tiles = -(-tiles // tuning.LEAST_BATCHES)
         most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         at_once = slabs.route == "resident" and tiles <= tuning.AT_ONCE * most
@@ -219,9 +219,9 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the seconds of one query among n points: screen (and write minima), select, refine."""
+        """Return the seconds of one query among n points, for the screen with its minima, selection and refinement."""
         groups = group_count(n, self.group)
-        if self.gemm:  # at the rate of float16: a product and a sum for two bytes
+        if self.gemm:  # at the rate of float16: one product and one sum per two bytes
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
         else:
             screen = 2.0 * n * self.screened / CARD.elements
@@ -246,7 +246,7 @@ class CudaNeeds:
         return on_cpu + copying_seconds(from_host, points + queries - from_host, self.devices)
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds in which one core refines the groups or points that a GPU has listed."""
+        """Return the seconds that one core takes to refine the groups or points that a GPU has listed."""
         members = self.refined_groups(slabs) * (tuning.NEAR_KEPT if self.form_dim else self.group)
         return self.m * members * (CARD.cpu_member + CARD.cpu_value * self.d)
 
@@ -262,9 +262,9 @@ class CudaNeeds:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, wider(self.d) * self.width) + 1)
         packed = query_bytes(self.d, self.precisions[:-1])
-        if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
+        if self.form_dim:  # its contraction, its nearest members, their marks as candidates, and two results
             near, each = tuning.NEAR_KEPT * tuning.WIDEST * self.width, NEAR_BYTES
-            if slabs.route == "host_refine":  # which are sorted, while the batch before has its contraction and theirs
+            if slabs.route == "host_refine":  # sorted; two batches in memory
                 each = LISTED_BYTES
                 packed += self._contracted_row() + 8 * self.self_join
             packed += self._contracted_row() + each * near + 2 * self._list_bytes() + 16

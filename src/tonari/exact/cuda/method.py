@@ -46,7 +46,7 @@ class ExactOnCuda(SearchMethod):
         made = dispatch.contract_beside(before.points, plan, progress)
         if made is None:
             return before
-        return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # the original rows are those of `before`
+        return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # `before` has the same original rows
 
     def held_bytes(self, prepared: Any, plan: CudaPlan) -> int:
         return 0 if plan.route == "streamed" else super().held_bytes(prepared, plan)

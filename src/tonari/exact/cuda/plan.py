@@ -30,18 +30,18 @@ class CudaPlan(Plan):
         The rows that several devices divide equally. "points": every query is compared with every part of the points,
         and lists are merged. "queries": all points are on each device. "none": one device.
     precisions : tuple of str
-        Precisions of the screen, first to last. Rows that stay unproved at one are retried at the next. The last,
-        "values", compares exact values alone.
+        Precisions of the screen, first to last. Rows that one precision does not prove (certify as exact) are retried
+        at the next. The last, "values", compares exact values alone.
     form_dim : int or str
         Coordinates of the rows that the screen compares: "full", or the number below d to which rows are contracted
-        (rows/contraction.py). "pilot", the default of searches that take seconds: a pilot chooses the number when the
-        points are prepared (rows/form_dim.py).
+        (rows/contraction.py). "pilot", the default of searches that take seconds, lets a measurement on a sample choose
+        the number when the points are prepared (rows/form_dim.py).
     group : int
         Points that share one lower bound, the minimum of their bounds: 8, 16 or 32.
     width : int
         Groups per row that the first attempt refines; fewer in int8.
     contracted_width : int
-        Groups per row in which a first look at contracted rows searches for near points; 0 without a contraction.
+        Groups per row from which the first step of a contracted search takes near points; 0 without a contraction.
     query_batch : int
         Queries whose minima are in memory at once.
     query_slab : int
@@ -49,31 +49,31 @@ class CudaPlan(Plan):
     point_slab : int
         Points on one device at once.
     subsets : bool
-        Whether the device has room for a copy of some of the points, for searches among them. These are the points
-        without copies that no answer can contain (rows/copies.py), before a single long search or if many rows are
-        unproved; and the points near rows that no bound proves (attempts/nearby.py).
+        Whether the device has room for a copy of some of the points, for searches among this subset. One kind of subset
+        omits the copies that no answer can contain (rows/copies.py); it is used in a single long search, or if many
+        rows are unproved. The other kind has the points near unproved rows (attempts/nearby.py).
     bytes_first : bool
-        Whether a single search first tests for integers of one byte. If all elements are, it begins with "int8", which
-        is exact for them (attempts/as_bytes.py), and leaves out "split".
+        Whether a single search first tests for integers of one byte. If all elements are such integers, the search
+        begins with "int8", which is exact for them (attempts/as_bytes.py), and omits "split".
     bytes_later : bool
         Whether rows left unproved by the first attempt are searched in "int8", if all elements are integers of one
         byte.
     mirrored_slots : int
-        For a graph that compares each pair once (screens/mirrored.py): the room per row for points noted by earlier
-        batches. 0 if each batch is compared with all points.
+        For a graph that compares each pair once (screens/mirrored.py): the number of candidates per row that earlier
+        batches can add to its list. 0 if each batch is compared with all points.
     cuda_graph : bool
-        Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay, or, if it is
-        of a few queries among prepared points, kept as two launches (replay/few.py). This takes a resident search of
-        tensors there, in one batch, without overrides or a memory limit; on several devices, one of prepared points,
-        with queries anywhere.
+        Whether the second search of these shapes may be captured as a CUDA graph, which later searches replay. For a
+        few queries among prepared points, two launches are kept instead (replay/few.py). The search must be resident,
+        with tensors on the device, in one batch, and without overrides or a memory limit. On several devices the points
+        must be prepared; the queries may be anywhere.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond the input, for packed points, original rows copied from host memory, temporary
         buffers, and results.
     seconds : float
         Rough estimate of the duration.
     points_at_home : int
-        In a single search on several devices that divide the points of one of them: the number of points that this
-        device packs and searches while the others wait for their copies. 0: as many as the others.
+        For a single search on several devices that divide points of one device: the number of points that this device
+        packs and searches while the others wait for their copies. 0 for an equal share.
     why_devices : str
         The number of devices and the reason for it; "" for a single device that the caller named.
     """
@@ -111,14 +111,14 @@ class CudaPlan(Plan):
 
     @property
     def looks_first(self) -> bool:
-        """Whether a single search looks at the points before it prepares them."""
+        """Whether a single search examines the points, for copies or bytes, before it prepares them."""
         return self.copies_first or self.bytes_first
 
     @property
     def few(self) -> bool:
         """Whether the first attempt takes two launches (screens/few.py), which is faster for a few queries.
 
-        A derived property, so that it is right in plans for parts of the search too. It requires products in float16,
+        The property is derived, so it is also right in plans for parts of the search. It requires products in float16,
         which is the first precision of all products except those of floats with up to 16 columns. Its minima and packed
         queries, at most 3 MB per query, fit into the bytes that plans leave for small changes.
         """

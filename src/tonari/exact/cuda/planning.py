@@ -124,8 +124,8 @@ def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str,
 def is_contracted_for(problem: Problem, searched: int) -> bool:
     """Whether a pilot decides for this search if prepared points are contracted.
 
-    True once the `searched` queries and those of the problem, as a single search, would justify the pilot. False for
-    short searches, which would have too many launches. Points in all dimensions are kept in addition.
+    True if a single search of the `searched` earlier queries and those of the problem would justify the pilot. False
+    for short searches, which would need too many launches. The points in all dimensions stay in memory, too.
     """
     if len(problem.devices) > 1 or problem.memory is not None:
         return False
@@ -206,7 +206,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         )
         least = _least_of(shards, overrides)
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}", least=least)
-    chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
+    chosen = overrides["form_dim"] == PILOT  # the pilot may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     width = needs.refined_groups(slabs)
     in_place = len(devices) > 1 or not (problem.host_points or problem.host_queries)
@@ -246,7 +246,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         point_slab=slabs.points,
         subsets=subsets,
         bytes_first=alone and seconds >= tuning.BYTES_SECONDS and may_be_bytes,
-        bytes_later="split" in needs.precisions and may_be_bytes,  # whose copy takes more room than one in int8
+        bytes_later="split" in needs.precisions and may_be_bytes,  # a copy in float16 takes more room than one in int8
         mirrored_slots=slots,
         cuda_graph=captured and batch >= needs.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
@@ -260,9 +260,9 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
 
 
 def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
-    """Return the points of the device that has all of them, and the bytes that these take more than an equal share.
+    """Return the number of points searched by the device that has all of them, and their bytes beyond an equal share.
 
-    (0, 0) if they do not fit there.
+    Both are 0 if the points do not fit there.
     """
     count = points_at_home(dataclasses.replace(needs, n=problem.n), needs.devices)
     there = dataclasses.replace(needs, n=count, devices=1, results=problem.m, merged=True)

@@ -1,4 +1,4 @@
-"""The making of a plan on the CPU.
+"""Plan exact search on the CPU.
 
 planner.py    plan_on_cpu: precisions, threads, memory, seconds, and the choices of the other modules
 columns.py    the number of columns that the screen and a look compare

@@ -1,4 +1,4 @@
-"""How a search is cut: queries of a block, points of a slice, rows of a self-join at once, and the sample."""
+"""Divide a search: queries per block, points per slice, active rows of a self-join, and the sample."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def checked_active(active: Any, self_join: bool) -> int:
 
 
 def active_rows(problem: Problem) -> int:
-    """Return the number of active rows that fit into memory, in whole blocks; 0 if sharing products would not pay."""
+    """Return the number of active rows that fit into memory, in whole blocks; 0 if sharing products saves no time."""
     n = problem.n
     room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
     active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK

@@ -1,4 +1,4 @@
-"""Which columns a search compares: the fields `form_dim`, `look_dim` and `may_contract` of a plan."""
+"""Choose the columns that a search compares: the fields `form_dim`, `look_dim` and `may_contract` of a plan."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def contracted_widths(d: int) -> list[int]:
 
 def pilot_decides(problem: Problem, given: dict[str, Any]) -> bool:
     """Whether a pilot chooses the number of compared columns when the points are prepared."""
-    # A caller who sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
-    # packed within a budget was computed for all columns.
+    # No pilot decides if the caller sets these fields; for bytes, which are exact in int8 but not as contracted rows;
+    # or with a budget, for which the points that stay packed were computed with all columns.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise
     return not given and problem.memory is None and floats and products and problem.d >= tuning.CONTRACT_FROM * LOOKED

@@ -1,4 +1,4 @@
-"""How a plan (../plan.py) is made: every choice of a search on the CPU, from the problem and the machine."""
+"""Make a plan (../plan.py): derive every choice of a search on the CPU from the problem and the machine."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def _threads(problem: Problem, work: float) -> int:
 
 
 def _shared(problem: Problem, work: float) -> float:
-    """Return the seconds of work, given in seconds of one thread, on as many threads as pay off."""
+    """Convert the seconds of work on one thread to seconds on as many threads as save time."""
     return work / _threads(problem, work) if worth_sharing(work) else work
 
 
 def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]) -> bool:
     """Whether exact values of all pairs take less time than a screen."""
     if "direct" not in given:
-        # Whoever sets fields of the screen wants one.
+        # A caller who sets fields of the screen requests a screen.
         return not given and direct_seconds(problem, isa) < screening_seconds(problem, isa, prepared=prepared)
     direct = bool(given["direct"])
     others = sorted(set(given) - {"direct", "isa"})
@@ -174,9 +174,9 @@ def _wish(
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return the preferred choices without a memory budget: the inputs of memory formulas, block sizes, and the sample.
+    """Return the choices that are best without a memory budget: inputs of memory formulas, block sizes, and the sample.
 
-    `parallel`: the number of threads, and of parts of the points that they may search in parallel.
+    `parallel` is the number of threads, and the number of parts of the points that threads may search in parallel.
     """
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     (threads, most_splits), (form_dim, _) = parallel, columns

@@ -1,4 +1,4 @@
-"""Build the tree on the CPU: exact medians on every level, the same tree for any number of threads.
+"""Build the tree on the CPU by exact medians on every level; the tree does not depend on the number of threads.
 
 The top levels are split one after another, by parallel passes over ranges of all rows. Each node below them is one
 task, which splits its points, copies them to their leaves and computes their boxes within the cache
@@ -74,7 +74,7 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     ids = np.empty(n, index_dtype(n))
     rows = np.empty((leaves, d, capacity), dtype)
     boxes = np.empty((level_nodes(leaves)[0], d, 2, WIDTH), dtype)
-    boxes[:, :, :, leaves:] = np.inf  # absent children: there are some only where one node covers all leaves
+    boxes[:, :, :, leaves:] = np.inf  # absent children, which exist only if one node covers all leaves
     dimensions = np.empty(leaves - 1, np.int32)
     values = np.empty(leaves - 1, dtype)
 

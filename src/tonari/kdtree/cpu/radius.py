@@ -1,4 +1,4 @@
-"""Radius searches in the tree on the CPU: the order of the queries, and their distribution among threads.
+"""Radius searches in the tree on the CPU: order the queries, and distribute them among threads.
 
 As in a search for the k nearest, queries are sorted by the leaf that contains them and cut into blocks, each for one
 thread. Lists stay with their blocks until all lengths are known, and are then written to the result.
@@ -45,7 +45,7 @@ def find_in_tree(
 def count_in_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan, progress: ProgressLike = None
 ) -> npt.NDArray[np.int64]:
-    """Count what :func:`find_in_tree` finds for each query."""
+    """Count, for each query, the points that :func:`find_in_tree` finds."""
     counts = np.empty(len(request.queries), np.int64)
     workers = Workers(plan.threads)
     search = _search(request, prepared, plan, counts, workers, lists=False)

@@ -1,10 +1,10 @@
-"""Search the tree on the CPU: the order of the queries, and their distribution over threads.
+"""Search the tree on the CPU: order the queries, and distribute them among threads.
 
 Queries are sorted by the leaf that contains them, and cut into blocks. Within a block, the walk finishes each query
-before the next: consecutive queries need nearly the same leaves, which are still in the cache. In the buffered
-traversal of gieseke2014, queries wait in buffers until many need the same leaf, which is then read once for all of
-them. One thread processes a block from beginning to end, with its own queues and buffers, so threads never wait for
-each other.
+before it begins the next. Consecutive queries need nearly the same leaves, so these are still in the cache. In the
+buffered traversal of gieseke2014, queries wait in buffers until many need the same leaf, which is then read once for
+all of them. One thread processes a block from beginning to end, with its own queues and buffers, so threads never wait
+for each other.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def search_tree(
     Neighbors of shape (m, k)
         The same bits as :func:`tonari.metrics.reference.brute`.
     Visits
-        Totals over all queries; both traversals give the same.
+        Totals over all queries, which do not depend on the traversal.
     """
     m = len(queries)
     if np.float64 in (queries.dtype, points.dtype) and tree.rows.dtype != np.float64:
@@ -113,7 +113,7 @@ def search_tree(
         return seen
 
     traverse = buffered if plan.traversal == "buffered" else walk
-    if m <= plan.query_block or (plan.threads == 1 and traverse is walk):  # which stops after each slice by itself
+    if m <= plan.query_block or (plan.threads == 1 and traverse is walk):  # the walk itself pauses after each slice
         return found, traverse(0, m)
     parts = workers.map(lambda block: traverse(block.start, block.stop), cut(m, plan.query_block))
     total = Visits()

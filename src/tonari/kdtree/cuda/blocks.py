@@ -1,15 +1,16 @@
-"""Answer queries block by block on one device; the next queries and the previous lists are copied at the same time.
+"""Answer queries block by block on one device, while the next queries and the previous lists are copied.
 
     host memory  --prefetch.py-->  queries of block b + 1
                                    search of block b
     host memory  <--collect.py---  lists of block b - 1
 
-For d = 10, k = 10 and float32, a query has 40 bytes in and 80 bytes out: 0.8 and 1.6 ns at 50 GB/s, in both directions
-at once. The host's threads copy all 120 bytes from or to pinned buffers in 4 ns at 30 GB/s. A search of 10 ns per query
-hides these copies, except for the first block in and the last block out. Plain copies at 5 to 10 GB/s cannot overlap
-the search, and add 12 to 24 ns.
+For d = 10, k = 10 and float32, a query has 40 bytes and its result 80 bytes. At 50 GB/s in both directions at once,
+their copies take 0.8 and 1.6 ns. The host's threads copy all 120 bytes from or to pinned buffers in 4 ns at 30 GB/s. A
+search of 10 ns per query hides these copies, except for those of the first queries and the last results. Plain copies
+at 5 to 10 GB/s cannot overlap the search, and add 12 to 24 ns.
 
-With slabs of points, the best known lists are copied in with their queries, another 80 bytes, and out after the merge.
+With slabs of points, the best known lists, another 80 bytes per query, are copied to the device with their queries, and
+back after the merge.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def answer_blocks(
     first_point : int
         The number of the tree's first point.
     found : Neighbors of shape (m, k)
-        Arrays for queries in host memory, else tensors. Output: the results if the tree has all points, else they are
-        merged into `found`. Rows of the returned queries are not meaningful.
+        Arrays for queries in host memory, else tensors. Output: receives the results if the tree has all points;
+        otherwise the results are merged into it. The rows of queries left to brute force have arbitrary values.
     """
     tree.written.read()
     device = tree.rows.device

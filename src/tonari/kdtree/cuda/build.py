@@ -29,7 +29,7 @@ from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
 SAMPLED = 1 << 17  # points sampled per level to find the dimension in which each segment varies most
-MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, as SAMPLED is
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, like SAMPLED
 MOST_STEP_BITS = 24  # the significand of float32
 
 
@@ -113,7 +113,7 @@ def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
         both = np.empty((len(sizes), 2), np.int64)
         both[:, 0] = bounds[:-1]
         both[:, 1] = bounds[:-1] + (units + 1) // 2 * unit
-        begins = both[both < bounds[1:, None]]  # a single leaf is not cut
+        begins = both[both < bounds[1:, None]]  # a single leaf needs no cut
         bounds = np.append(begins, leaves)
     return found
 

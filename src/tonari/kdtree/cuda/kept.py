@@ -3,9 +3,9 @@
     points  --build-->  tree  --collect.py-->  host memory      once, in prepare, while the next tree is built
     host memory  --prefetch.py-->  tree                         in every search: while the previous slab is searched
 
-The tree of a million points in 10 dimensions has 45 MB. Its copy takes 1.1 ms at 40 GB/s, the time in which a device
-answers a hundred thousand queries. Without a kept tree, the points are copied, 40 MB, and are then sorted once for each
-of the 14 levels of splits.
+The tree of a million points in 10 dimensions has 45 MB. Its copy to the device takes 1.1 ms at 40 GB/s, the time in
+which a device answers a hundred thousand queries. Without the stored tree, the 40 MB of points are copied, and then
+sorted once for each of the 14 levels of splits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of, part_bytes
 from tonari.kdtree.plan import TreePlan
 
-LINE = 256  # bytes; all parts of a tree are whole lines
+LINE = 256  # bytes; each part of a tree is a whole number of lines
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def keep_trees(points: Any, plan: TreePlan) -> KeptTrees:
     with on(device), Collector(device) as collector:
         for here, end, count in zip(bounds, ends, lines, strict=True):
             tree = build_checked(points[here], plan, device, here.start)
-            collector.arrive()  # so that two trees are on the device, not more
+            collector.arrive()  # so that at most two trees are on the device
             if tree is None:
                 places.append(None)
                 continue

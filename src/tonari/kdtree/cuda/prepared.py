@@ -29,7 +29,7 @@ class PreparedTrees:
         The tree of all points on each of the plan's devices, or None if a point has values that a tree cannot compare.
         Empty with slabs.
     kept : KeptTrees, optional
-        The trees of the slabs. Without them a search builds them.
+        The trees of the slabs. If it is None, each search builds them.
     """
 
     points: Any

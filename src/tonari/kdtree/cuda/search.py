@@ -17,7 +17,7 @@ from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
-_MOST_COLUMNS = 32  # of a tree on CUDA
+_MOST_COLUMNS = 32  # largest number of columns of a tree on CUDA
 LISTS = (32, 64)  # lengths of the list of nearest points
 
 
@@ -90,9 +90,9 @@ def walk(search: TreeSearch, order: Any, *, visits: Any = None, most_visits: int
     visits : int32 tensor of shape (m, 2), optional
         Output: the numbers of leaves and nodes that each query visits.
     most_visits : int
-        The largest number of nodes and leaves that a query may visit; 0 for any number.
+        The largest number of nodes and leaves that a query may visit; 0 for no limit.
     given_up : bool tensor of shape (m,), optional
-        Output, with `most_visits`: set for queries that reached this number. Their lists are not meaningful.
+        Output, with `most_visits`: True for queries that reached this number; their lists are not valid.
     """
     from tonari.kdtree.cuda.kernels.search import search_kernel
 
@@ -186,10 +186,10 @@ def beyond(rows: Any, metric: str) -> Any:
 
 
 def has_beyond(rows: Any, metric: str) -> bool:
-    """Whether a row is one of :func:`beyond`; waits for the device."""
+    """Whether :func:`beyond` marks any row; waits for the device."""
     if not rows.dtype.is_floating_point:
         return False
-    return not float(torch.maximum(rows.amax(), -rows.amin())) <= largest_of(metric)  # NaN if a value is
+    return not float(torch.maximum(rows.amax(), -rows.amin())) <= largest_of(metric)  # NaN if any value is NaN
 
 
 def box_offsets(tree: DeviceTree) -> dict[str, int]:

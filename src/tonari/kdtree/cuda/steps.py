@@ -31,8 +31,9 @@ class Steps:
     def size(self) -> int:
         """Queries of the next launch.
 
-        A launch that was fast is followed by one of at least twice and at most STEP_GROWTH times as many queries, as
-        many as are expected to take STEP_SECONDS: two launches take at most four times that if all queries are alike.
+        After a fast launch, the next has as many queries as are expected to take STEP_SECONDS, but at least twice and
+        at most STEP_GROWTH times as many as before. If all queries take equally long, two launches take at most four
+        times STEP_SECONDS.
         """
         if self._last is not None and self._last[1].is_done():
             self._learn(*self._last)
@@ -49,12 +50,12 @@ class Steps:
             self._learn(*before)
 
     def _learn(self, queries: int, clock: Any) -> None:
-        """Let the next launch be longer if one of `queries` was fast; waits for it."""
+        """Enlarge the next launch if the launch of `queries` queries was fast; waits for that launch."""
         seconds = clock.seconds()
         if seconds < tuning.STEP_SECONDS:
             few = seconds * tuning.STEP_GROWTH < tuning.STEP_SECONDS
             times = tuning.STEP_GROWTH if few else max(2.0, tuning.STEP_SECONDS / seconds)
-            # Whole first steps: kernels are compiled apart for addresses that are not multiples of 16 bytes.
+            # Whole first steps: an address that is not a multiple of 16 bytes would need another compiled kernel.
             self._size = max(self._size, int(times * queries) // tuning.FIRST_STEP * tuning.FIRST_STEP)
 
 
@@ -79,7 +80,7 @@ class _DeviceClock:
 
 
 class _HostClock:
-    """Measures the same if work is done when its launch returns."""
+    """Measures the seconds of work that is done when its launch returns."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()

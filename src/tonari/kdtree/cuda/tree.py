@@ -16,8 +16,8 @@ MOST_LEVELS = 4  # levels of boxes: up to 32**4 leaves
 class DeviceTree:
     """Points arranged for warps.
 
-    Unlike on the CPU (``kdtree/cpu/tree.py``), every leaf except the last is full, so that no lane is idle: splits are
-    medians rounded to whole leaves, and to whole nodes above them.
+    Unlike on the CPU (``kdtree/cpu/tree.py``), every leaf except the last is full, so that no lane is idle. Splits are
+    medians, rounded so that each side has whole leaves, and on higher levels whole nodes.
 
     Attributes
     ----------

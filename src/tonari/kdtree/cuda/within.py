@@ -1,14 +1,15 @@
 """Find or count the points within a limit of queries on one CUDA device, by walks through the tree.
 
-    order     queries by the leaf that they visit first; points of the tree are in that order already
-    pilot     count the hits of some queries; the largest count is the room per query, enough for nearly all queries
+    order     sort queries by the leaf that they visit first; points of the tree are in that order already
+    pilot     count the hits of some queries; each query gets room for the largest count, enough for nearly all
     walk      every query writes its hits into its room, and counts them
-    again     queries with more hits, with enough room for each
-    order     each list by (value, id)
+    again     walk once more for queries with more hits, with enough room for each
+    order     sort each list by (value, id)
 
-A walk visits the leaves that the ball of the limit touches: about 7 leaves of 64 points, and 6 KB from the cache, for a
-mean of 32 hits in 3 dimensions. The room for all queries is m times the pilot's largest count, about twice the number
-of hits if distances are similar. If memory is too short for that, queries are walked twice, to count and to write.
+A walk visits the leaves that the ball around the query, with the limit as radius, touches. For a mean of 32 hits in 3
+dimensions, these are about 7 leaves of 64 points, or 6 KB from the cache. The room for all queries is m times the
+pilot's largest count, about twice the number of hits if distances are similar. If memory is too short for this room,
+every query walks twice: to count its hits, and to write them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Ball(NamedTuple):
     own : int64 tensor of shape (m,), optional
         For each query, the number of its own point, which is left out.
     later : bool
-        Whether points before it are not reported, either.
+        Whether points before the query's own point are excluded, too.
     check : callable
         Called between launches; may raise to end the search.
     are_points : bool

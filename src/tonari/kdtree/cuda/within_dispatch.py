@@ -1,7 +1,7 @@
 """Execute a search within a radius by a k-d tree plan on CUDA: devices, slabs of points, blocks of queries.
 
-As in dispatch.py, several devices share the queries, and each has the whole tree, or the trees of the slabs one after
-the other; lists of slabs are joined. Brute force answers queries and slabs with values that a tree cannot compare.
+As in dispatch.py, several devices share the queries, and each has the whole tree, or searches the trees of the slabs
+one after another and joins the lists. Brute force answers queries and slabs with values that a tree cannot compare.
 """
 
 from __future__ import annotations

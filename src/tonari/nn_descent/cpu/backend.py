@@ -46,7 +46,7 @@ class CpuBackend:
 
     @property
     def _workers(self) -> Workers:
-        """New workers for every step: workers stopped by Ctrl-C cannot be used again."""
+        """New workers for each step, because workers stopped by Ctrl-C cannot be used again."""
         return Workers(self.plan.threads)
 
     def start(self, kind: str) -> Entries:
@@ -76,7 +76,7 @@ class CpuBackend:
         return both
 
     def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
-        """Run one round, with a boundary only between points on different sides of it."""
+        """Run one round; with a boundary, compare only points on different sides of it."""
         return run_round(
             self.points,
             entries,

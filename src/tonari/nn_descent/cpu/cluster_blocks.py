@@ -1,4 +1,4 @@
-"""Rows sorted by cluster and cut into pieces, and a search that compares blocks of rows with the clusters near them."""
+"""Sort rows by cluster, cut them into pieces, and compare blocks of rows with the members of near clusters."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ class Reach:
     Attributes
     ----------
     probes : int
-        The number of clusters.
+        The number of near clusters.
     most : int
-        The number of members; the last piece may exceed it.
+        The largest number of members, which the last piece may exceed.
     without_self : bool
-        Whether the rows are the members, and no row finds itself. Only without a boundary.
+        Whether the rows are the members, so that no row must find itself; only without a boundary.
     boundary : int, optional
         Compare only rows on different sides of this number.
     """

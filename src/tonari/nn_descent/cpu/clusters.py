@@ -1,7 +1,7 @@
-"""Clusters of the points by k-means on a sample: the first lists of a point come from near clusters.
+"""Cluster the points by k-means on a sample; the initial list of a point has members of the clusters near it.
 
-Instead of the metric, clusters use squared L2 distances, or low-precision scores of them (scores.py), between float32
-rows derived from the points:
+Clusters are formed by squared L2 distances instead of the metric, or by low-precision scores of these distances
+(scores.py). The distances are between float32 rows that are derived from the points:
 
     euclidean, sqeuclidean, terms      the rows; float64 rows are centred and scaled first
     cosine, correlation                the rows scaled to length 1; for correlation, after subtracting the row's mean
@@ -96,7 +96,8 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     Returns
     -------
     float32 of shape (clusters, d), or (clusters, d + 1) for inner_product
-        Transformed by `form`; the same for any number of threads. Centres may coincide, or have no point near them.
+        Centres as rows transformed by `form`; they do not depend on the number of threads. Centres may coincide, or
+        have no point near them.
     """
     rows, first = training_rows(len(points), plan)
     sample = as_floats(form.of_points(points[rows])).astype(np.float32, copy=False)

@@ -1,4 +1,4 @@
-"""The initial lists: score blocks of points of one cluster with the members of near clusters."""
+"""Make the initial lists: blocks of points of one cluster are compared with the members of near clusters by scores."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def run_round(
     terms : float32 of shape (n, 2) or None
         The result of :func:`point_terms`.
     order : int32 of shape (n,), optional
-        The order in which rows are processed. If adjacent rows meet the same points, these are still in the cache. The
-        order affects speed only.
+        The order in which rows are processed. If adjacent rows are compared with the same points, these points are
+        still in the cache. The order affects only speed.
     boundary : int, optional
         Compare only points on different sides of this number.
     """

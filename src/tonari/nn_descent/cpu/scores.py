@@ -1,7 +1,7 @@
-"""Approximate neighbours by the screen's scores alone, without refinement and certificate.
+"""Find approximate neighbours by the screen's low-precision scores alone, without refinement and certificate.
 
-They cost a fraction of exact search, and are good enough for lists that later rounds improve. The result for a row
-depends only on the row and the points, not on the number of threads.
+This takes a fraction of the time of exact search, and the neighbours are good enough for lists that later rounds
+improve. The result for a row depends only on the row and the points, not on the number of threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = npt.NDArray[Any]
 
 
 class Scores:
-    """Scores of rows and points: the packed form, and the kernels that compute scores.
+    """The packed form of rows and points, and the kernels that compute their scores.
 
     Parameters
     ----------

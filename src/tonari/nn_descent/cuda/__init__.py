@@ -2,7 +2,7 @@
 
 backend.py         the steps
     │
-form.py            rows in half precision, whose squared L2 distances stand in for the metric
+form.py            rows in half precision, whose squared L2 distances approximate the order by the metric
 clusters.py        k-means on a sample; the clusters near each point
 near_clusters.py   the centres nearest to a row                              kernels/near.py
 scan.py            comparison of each point with the members of near clusters  kernels/scan.py

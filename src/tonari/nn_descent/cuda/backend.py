@@ -91,7 +91,7 @@ class CudaBackend:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            plan = self.plan  # its packed form of the points is freed by now, so its memory is available
+            plan = self.plan  # the start's packed form of the points has been freed, so its memory is available
             room = min(truth_bytes(plan), plan.packed_bytes + plan.working_bytes - self._held)
             found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)

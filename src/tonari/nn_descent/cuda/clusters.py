@@ -1,4 +1,4 @@
-"""k-means on a sample of the rows: a point's neighbours are likely to be in the clusters near it."""
+"""Cluster the points by k-means on a sample; a point's neighbours are likely to be in the clusters near it."""
 
 from __future__ import annotations
 

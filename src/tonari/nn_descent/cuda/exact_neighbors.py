@@ -24,7 +24,7 @@ from tonari.nn_descent import tuning
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
     """Find the k nearest points of every query within `memory` bytes: tensors of shape (m, k), in order."""
     n, d = points.shape
-    if is_own(metric):  # no screen is possible: nothing is known about a user-defined metric
+    if is_own(metric):  # a user-defined metric has no known properties that a screen could use
         double = torch.float64 in (queries.dtype, points.dtype)
         return Neighbors(*refine_all(queries, points, k, metric=metric, double=double, scratch_bytes=memory))
     problem = make_problem(

@@ -1,4 +1,4 @@
-"""The form of the points for the start: float16 rows whose squared L2 distances approximate the order by the metric.
+"""The form of the points for the initial lists: float16 rows whose squared L2 distances approximate the metric's order.
 
     euclidean, sqeuclidean                     centred
     elementwise metrics                        centred; the order is only similar to that of the metric

@@ -1,4 +1,4 @@
-"""The start: compare each point with the members of near clusters."""
+"""Make the initial lists: compare each point with the members of near clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonari.nn_descent.cuda.form import Form, step_of
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.select.cuda.dispatch import k_smallest
 
-MOST_COMPARED = 1 << 11  # members per cluster: what the member number in the keys of kernels/scan.py can hold
+MOST_COMPARED = 1 << 11  # members per cluster: as many as the member number in the keys of kernels/scan.py can count
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
@@ -128,7 +128,10 @@ def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best:
 
 
 def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]:
-    """x"""
+    """Sort pairs (point, cluster) by cluster, and cut each cluster's pairs into tiles of SCAN_QUERIES, one per program.
+
+    Returns the sorted pairs, the bounds of each cluster's pairs and of its tiles, and the cluster of each program.
+    """
     device = near.device
     if device.type == "meta":  # a rehearsal, for which sorting takes seconds to import
         lengths = (near.numel(), count + 1, count + 1, programs)

@@ -1,11 +1,11 @@
 """Truncated bitonic sort: the baseline of the papers on k-selection.
 
 Sismanis, Pitsianis and Sun 2012, "Parallel Search of k-Nearest Neighbors with Synchronous Operations" (HPEC). A row is
-sorted in runs of K >= k values that are merged in pairs; only the smaller half of every pair of runs is kept. The work
-is n log²(K) / 2 exchanges, whatever the values are.
+cut into runs of K >= k values, each of which is sorted. Runs are then merged in pairs, and the smaller half of each
+pair is kept. The work is n log²(K) / 2 exchanges for any values.
 
-On a GPU, K is a power of two from 32 to 4096. For a larger k the whole row is sorted by torch's segmented sort: a
-network that spans a row has log²(n) / 2 steps, a radix sort four.
+On a GPU, K is a power of two from 32 to 4096. For a larger k, torch's segmented sort sorts the whole row, because a
+network for a row would have log²(n) / 2 steps, whereas a radix sort has four.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def compact(
     survivors : Survivors
         Output. Its counts must be 0 at first; survivors beyond the capacity are counted, but not stored.
     exact : bool
-        If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 passes if 0.0 does.
+        Whether comparisons are exact. If not, they are cheaper, but a NaN with the sign bit set also passes, and -0.0
+        passes if 0.0 does.
     """
     from tonari.select.cuda.kernels.compact import compact_kernel
 

@@ -37,7 +37,7 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
             answer = launch(request)
     else:
         answer = launch(request)
-    # Reading the row waits for the kernels, so it is read only on request.
+    # Reading nan_row waits for the kernels, so it is read only on request.
     row = None if answer.nan_row is None else int(answer.nan_row.item())
     return Selection(answer.values, answer.indices), None if row == _NO_ROW else row
 

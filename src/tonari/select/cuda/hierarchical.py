@@ -1,12 +1,12 @@
 """Hierarchical Partition without a queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-E and algorithm 4.
 
-Take the minima of groups of G values, the minima of groups of G minima, and so on until at most k are left. Then, from
-the top down, the k best entries of a list are the groups in which to search for the k best of the next. Values are read
-once to build the lists, and at most k G of every list once more. The queues' option ``group`` uses the same partition
-in front of a queue.
+The first list has the minima of groups of G values, the second the minima of groups of G entries of the first, and so
+on until a list has at most k entries. The search goes from the top down: the k best entries of a list name the groups
+of the next lower list that contain its k best. Values are read once to build the lists; then at most k G entries of
+every list are read once more. The queues' option ``group`` uses the same partition before a queue.
 
-Groups have 32 values by default instead of the paper's 4: the lists then have n / 31 entries in total instead of n / 3,
-and a group is what a warp reads at once.
+Groups have 32 values by default instead of the paper's 4. The lists then have n / 31 entries in total instead of n / 3,
+and a warp reads a group at once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Options:
     Attributes
     ----------
     group : int
-        G: entries of a list that share an entry of the next.
+        G, the number of entries of a list that share an entry of the next list.
     levels : int, optional
-        Lists of minima above the values. Default: until a list has at most k entries; more are never built.
+        The number of lists of minima. By default, and at most, lists are built until one has at most k entries.
     """
 
     group: int = 32
@@ -151,7 +151,7 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
     form = FORMATS[request.dtype]
     width = min(tuning.BUILD_WIDTH, power_of_two(group))
     groups = tuning.BUILD_TILE // width
-    level = start = 0  # the list that is read, and its first entry
+    level = start = 0  # the number of the list that is read, and its first entry
     while level + 1 < len(sizes):
         below = part_of(as_bits(request.values, request.dtype), rows) if level == 0 else entries[:, start:]
         above = start + sizes[level] if level > 0 else 0

@@ -61,7 +61,7 @@ def constants_of(request: Request) -> dict[str, Any]:
 
 
 def looks_for_nan(request: Request) -> bool:
-    """Whether kernels look for NaN: only if the request asks for it, in values that can be NaN."""
+    """Whether kernels look for NaN; True only if the request says so and the values can be NaN."""
     return request.check_nan and FORMATS[request.dtype].infinite > 0
 
 

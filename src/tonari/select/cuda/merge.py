@@ -22,7 +22,7 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
     Returns
     -------
     Neighbors of shape (m, k)
-        Arrays of the library of the first part's distances.
+        NumPy arrays or tensors, like the distances of the first part.
     """
     side = inputs.side_of(parts[0].distances, "part 0")
     lists = [tuple(inputs.as_tensor(array) for array in part) for part in parts]

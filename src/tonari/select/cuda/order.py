@@ -1,8 +1,8 @@
 """Order and merge lists of (returned value, id) pairs on a GPU.
 
-A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders them. Wider
-pairs are sorted by id before the selection by value, because among equal values a selection prefers the lower column
-number. Values of ``inner_product`` are negated for this. Nothing here waits for the device.
+A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders the pairs.
+Wider pairs are sorted by id before the selection by value, because a selection prefers the lower column number among
+equal values. Values of ``inner_product`` are negated before either. No function of this module waits for the device.
 """
 
 from __future__ import annotations
@@ -75,16 +75,17 @@ def merge_lists(a: tuple[Any, Any], b: tuple[Any, Any], k: int, *, metric: str) 
     Parameters
     ----------
     a, b : (distances, indices), tensors of shapes (rows, k_a) and (rows, k_b)
-        Distances float32 or float64, the same in both; indices int32 or int64, -1 where missing, no index twice in the
-        same row of both together. Columns are contiguous, rows may have any stride.
+        Distances are float32 or float64, with the same dtype in both lists. Indices are int32 or int64, and -1 where
+        missing; the two rows of a query have no index in common, and none twice. Columns are contiguous; rows may have
+        any stride.
     k : int
         Columns of the result; may exceed the number of entries.
 
     Returns
     -------
     (distances, indices) of shape (rows, k)
-        The k best by (distance, index), distances descending for ``inner_product``; padded with inf (-inf) and -1.
-        Indices are int64 if those of either list are.
+        The k best by (distance, index), with distances descending for ``inner_product``; padded with inf (-inf) and -1.
+        Indices are int64 if the indices of either list are.
     """
     import torch
 

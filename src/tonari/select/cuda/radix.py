@@ -1,9 +1,9 @@
-"""Radix selection: find the k-th smallest key digit by digit, most significant first.
+"""Radix selection: find the k-th smallest key digit by digit, beginning with the most significant one.
 
 Alabi, Blanchard, Gordon and Steinbach 2012, "Fast k-selection algorithms for graphics processing units"; the early stop
-is that of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit and once more to collect, whatever k is, so
-the time has no cliffs; this method also answers the rows on which a sampled threshold fails. If one program per row
-would not keep the GPU busy, several programs share a row.
+is that of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit, and once more to collect the answer. The
+number of reads does not depend on k, so the time does not jump at any k. This method also answers the rows on which a
+sampled threshold fails. If one program per row would not keep the GPU busy, several programs share a row.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def select_on_gpu(request: Request) -> Answer:
 
     if not request.sorted:
         return answer_in_place(request, narrow)
-    if k > LARGEST_NETWORK and 4 * k > 3 * n:  # most values are selected, so sorting them all is faster
+    if k > LARGEST_NETWORK and 4 * k > 3 * n:  # most values are selected, so sorting all values is faster
         return answer_by_sort(request)
     return answer_from_survivors(request, power_of_two(k) if k <= LARGEST_TILE else k, narrow)
 

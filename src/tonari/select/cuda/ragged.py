@@ -1,7 +1,8 @@
-"""Lists of different lengths, concatenated: order each by (value, id), and join lists from parts of the points.
+"""Order lists of different lengths, which are concatenated, by (value, id), and join lists from parts of the points.
 
-Short lists are sorted by networks, several per program. The entries of long ones are sorted together by torch: first by
-(value, id), which is one integer of 64 bits where values have 32, then by list, which keeps that order within each.
+Sorting networks sort short lists, several per program. torch sorts the entries of all long lists together: first by
+(value, id), then stably by list, so that the first order remains within each list. If values have 32 bits, (value, id)
+is one integer of 64 bits.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     begins : int64 tensor of shape (m,)
         The first entry of each list in `values` and `ids`.
     counts : int32 or int64 tensor of shape (m,)
-        Lengths.
+        The length of each list.
     values : float32 or float64 tensor
         Values without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
     ids : int32 or int64 tensor
         Not negative, distinct in each list.
     descending : bool
-        Whether larger values come first; ids ascend anyway.
+        Whether larger values come first; among equal values, ids ascend in either case.
     """
     import torch
 
@@ -53,7 +54,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
         torch.empty(total, dtype=ids.dtype, device=device),
         torch.empty(total, dtype=values.dtype, device=device),
     )
-    for length, end in zip(bounds, ends, strict=False):  # the first lists have no entries
+    for length, end in zip(bounds, ends, strict=False):  # the shortest lists, which come first, have no entries
         if end > first:
             _order_short(begins, counts, values, ids, numbers[first:end], length, descending, found)
         first = end

@@ -1,7 +1,8 @@
 """The survivors of each row on a GPU, and the last step, which turns them into the answer.
 
-A method narrows every row down to at most `capacity` pairs that include the k smallest. Here they are sorted and
-written: by a sorting network in registers if they fit, else as sorted runs that are merged.
+A method narrows each row down to its survivors, at most `capacity` pairs (value, column) that include the k smallest.
+This module sorts the survivors and writes the answer. A sorting network in registers sorts them if they fit; otherwise
+sorted runs are merged.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def power_of_two(number: int) -> int:
 
 
 def network_size(k: int) -> int:
-    """Return the size of the sorting network for k pairs; some slack for small k shortens the search for them."""
+    """Return the size of the sorting network for k pairs; it exceeds a small k, which shortens the search for them."""
     size = max(32, power_of_two(k))
     return 2 * size if 32 <= size <= 128 and 4 * k > 3 * size else size
 
@@ -119,7 +120,7 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
     for rows in row_blocks(request, capacity):
         survivors = new_survivors(rows, bits, capacity, answer.nan_row)
         narrow(survivors)
-        # Above the size of a run, a network is slower than sorted runs and merges, unless most pairs are dropped first.
+        # For more pairs than a run, a network is slower than merging sorted runs, unless most pairs are dropped first.
         if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or tuning.SORTED_RUN < capacity < 2 * request.k:
             _finish_by_merging(request, survivors, answer)
         else:
@@ -132,7 +133,7 @@ def answer_in_place(request: Request, narrow: Callable[[Survivors], None]) -> An
     import torch
 
     answer = empty_answer(request)
-    if request.lengths is not None:  # rows may have fewer
+    if request.lengths is not None:  # rows may have fewer values
         answer.values.fill_(_missing_value(request))
         answer.indices.fill_(-1)
     rows = len(request.values)

@@ -1,19 +1,19 @@
 """Sampled thresholds: Matsumoto and Yiu 2015, "Accelerating Exact Similarity Search on CPU-GPU Systems" (TH-heap).
 
 A sample of n_S values of a row gives a threshold that at least k values of the row do not exceed. The row is streamed
-once, and only the values at or below the threshold are kept (section V-A; compression by about n_S / k). A partial sort
-then finds the k smallest of them (V-C: a min-max heap of fixed size). The paper samples on the GPU and sorts on the
-CPU; here each device does both.
+once, and only the values at or below the threshold, the survivors, are kept (section V-A); they are fewer by a factor
+of about n_S / k. A partial sort then finds the k smallest survivors (V-C: a min-max heap of fixed size). The paper
+samples on the GPU and sorts on the CPU; here the device that has the values does both.
 
 On a GPU the paper's threshold, the k-th smallest of 8k samples, would keep n / 8 values, a significant cost in traffic
-and sorting on a modern GPU. Its rank is chosen instead so that k and `capacity` are DEVIATIONS standard deviations
-below and above the expected number of survivors:
+and sorting on a modern GPU. Here the rank of the threshold in the sample is chosen such that k is DEVIATIONS standard
+deviations below the expected number of survivors, and `capacity` as many above it:
 
     rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
 
-Any threshold that `rank` to `most` of the samples do not exceed is accepted, which shortens the search for it. A row
-outside that range, about one in 10^5, is answered by radix selection within the same kernels, so the result is exact
-for every input and nothing waits for the host.
+To shorten the search for a threshold, every value that `rank` to `most` of the samples do not exceed is accepted. About
+one row in 10^5 has fewer than k or more than `capacity` survivors. The same kernels answer such a row by radix
+selection, so the result is exact for every input and the device does not wait for the host.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def select_on_gpu(request: Request) -> Answer:
     if n <= tuning.LARGEST_RESIDENT and samples is None:
         return _select_resident(request)
     shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
-    # The rank is chosen for whole rows. For a shorter row it can be too low, which costs most if rows are few.
+    # The rank is chosen for rows of full length. It can be too low for a shorter row, which costs most if rows are few.
     ragged = request.lengths is not None and rows <= tuning.FEW_ROWS and n >= tuning.LONG_ROW
     if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection finds a threshold of any rank
         return radix.select_on_gpu(radix.with_defaults(request))
@@ -299,7 +299,7 @@ def _select_resident(request: Request) -> Answer:
 
 
 class _Tally:
-    """Equations 3 and 4 of the paper; does nothing if the request has no counters."""
+    """Compute equations 3 and 4 of the paper for the counters of a request, if it has any."""
 
     def __init__(self, request: Request) -> None:
         self.request = request

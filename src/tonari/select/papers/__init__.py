@@ -1,1 +1,1 @@
-"""Methods of the papers that auto never uses on CUDA: queues (tang2015) and quick multi-select (komarov2014)."""
+"""Methods of papers that method="auto" never uses on CUDA: queues (tang2015) and quick multi-select (komarov2014)."""

@@ -2,9 +2,9 @@
 
 Tang, Huang, Eyers, Mills and Guo 2015, "Efficient Selection Algorithm for Fast k-NN Search on GPUs" (IPDPS). A queue
 holds the k smallest values seen so far; its head is the largest of them, and only values below the head are inserted.
-As in the paper, one thread handles one row: 32 rows per warp and program, with the queues in global memory. The cost is
-divergence: a warp spends the time of an insertion whenever any of its rows inserts. Buffered Search (III-D) batches
-insertions, and Hierarchical Partition (III-E) skips most values.
+As in the paper, one thread handles one row: 32 rows per warp and program, with the queues in global memory. The
+disadvantage is divergence: a warp takes the time of an insertion whenever any of its rows inserts. Buffered Search
+(III-D) batches insertions, and Hierarchical Partition (III-E) skips most values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BUFFERS = ("none", "own", "full", "sorted")
 QUEUES = ("insertion", "heap", "merge_queue")
 
 LANES = 32
-# Lists, queues, buffers and counters of one launch; if not all rows fit, there are several launches.
+# Bytes of lists, queues, buffers and counters in one launch; rows that do not fit have further launches.
 SCRATCH_BYTES = 4 << 30
 
 
@@ -40,9 +40,9 @@ class QueueOptions:
     buffer_size : int
         Values that a row's buffer holds.
     group : int, optional
-        Hierarchical Partition in front of the queue: values per group. Default: no partition.
+        Values per group of the Hierarchical Partition before the queue. Default: no partition.
     levels : int, optional
-        Lists of minima above the values. Default: until a list has at most k entries; more are never built.
+        The number of lists of minima. By default, and at most, lists are built until one has at most k entries.
     """
 
     buffer: str = "none"
@@ -71,7 +71,7 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
     queue : str
         One of QUEUES.
     m, aligned
-        Options of a merge queue.
+        Options of ``method="merge_queue"``.
     """
     import torch
 

@@ -1,11 +1,12 @@
 """Quick multi-select: Komarov, Dashti and D'Souza 2014, "Fast k-NNG Construction with GPU-Based Quick Multi-Select".
 
-Quick select on all rows at once ("Methods and Materials", algorithm 1). A range is partitioned by a pivot in one read.
-If more values than wanted are below the pivot, these are the next range. Otherwise they are all kept in place, by a
-reference on a stack, and the other part is the next range. The result is unordered until the end.
+Quick select processes all rows at once ("Methods and Materials", algorithm 1). A pivot partitions a range of values in
+one read. If more values than required are below the pivot, they are the next range. Otherwise all of them belong to the
+answer: they stay in place, a stack refers to them, and the other part is the next range. The answer is sorted only at
+the end.
 
-Equal values need no special treatment, since pivots are (value, index) pairs. A bad pivot is followed by one from the
-middle of the range of values still possible, so that no row takes more than some hundred rounds.
+Equal values need no special treatment, since pivots are (value, index) pairs. After a bad pivot, the next one is the
+middle of the interval of possible values, so that no row takes more than some hundred rounds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tonari.select.request import Answer, Request
 UNITS = ("warp", "block")
 # Values per tile and warps per program, by unit.
 TILES = {"warp": (512, 1), "block": (4096, 8)}
-# Two arrays per row and a stack; if not all rows fit, there are several launches.
+# Bytes of two arrays and a stack per row; rows that do not fit have further launches.
 SCRATCH_BYTES = 2 << 30
 
 
@@ -31,7 +32,8 @@ class Options:
     Attributes
     ----------
     unit : "warp" or "block"
-        GPU: whether a warp or a block works on each row. The paper uses a block per row if rows are few or long.
+        On a GPU: whether a warp or a block of threads processes each row. The paper uses a block per row if rows are
+        few or long.
     """
 
     unit: str = "block"

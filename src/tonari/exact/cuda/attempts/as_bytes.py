@@ -1,12 +1,14 @@
 """Search in int8 if all elements of the rows are integers of one byte (rows/bytes.py).
 
 Matrix units multiply int8 twice as fast as float16, and add the products without an error (docs/exactness.md, "Bytes").
-The sums of float16 are rounded, which can leave thousands of rows unproved; after int8 only ties remain.
+Sums of float16 products are rounded, which can leave thousands of rows unproved (not certified as exact). A search in
+int8 leaves only rows with ties.
 
-    look    a few rows, then a sample of all queries and points: are all elements integers of one byte, at which shift?
-    pack    all rows; other numbers have measured errors above 0 or are beyond range, which ends the attempt
+    look    tests a few rows, then a sample of all queries and points, for integers of one byte, and finds their shift
+    pack    packs all rows; any other number has an error above 0 or is beyond range, which ends the attempt
 
-A long search that is not prepared looks before it starts; all others look when float16 has left unproved rows.
+A long search of unprepared points tests for bytes before it starts. Every other search does so only after float16 has
+left unproved rows.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class BytePoints(DevicePoints):
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
-        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
         return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
 
     def _holds(self, queries: Any) -> bool:
@@ -73,7 +75,7 @@ class ByteSearch(Search):
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return packed rows for graphs: they have the same differences as the original rows, in fewer bytes."""
+        """Return the packed rows of a graph, which have the original rows' differences and fewer bytes."""
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
         rows = self.prepared.copies.packed("int8").values[: len(self.prepared.points), : self.plan.d]
@@ -83,8 +85,8 @@ class ByteSearch(Search):
 def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
     """Prepare points for the search of some queries in int8; None if an element is not an integer of one byte.
 
-    Queries are checked before any point is packed, because packing a million points in vain, and packing them again in
-    float16 with a centre far from their mean, takes half as long as the search. Waits for the device.
+    Queries are checked before any point is packed. Otherwise a million points could be packed in vain, then packed
+    again in float16 with a centre far from their mean, which takes half as long as the search. Waits for the device.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return the shift of queries and points, tensors or arrays; None if a look finds other numbers than bytes.
+    """Return the shift of queries and points, tensors or arrays; None if the sample contains other numbers.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """
@@ -110,7 +112,7 @@ def shift_of_both(queries: Any, points: Any) -> int | None:
 
 
 def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -> BytePoints:
-    """Prepare points for a search in int8, with one of their shifts; they need not be usable."""
+    """Prepare points for a search in int8 with a shift found by :func:`shifts_of`; check ``is_usable`` afterwards."""
     return BytePoints(points, plan.metric, shifted_form(plan.metric, plan.d, shift, points.device), shift, asked)
 
 

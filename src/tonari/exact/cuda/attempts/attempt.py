@@ -24,7 +24,7 @@ from tonari.exact.cuda.rows.part import plan_for_part
 from tonari.exact.cuda.screens.sampling import FirstAttempt
 from tonari.exact.report import Report
 
-# Queries, prepared points, plan, and the points that queries are -> neighbours of all of them, and the report.
+# Takes queries, prepared points, the plan and the queries' own points; returns all neighbours and the report.
 SearchAll: TypeAlias = Callable[[Any, Searchable, CudaPlan, Any], tuple[Neighbors, Report]]
 
 
@@ -56,12 +56,12 @@ class Attempt(abc.ABC):
 
     @abc.abstractmethod
     def run(self, left: Unproved, given: Any) -> None:
-        """Search the rows again, and keep the answers that are proved; `given` is the result of :meth:`worth`."""
+        """Search the rows again and keep all proved answers; `given` is the result of :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
         """Rehearse the launches of :meth:`worth` for this number of unproved rows; the data are on the device "meta".
 
-        This happens in the rehearsal of the attempt before this one.
+        The rehearsal of the preceding attempt calls this method.
         """
 
     def __str__(self) -> str:
@@ -75,12 +75,14 @@ class Begun:
     ----------
     found : Neighbors
     end : callable() -> (Neighbors, Report, bool)
-        Waits for the device and searches the remaining rows; also returns whether there were none.
+        Waits for the device and searches the unproved rows again. The bool is True if the first attempt proved all
+        rows.
 
     Attributes
     ----------
     found : Neighbors
-        What the first attempt finds, in the order of the current stream; :meth:`end` writes remaining rows there.
+        The results of the first attempt, available in the order of the current stream; :meth:`end` overwrites the rows
+        that it searches again.
     was_enough : bool
         Whether the first attempt proved all rows, once the search has ended.
     """
@@ -90,7 +92,7 @@ class Begun:
         self.was_enough = False
 
     def end(self) -> tuple[Neighbors, Report]:
-        """Wait for the device, search the remaining rows, and return the answer."""
+        """Wait for the device, search the unproved rows again, and return the answer."""
         found, report, self.was_enough = self._end()
         return found, report
 
@@ -145,8 +147,8 @@ class Unproved:
     def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
         """Search some rows again, in batches of the planned length; proved rows keep their neighbours.
 
-        `way(search)` returns the function that searches a batch; called with the search without data, it returns the
-        rehearsal. `some_proved` says that some of these rows may be proved already.
+        `way(search)` returns the function that searches a batch; for a search without data, that function is the
+        batch's rehearsal. `some_proved` is True if some of these rows may be proved already.
         """
         batch = self.plan.query_batch
 
@@ -182,7 +184,7 @@ class Unproved:
         self._take(rows, some.of_all(found), done)
 
     def expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
-        """Return a context that rehearses searches among some of the points, of these numbers of rows and points."""
+        """Return a context that rehearses searches among subsets of the points, of these sizes."""
 
         def rehearse(search: Search, own: Any) -> None:
             points = search.prepared.points
@@ -193,7 +195,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows, with their queries, among all points prepared in another way."""
+        """Search some rows, given their queries, among all points in a different preparation."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -203,12 +205,12 @@ class Unproved:
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of this many rows and points, which does not test for bytes again."""
+        """Return the plan of a search of this many rows and points; this plan does not test for bytes again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context that rehearses an attempt at this many rows: `stage`, on the same search without data.
+        """Return a context that rehearses `stage`, an attempt, for this many rows of the same search without data.
 
         The rehearsal includes the check whether the next attempt is worth its time.
 

@@ -26,7 +26,7 @@ def compare_few(
     queries, points, k, metric, group, own, double
         As for :func:`tonari.exact.cuda.refine.groups.refine_groups`; at least one query.
     columns : int
-        Groups of a part.
+        The number of groups in a part.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def compare_few(
 
     device = points.device
     parts = -(-group_count(len(points), group) // columns)
-    numbers = numbers_from(0, parts * columns, device, torch.int32)  # beyond the last group there is nothing
+    numbers = numbers_from(0, parts * columns, device, torch.int32)  # numbers beyond the last group stand for no points
     found = []
     block = max(1, tuning.COMPARED_ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
@@ -51,12 +51,10 @@ def compare_few(
             own=None if own is None else each_repeated(own[here], parts),
             double=double,
         )
-        if (
-            device.type == "meta"
-        ):  # a rehearsal, of which only launches count: what follows would take seconds to import
+        if device.type == "meta":  # a rehearsal, which needs only the launches: the rest would take seconds to import
             found.append((distances[:rows], indices[:rows]))
             continue
-        # By value, and by index where values are equal; what is missing comes last.
+        # Order by value, and by index where values are equal; missing neighbours come last.
         indices, order = indices.masked_fill(indices < 0, 2**31 - 1).view(rows, parts * k).sort(1)
         distances = distances.view(rows, parts * k).gather(1, order)
         best = distances.sort(dim=1, stable=True, descending=get_metric(metric).descending)

@@ -1,13 +1,14 @@
-"""Exact search that screens contracted rows (rows/contraction.py) and refines the original ones.
+"""Exact search that screens contracted rows, of p coordinates (rows/contraction.py), and refines the original rows.
 
 for batch of queries:
-    look       screens/contracted.py: a few points that are near in p coordinates
+    look       screens/contracted.py: find a few points that are near in p coordinates
     refine     these points, by their original rows        -> the k-th value V
-    within     screens/contracted.py: all points whose lower bound is at most V
+    within     screens/contracted.py: find all points whose lower bound is at most V
     refine     these points, by their original rows        -> the k best of all points
 
-Unproved rows are retried: a few of them with all minima and more room; then at the last precision, whose bounds are
-much tighter, with room for nearly all groups in the end; then in all dimensions.
+Rows whose answers this search does not certify as exact (unproved rows) are searched again. If they are few, the first
+retry screens them with the minima of all groups and longer lists. The next retries use the last precision, whose bounds
+are much tighter, and finally have room for nearly all groups. The last retry compares all dimensions.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class ContractedPoints:
     form : DeviceForm
     by : Contraction
     full : DevicePoints, optional
-        The points with packed copies in all dimensions. Default: made when they are needed.
+        The points with packed copies in all dimensions. Default: packed at the first use.
 
     Attributes
     ----------
@@ -58,7 +59,8 @@ class ContractedPoints:
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         errors = self.rows.errors
-        self.farthest = errors[:1] if errors.device.type == "meta" else errors.amax()[None]  # which "meta" would import
+        # On the device "meta", amax would import modules.
+        self.farthest = errors[:1] if errors.device.type == "meta" else errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
         self._full = full
         self.copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
@@ -73,14 +75,14 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries; in all dimensions if earlier searches proved few rows in p coordinates."""
+        """Return the search of some queries, in all dimensions if p coordinates have proved few rows before."""
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
         return ContractedSearch(queries, self, plan)
 
     def without_data(self) -> ContractedPoints:
-        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
         form = self.form.without_data()
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
@@ -109,7 +111,8 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
     """Prepare contracted points by the plan; None if no contraction is worth its time, or if a row has none.
 
-    `beside`: the same points in all dimensions, if they are kept; a contraction must be faster than these.
+    `beside` is the same points in all dimensions, if they stay in memory; a contraction must be faster than a search of
+    `beside`.
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
@@ -152,7 +155,7 @@ class ContractedSearch(Search):
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
-        """Return None: searches among some of the points compare all dimensions."""
+        """Return None, because searches among subsets of the points compare all dimensions."""
 
     @property
     def least_fitted(self) -> int:
@@ -163,14 +166,15 @@ class ContractedSearch(Search):
     def again_cost(self) -> float:
         """The cost of searching a row again, in units of refining it once.
 
-        It is set high: groups without a candidate are cheap here, and a short search waits for each unproved row.
+        The cost is high because refining a group without a candidate is cheap here, and because a short search has to
+        wait for each unproved row.
         """
         return tuning.CONTRACTED_AGAIN
 
     def fit_width(self, own: Any) -> Search:
-        """Double the width until nearly all of the first rows are proved, and keep it for later searches.
+        """Double the width (groups per row) until nearly all of the first rows are proved; keep it for later searches.
 
-        If few rows are proved even then, this search and later ones compare all dimensions.
+        If even the largest width proves few rows, this search and all later ones compare all dimensions.
         """
         super().fit_width(own)
         self.prepared.fitted[self.plan.k] = Fitted(self.width, self.unproved)
@@ -192,16 +196,16 @@ class ContractedSearch(Search):
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def begin_mirror(self) -> None:
-        """From now on compare each pair of a graph once, for both of its rows, if that is faster."""
+        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
         if self.is_graph:
             self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     def _pack_own(self, rows: slice) -> PackedQueries:
-        """Pack some points, which are already contracted, as queries."""
+        """Pack already contracted points as queries."""
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows with all minima, in batches that fit into the scratch memory."""
+        """Return a function that searches rows with the minima of all groups, in batches that fit into memory."""
         search = super().again(precision, width)
         rows = retried_at_once(width)
 
@@ -217,7 +221,7 @@ class ContractedSearch(Search):
         return self.contracted.level(precision)
 
     def levels(self) -> list[Level]:
-        """Return the levels of contracted rows, then the levels of rows in all dimensions."""
+        """Return the levels (retries) in p coordinates, followed by the levels in all dimensions."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         found = [
             Level(self.level(precision), functools.partial(self.again, precision, times * self.width), nothing)
@@ -242,7 +246,7 @@ class ContractedSearch(Search):
             self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
-        """Return the k best of the listed points of each row; missing ones are -1."""
+        """Return the k best of each row's listed points; missing neighbours are -1."""
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))

@@ -1,12 +1,14 @@
-"""The first attempt at a batch of queries on one GPU, and the levels at which its unproved rows are searched again.
+"""The first attempt at a batch of queries on one GPU, and the levels (retries) that search its unproved rows again.
 
-    screen    a sample of the points, all minima       -> a threshold per row               (large n only)
-    screen    all points                               -> the groups below the threshold, or all minima
+A group is a few points that share one lower bound, their minimum; the width is the number of groups refined per row.
+
+    screen    a sample of the points               -> a threshold per row (large n only)
+    screen    all points                           -> the groups below the threshold, or the minima of all groups
     select    the `width` lowest minima, and the next one
     refine    exact values of the points in the selected groups       -> the k best
     certify   does the next minimum exceed the score of the k-th value?                     -> proved or not
 
-The only step that waits for the device is the choice of the width.
+The host waits for the device only to choose the width.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from tonari.metrics import get_metric
 
 
 class Searchable(Prepared, Protocol):
-    """Prepared points on one GPU that have a search of their own."""
+    """Prepared points on one GPU that define how they are searched."""
 
     @property
     def copies(self) -> PackedCopies:
@@ -74,8 +76,8 @@ class DevicePoints:
     form : DeviceForm, optional
         Default: made for the points.
     like : FirstAttempt, optional
-        The first attempt at all points, if `points` are some of them: both are then searched by the same kernels.
-        Default: the number of points alone decides.
+        The first attempt at all points, if `points` is a subset of them; the subset is then searched by the same
+        kernels. Default: the kernels are chosen by the number of points.
     """
 
     def __init__(
@@ -107,11 +109,11 @@ class DevicePoints:
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions: these."""
+        """Return these points, which have packed copies in all dimensions."""
         return self
 
 
-# Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
+# Searches rows: takes their queries and own numbers; returns neighbours, and 1 for each proved row.
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 
@@ -121,11 +123,11 @@ class Level(NamedTuple):
     Attributes
     ----------
     name : str
-        Its name in reports.
+        The name of the level in reports.
     begin : callable
         Packs the rows at its precision, and returns the function that searches.
     end : callable
-        Drops the packed copies that no later level reads, if there are any.
+        Drops all packed copies that no later level reads.
     """
 
     name: str
@@ -145,8 +147,8 @@ class Search:
         self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
         self.width = self.least_width = plan.width
-        self.unproved = 0.0  # share of the first rows that the fitted width does not prove
-        self.left_before = 0  # rows that an earlier search by the same plan has left to a level
+        self.unproved = 0.0  # share of the first rows that stay unproved at the fitted width
+        self.left_before = 0  # number of rows that an earlier search by the same plan had to retry at a level
 
     @property
     def sample(self) -> Sample | None:
@@ -159,13 +161,13 @@ class Search:
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return the sample and sizes that later searches among some of the points reuse; None without a sample."""
+        """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare some of the points in the same way; `like` is the first attempt at all points."""
+        """Prepare a subset of the points in the same way; `like` is the first attempt at all points."""
         plan = self.plan
-        form = self.prepared.form if plan.precisions[0] == "int8" else None  # whose shift is that of all
+        form = self.prepared.form if plan.precisions[0] == "int8" else None  # with the shift of all points
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
 
     @property
@@ -175,7 +177,7 @@ class Search:
 
     def fit_width(self, own: Any) -> Search:
         """Fit the width to the first rows, and return the search that continues with it."""
-        if self.queries.device.type == "meta":  # a rehearsal: no width is better than another
+        if self.queries.device.type == "meta":  # a rehearsal has no data by which to compare widths
             self.pilot(own)
             return self
 
@@ -197,13 +199,13 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time to search a row with all minima, in units of the time to refine its smallest number of groups."""
+        """The time to search a row with the minima of all groups, in units of the time to refine its fewest groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
-        """From now on compare each pair of a graph once, for both of its rows, if that is faster."""
+        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
         if self.is_graph:
             self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -213,12 +215,12 @@ class Search:
         return self.queries is self.prepared.points
 
     def _pack_own(self, rows: slice) -> PackedQueries:
-        """Pack some of the points as queries, which have been checked as points."""
+        """Pack some of the points as queries; their values have been checked already."""
         precision = self.plan.precisions[0]
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
     def pilot(self, own: Any) -> Any:
-        """Search the first rows once at the present width, and return a mark for each proved row."""
+        """Search the first rows once at the current width; return 1 for each proved row, else 0."""
         rows = slice(0, min(tuning.PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
@@ -232,7 +234,7 @@ class Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search a batch once; `first`, the number of its first row, is for flags and for the mirror of a graph.
+        """Search a batch once; `first` is the number of its first row, which flags and the screen of a graph need.
 
         Returns
         -------
@@ -259,18 +261,18 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the rows of queries and points that give the exact values; `first` is the number of the first query.
+        """Return the rows from which exact values are computed; `first` is the number of the first query.
 
-        They give the same values as the original rows.
+        The values equal those of the original rows.
         """
         return queries, self.prepared.points
 
     @property
     def stragglers(self) -> int:
-        """The number of rows to search again before the device has reported the unproved ones.
+        """The number of rows to search again before the device has reported which rows are unproved.
 
-        0 if the first rows, or an earlier search, suggest that none will be left, or that many will be: it is then
-        better to wait and learn which.
+        It is 0 if the first rows or an earlier search suggest that all rows will be proved, or that many will not be;
+        waiting for the report is then better.
         """
         if self.left_before:
             most = self.left_before + 2 * math.sqrt(self.left_before)
@@ -278,7 +280,7 @@ class Search:
         return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return rows to search on the first level: RETRIED of a long search, some of them repeated."""
+        """Return the rows to search on the first level: in a long search always RETRIED rows, with repetitions."""
         if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
             return rows
         return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
@@ -306,16 +308,16 @@ class Search:
         return precision
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches some rows with all minima."""
+        """Return a function that searches rows with the minima of all groups."""
         return lambda queries, own: self.batch(queries, own, precision, width, None)
 
     @property
     def most_refined(self) -> int:
-        """The number of points of a row that a retry refines."""
+        """The number of points that a retry refines per row."""
         return wider(self.plan.d) * self.width * self.plan.group
 
     def are_few(self, rows: int) -> bool:
-        """Whether this many rows can be compared with all points in the time of one more attempt."""
+        """Whether comparing this many rows with all points takes at most the time of one more attempt."""
         n, d = self.prepared.points.shape
         return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
@@ -325,10 +327,10 @@ class Search:
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
-            # Comparing with all points may use the memory that the minima of a batch took.
+            # The comparison with all points may use the memory of a batch's minima, which have been read.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
-        # In the shape in which a first attempt refines what it has chosen.
+        # These shapes are those in which a first attempt refines its groups, so its kernels are reused.
         group, columns = plan.group, min(self.width, groups)
         if self.sample is not None:
             group, columns = LEAST_GROUP, listed_room(self.width)
@@ -336,7 +338,7 @@ class Search:
 
 
 def nothing() -> None:
-    """Do nothing: the `end` of a level that has no packed copy of its own."""
+    """Do nothing; this is the `end` of a level that has no packed copy of its own."""
 
 
 def no_others(points: Any, metric: str) -> Neighbors:

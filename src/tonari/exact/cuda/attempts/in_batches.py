@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# Each gives up memory that is kept for later searches, and returns whether there was any.
+# Each function frees memory that was kept for later searches, and returns whether it freed any.
 IDLE: list[Callable[[], bool]] = []
 
 
 def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned: int) -> None:
     """Divide `count` rows into successive slices of at most `size` rows, and call `work` on each slice.
 
-    If memory does not suffice for a slice (another program may have taken it), the slice is halved, and later slices
-    have the smaller length.
+    If a slice needs more memory than is free (another program may have taken some), the slice is halved, and later
+    slices have the smaller length.
 
     Parameters
     ----------
     count, size : int
     work : callable(slice)
-        Processes a slice; may be called again for the rows of a call that ran out of memory.
+        Processes a slice. After a call has run out of memory, it is called again for the same rows.
     planned : int
-        Bytes of the plan, for the message.
+        The number of bytes that were planned, for the message.
 
     Raises
     ------

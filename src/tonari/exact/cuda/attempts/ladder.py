@@ -1,15 +1,17 @@
 """The schedule of exact search on one GPU: first attempts at all batches, then further attempts at unproved rows.
 
-The batches of all queries (attempts/first.py) are launched before the host waits for any results. Then rows that were
-not proved are searched again, by the attempts of a table (:func:`attempts_at`): ``print(*attempts_at(search.levels()),
-sep="\\n")``.
+The batches of all queries (attempts/first.py) are launched before the host waits for any results. Then unproved rows,
+whose answers are not certified as exact, are searched again by the attempts that :func:`attempts_at` lists:
+``print(*attempts_at(search.levels()), sep="\\n")``.
 
-The attempt among nearby points costs 2 to 3 ms of host time per neighbourhood, and some ms per round for the distances
-of all points from the centres. A level costs tens of ms for 10,000 unproved rows among a million points. So the search
-of neighbourhoods runs before the levels if each neighbourhood saves more time in the screen than it costs. In shorter
-searches the levels run first, unless a sample shows that they cannot prove most rows.
+A level is a retry with more groups or a higher precision; it takes tens of ms for 10,000 unproved rows among a million
+points. The search of neighbourhoods (nearby.py), which compares rows only with nearby points, takes 2 to 3 ms of host
+time per neighbourhood, and some ms per round for the distances of all points from the centres. It runs before the
+levels if each neighbourhood saves more time in the screen than it costs. Otherwise the levels run first, unless a
+sample shows that they cannot prove most rows.
 
-As soon as comparing the unproved rows with all points takes no longer than one more attempt, that is done at once.
+As soon as exact values of the unproved rows and all points take no longer than one more attempt, these values are
+computed.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
 
-# Rows that the first attempt of the last search by a plan has left to a level.
+# By plan: the number of rows that the first attempt of its last search left unproved.
 _left: dict[CudaPlan, int] = {}
 emptied_by(_left.clear)
 
@@ -66,7 +68,7 @@ def search_on_device(
     prepared : DevicePoints or ContractedPoints
     plan : CudaPlan
     own : int64 tensor of shape (m,), optional
-        For each query, the number of its own point, which is left out.
+        For each query, the number of its own point, which is excluded from its answer.
     bar : Counter, optional
         Counts pairs, m * n in all.
     first_point, first_query : int
@@ -110,8 +112,8 @@ def begin_on_device(
 ) -> Begun:
     """Launch the first attempts at all batches.
 
-    :meth:`Begun.end` waits for the device and searches the unproved rows again. If there is only one batch, nothing
-    waits before. See :func:`search_on_device`.
+    :meth:`Begun.end` waits for the device and searches the unproved rows again. With only one batch, the host does not
+    wait before that call. See :func:`search_on_device`.
     """
     import torch
 
@@ -140,7 +142,7 @@ def begin_on_device(
     if device.type == "meta":
         for rows in to_visit(cut(m, batch), device):
             work(rows)
-        if m >= search.least_fitted:  # a few rows may be left
+        if m >= search.least_fitted:  # a few rows may stay unproved
             rows = slice(0, tuning.RETRIED)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: (answer.found, report, True))
@@ -156,7 +158,7 @@ def begin_on_device(
     state = torch.cat([state, at_first]) if ahead else state
 
     def end() -> tuple[Neighbors, Report, bool]:
-        numbers = state.tolist()  # the one place that waits for the device
+        numbers = state.tolist()  # only this line waits for the device
         flags, certified, proved_at_first = numbers[:6], numbers[6], numbers[-1]
         while pending:
             _wait(pending, bar)
@@ -181,9 +183,9 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Note the number of rows that the first attempt did not prove, for the next search by the same plan.
+    """Record the number of rows that the first attempt did not prove, for the next search by the same plan.
 
-    A few rows are compared with all points, by kernels that exist; the kernels of a level may need compilation.
+    A few rows are compared with all points, by kernels that are compiled already; a level may need new kernels.
     """
     if not left or search.are_few(left):
         _left.pop(plan, None)
@@ -242,7 +244,7 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search the rows that an :func:`attempt` left unproved, all but `certified`, and write the answers to `found`."""
+    """Search the unproved rows of an :func:`attempt`, which proved `certified` rows; write the answers to `found`."""
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
     if certified < len(queries):
@@ -251,7 +253,7 @@ def finish(
 
 
 def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
-    """Return all attempts at unproved rows, first to last, for a search with these levels."""
+    """Return all attempts at unproved rows, in their order, for a search with these levels."""
     first, *others = (AtLevel(number, level.name) for number, level in enumerate(levels))
     return [
         AsBytes(),
@@ -265,7 +267,7 @@ def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
     ]
 
 
-# Attempts that are made before the host knows which rows are left.
+# Attempts that run before the host knows which rows are unproved.
 BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
@@ -314,7 +316,7 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
 
 
 class _Answer:
-    """The results of all batches in one pair of tensors. The result of a single batch is kept as it is."""
+    """The results of all batches in one pair of tensors; the result of a single batch is not copied."""
 
     def __init__(self, m: int) -> None:
         self.m = m

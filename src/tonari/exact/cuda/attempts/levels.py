@@ -1,6 +1,7 @@
-"""The levels of a search: each has more room or a higher precision than the one before; the last computes exact values.
+"""The levels of a search: each retries unproved rows with more groups or a higher precision; the last is exact.
 
-A search lists its levels (:meth:`tonari.exact.cuda.attempts.first.Search.levels`).
+A row is proved when a bound certifies that its answer is exact. A search lists its levels
+(:meth:`tonari.exact.cuda.attempts.first.Search.levels`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tonari.exact.cuda.attempts.first import Again, Level, Search
 class Ahead(Attempt):
     """Search at the first level without waiting for the device, if few rows are expected to be unproved.
 
-    The host does not know yet which rows are unproved, so a fixed number of rows is searched, filled up with proved
-    ones. Waiting for the device, and launching the level then, would take several times as long as the level itself.
+    The host does not know yet which rows are unproved. It therefore searches a fixed number of rows: first the unproved
+    rows, then proved rows to fill up the number. If the host waited for the device before it launched the level, that
+    would take several times as long as the level itself.
     """
 
     name = "ahead"
@@ -37,7 +39,7 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Search `count` rows on the first level, unproved rows first, without waiting for the device."""
+    """Search `count` rows on the first level without waiting for the device; unproved rows precede proved ones."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)
@@ -77,7 +79,7 @@ class AtLevel(Attempt):
 
 
 class ByValues(Attempt):
-    """Compare all unproved rows with all points by exact values: the last resort, which needs no proof."""
+    """Compare all unproved rows with all points by exact values, which need no proof; this is the last attempt."""
 
     name = "values"
     waits = False
@@ -102,7 +104,7 @@ def _compare(search: Search) -> Again:
 
 @contextlib.contextmanager
 def levels_of(search: Search) -> Iterator[list[Level]]:
-    """Yield the levels of a search, and drop their packed copies at the end."""
+    """Yield the levels of a search; drop each level's packed copies after its use."""
     levels = search.levels()
     try:
         yield levels

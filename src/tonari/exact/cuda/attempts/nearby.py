@@ -1,20 +1,22 @@
-"""Neighbourhoods: the few points that can be in the answers of queries that no bound separates from other rows.
+"""Search unproved rows in neighbourhoods: the few points that can be in the answers of nearby queries.
 
-Error bounds grow with the distance from the centre of all points, so the rows of a tight cluster can be nearer to each
-other than their bounds. Among the points of one cluster, with a centre of their own, the bounds are as small as the
-cluster. Let c be any row, q a query whose k-th known distance is V, and y a point of its answer. Then
+Error bounds grow with the distance from the centre of all points, so distances within a tight cluster can be smaller
+than their error bounds, and no bound proves the answer. A search among the points of that cluster alone subtracts the
+cluster's own centre, and its error bounds are as small as the cluster. Let c be any row, V the k-th known distance of a
+query q, and y a point of q's answer. Then
 
     |y - c|  <=  |q - c| + |y - q|  <=  |q - c| + V
 
 so a search among the points within |q - c| + V of c finds the whole answer. A round chooses some queries as centres c,
 drops centres that are near another one, and assigns every query to its nearest centre, if that is near enough.
 
-Distances are float64 products of form rows with a bound on their error, so no point is missed. A neighbourhood that
-saves less time than its search takes is skipped, and a round that saves little is the last. All of this is torch code,
-so no kernel has to be compiled.
+Distances are float64 products of form rows with a bound on their error, so no point is missed. A neighbourhood is
+skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses only torch
+functions, so no kernel has to be compiled.
 
-An attempt cannot prove a row if more points than it refines are so near that no bound separates them from the row. A
-few rows and points are enough to estimate whether most rows are of this kind and have neighbourhoods:
+An attempt cannot prove a row if more points than it refines are so near to the row that error bounds exceed their
+distances. A few rows and points suffice to estimate whether this holds for most rows, and whether they have
+neighbourhoods. The test is
 
     |q' - x'|^2  <=  12 d u |q'|^2        u = 2^-24: all levels have errors of 2^-24 for each of 4 d additions and more,
                                           relative to a, |q'| |x'| and |q'| |x'|, which are about |q'|^2 (exactness.md)
@@ -31,9 +33,9 @@ from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.metrics import get_metric
 
-_SLACK = 1 + 2.0**-20  # more than the roundings of bounds
-_TINY = 2.0**-70  # more than a distance loses by underflow
-_LARGEST = 1e30  # square of the length of a form row that has distances: keeps all sums finite
+_SLACK = 1 + 2.0**-20  # exceeds all rounding errors of the bounds
+_TINY = 2.0**-70  # exceeds the error of a distance by underflow
+_LARGEST = 1e30  # largest squared length of a form row whose distances are computed: keeps all sums finite
 
 
 class Nearby(Attempt):
@@ -66,7 +68,7 @@ class Nearby(Attempt):
 
 
 class NearbyAtOnce(Nearby):
-    """Search unproved rows among the points near them at once, if the levels would prove few of them."""
+    """Search unproved rows among the points near them before any level, if the levels would prove few of these rows."""
 
     name = "nearby at once"
 
@@ -99,7 +101,7 @@ class Round:
     """
 
     sizes: list[tuple[int, int]]
-    _places: list[int]  # of their centres
+    _places: list[int]  # numbers of the centres
     _left: Any  # int64 (some,): the queries of the round
     _nearest: Any  # int64 (some,): the centre of each, -1 for none
     _inside: Any  # bool (n, centres)
@@ -110,7 +112,7 @@ class Round:
             yield self._left[self._nearest == at], self._inside[:, at].nonzero()[:, 0]
 
     def others(self) -> Any:
-        """Return the queries without a neighbourhood in this round, int64."""
+        """Return the queries that have no neighbourhood in this round, int64."""
         import torch
 
         served = torch.tensor(self._places, dtype=torch.int64, device=self._left.device)
@@ -118,7 +120,7 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Return upper bounds on the distances of form rows, float64, given the returned values `kth`."""
+    """Return upper bounds on the distances of form rows that correspond to the returned values `kth`, float64."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
@@ -159,15 +161,15 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of these rows have neighbourhoods, and too many near points for any attempt to prove them.
+    """Whether most of these rows have neighbourhoods, and so many near points that no attempt can prove them.
 
-    Estimated from a few queries and points in much less than a millisecond. Waits for the device.
+    The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
 
     Parameters
     ----------
     queries, points, form, reach : as for :func:`neighbourhoods`
     most : int
-        The number of points of a row that an attempt refines.
+        The number of points that an attempt refines per row.
     """
     n, d = points.shape
     scale = float(form.scale)
@@ -192,15 +194,15 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
         queries, reach = queries[left], reach[left]
     step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
-    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any place will do
+    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # any position is correct
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     kept = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
     centres = centres[kept]
-    # Of each block of queries only the nearest is kept: all distances would take more memory than the queries.
+    # Keep only the nearest query of each block: all distances would take more memory than the queries.
     found = [_squares(*block, centres, up=True).min(1) for block in _blocks(queries, form, scale)]
     squares, nearest = map(torch.cat, zip(*found, strict=True))
     distances = squares.sqrt()
-    near = distances <= tuning.NEARBY_FARTHEST * reach  # also where both are infinite, which the next line takes back
+    near = distances <= tuning.NEARBY_FARTHEST * reach  # also where both are infinite; the next line corrects that
     near &= (distances + reach).isfinite()
     nearest = nearest.masked_fill_(~near, -1)
     farthest = torch.zeros(len(kept), dtype=torch.float64, device=points.device)
@@ -251,7 +253,7 @@ def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
 
 
 def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
-    """Return the rows to keep, first to last: each is farther than `least` from all rows kept before it.
+    """Return the rows to keep, in order; each is farther than `least` from every row kept before it.
 
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]

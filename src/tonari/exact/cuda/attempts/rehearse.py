@@ -1,8 +1,9 @@
-"""Rehearsal of a whole search: compile the kernels that its plan will launch (cuda/rehearsal.py) in advance.
+"""Rehearse a whole search: compile in advance the kernels that its plan will launch (cuda/rehearsal.py).
 
-A rehearsal runs the code of the search on rows on the device "meta": points are prepared, and searched once in each way
-that depends on sizes alone. The choice of a contraction depends on the data and is left out. So are attempts at
-unproved rows, which are rehearsed when the number of these rows is known (attempts/attempt.py).
+A rehearsal runs the code of the search with tensors on the device "meta", which have no data. It prepares points, and
+searches them once in each way that depends on sizes alone. It omits the choice of a contraction, which depends on the
+data. It also omits attempts at unproved rows (not yet certified as exact): these attempts are rehearsed when the number
+of unproved rows is known (attempts/attempt.py).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def can_rehearse(plan: CudaPlan) -> bool:
-    """Whether searches by a plan are rehearsed; False for the route "host_refine", where the CPU does much work."""
+    """Whether searches by a plan are rehearsed; False for the route "host_refine", where the CPU refines."""
     return plan.route != "host_refine"
 
 
@@ -54,7 +55,7 @@ def rehearse_search(
     prepared : Searchable, optional
         Points prepared on a single device; their contraction is known.
     shift : int, optional
-        The shift of rows that are integers of one byte (attempts/as_bytes.py), if a look has found it.
+        The shift of rows that are integers of one byte (attempts/as_bytes.py), if a sample has shown it.
     """
     n, m = _shares(plan)
     if plan.copies_first and prepared is None:
@@ -71,7 +72,7 @@ def rehearse_search(
             held = shifted_points(_rows(points, plan.d, plan.dtype), part, shift)
         else:
             held = prepare_points(_rows(points, plan.d, plan.dtype), part)
-        if self_join and rows == points:  # without copies, there are fewer of both
+        if self_join and rows == points:  # without copies there are fewer points and queries
             rows, queries = len(held.points), held.points
         else:
             queries = _rows(rows, plan.d, query_dtype)

@@ -1,21 +1,21 @@
-"""The schedule of a search within a radius on one GPU: all points within a limit of each query.
+"""The schedule of a search within a radius on one GPU, which finds all points within a limit of each query.
 
 for batch of queries:
-    threshold   the score that no point within the row's limit exceeds
+    threshold   an upper bound on the scores of all points within the row's limit
     screen      all points                        -> lists of the groups at or below the threshold
     refine      exact values of these groups      -> the points within the limit
     order       each row by (value, id)
 
-Pairs are searched for once: the points of a batch are compared with those from its first tile on, which is half of the
-products and of the exact values. Where all elements are integers of one byte, they are packed as int8 in addition:
-products take half the time of float16 and are exact, so that hardly a group is listed in vain, and rows that are points
-are refined from the packed copy, a quarter of the bytes of float32.
+A search for pairs finds each pair once: it compares a batch only with the points from the batch's first tile on, which
+halves the products and the exact values. If all elements are integers of one byte, rows are also packed as int8.
+Products in int8 take half the time of float16 and are exact, so hardly any group is listed in vain. If the queries are
+the points, their exact values are computed from the packed copy, which has a quarter of the bytes of float32.
 
 Points and queries are packed and screened as for the k nearest (attempts/first.py). The threshold is known in advance,
-so one pass is enough: m n 2 d' operations for d' packed columns, and 8 d bytes of points per point of a candidate
-group. Counting in a first pass and writing in a second would screen twice, and the screen takes nearly all of the time.
-A row is screened again if its list was too short, or at a higher precision if that is cheaper than refining a long
-list.
+so one pass is enough. It takes 2 m n d' operations for d' packed columns, and reads 8 d bytes for each point of a
+candidate group. A pass that counts and a second one that writes would screen twice, and the screen takes nearly all of
+the time. A row is screened again if its list was too short, or at a higher precision if that is cheaper than refining a
+long list.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ragged import order_lists
 
-MOST_POINTS = 250_000_000  # at once by products: places in the lists of 256 rows are numbered in int32
+MOST_POINTS = 250_000_000  # at once by products: int32 numbers the entries in the lists of 256 rows
 
 
 class WithinSearch:
@@ -67,7 +67,7 @@ class WithinSearch:
     listed : bool
         Whether points are listed, or only counted.
     place : Place
-        Of these points and queries in the whole search; in a self-join no point finds itself.
+        The position of these points and queries in the whole search; in a self-join no point finds itself.
     bar : Counter, optional
         Counts pairs, m * n in all.
     """
@@ -109,7 +109,7 @@ class WithinSearch:
                     f"metric={plan.metric!r}, got {n}: pass route='streamed' and a smaller point_slab"
                 )
         self.all_listed = group_count(n, LISTED)
-        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # what the plan has for minima
+        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # the plan's memory for minima
         self.capacity = self.all_listed
         # Products of bytes are exact: no precision lists fewer groups.
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and made is None else None
@@ -120,7 +120,7 @@ class WithinSearch:
         Returns
         -------
         list of RadiusNeighbors of tensors, or of int64 tensors
-            Rows in order, ids int32 numbers of ``prepared.points``; or counts.
+            Lists in the order of the queries, whose ids are int32 numbers of ``prepared.points``; or counts.
 
         Raises
         ------
@@ -150,8 +150,9 @@ class WithinSearch:
     def rows_at_once(self) -> int:
         """Return the number of queries per block that the plan's memory allows.
 
-        Lists are usually much shorter than the minima that the plan has room for: batches that are longer than the
-        plan's then wait for the device less often. All that their queries take besides results is within that room.
+        Lists are usually much shorter than the minima for which the plan reserves memory. Batches can therefore be
+        longer than the plan's, so that the host waits for the device less often. Their memory, except for results,
+        stays within that reserve.
         """
         points, plan = self.prepared.points, self.plan
         if self.elementwise:
@@ -166,7 +167,7 @@ class WithinSearch:
         """Return the lists, or counts, of some queries."""
         import torch
 
-        if self._begin(rows) >= len(self.prepared.points):  # none of these is a later point
+        if self._begin(rows) >= len(self.prepared.points):  # none of these points is later than the query
             return self._none(rows.stop - rows.start)
         pieces = self._by_minima(rows) if self.elementwise else self._by_lists(rows)
         counts = pieces[0][1].counts
@@ -196,7 +197,7 @@ class WithinSearch:
     def _begin(self, rows: slice) -> int:
         """Return the number of the first point with which some queries are compared.
 
-        It is that of a tile whose errors are at an address that kernels need not treat differently.
+        A tile starts with this point, and its errors are at an aligned address, so that no other kernels are needed.
         """
         if not self.place.later:
             return 0
@@ -220,7 +221,7 @@ class WithinSearch:
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
         """Find the hits of some queries by products, and separately the hits of rows that are screened again.
 
-        The second part has the row numbers; these rows have no hits in the first part.
+        The second result includes the numbers of its rows; these rows have no hits in the first result.
         """
         import torch
 
@@ -237,9 +238,7 @@ class WithinSearch:
         if usual:
             self.capacity = min(usual[0] + 1, self.all_listed)
         elif too_short > tuning.WITHIN_TOO_SHORT * len(listed):
-            most = max(
-                self.capacity, self.list_bytes // (16 * len(listed))
-            )  # what batches of this length have room for
+            most = max(self.capacity, self.list_bytes // (16 * len(listed)))  # the room of batches of this length
             self.capacity = min(2 * self.capacity, most, self.all_listed)
         if too_short + too_many:
             lists.counts.masked_fill_((short | hard)[:, None], 0)

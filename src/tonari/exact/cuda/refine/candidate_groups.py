@@ -12,7 +12,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
-    """Choose the parts of the `width` lowest listed groups of each row.
+    """Return the parts of each row's `width` listed groups of smallest minima; a part is LEAST_GROUP points.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple
     Returns
     -------
     int32 (rows, room), float32 (rows,)
-        Groups of LEAST_GROUP points, padded with -1; and a lower bound on the scores of all points in other groups,
-        which is -inf if a segment of the list was too short.
+        The numbers of the parts, padded with -1; and a lower bound on the scores of all other points. The bound is -inf
+        if a segment of the list was too short.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Find the groups that may have points within each query's limit: thresholds, then blocks of groups to refine."""
+"""Find the groups that may contain points within each query's limit, and arrange them in blocks to refine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.metrics import get_metric
 
 
 class Blocks(NamedTuple):
-    """Parts of LEAST_GROUP points in blocks, row after row; all parts of a block belong to one row.
+    """Blocks of parts, each of LEAST_GROUP points, in the order of rows; all parts of a block belong to one row.
 
     Attributes
     ----------
@@ -107,7 +107,8 @@ def blocks_of_all(rows: int, n: int, size: int, device: Any) -> Blocks:
 
     each = -(-group_count(n, LEAST_GROUP) // size)
     numbers = torch.arange(rows * each, device=device)
-    parts = torch.arange(each * size, dtype=torch.int32, device=device).view(each, size)  # beyond the last is no point
+    # Numbers beyond the last group stand for no points.
+    parts = torch.arange(each * size, dtype=torch.int32, device=device).view(each, size)
     return Blocks(torch.arange(rows + 1, device=device) * each, numbers // each, parts.repeat(rows, 1))
 
 

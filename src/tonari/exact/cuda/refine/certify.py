@@ -1,4 +1,4 @@
-"""The certificate: decide which rows are proved to be correct."""
+"""The certificate: decide which rows are proved, so that no closer point can be missing from their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
     Parameters
     ----------
     shift : float64 tensor (rows,), contiguous
-        As packed; +inf for a query beyond range, which the certificate never proves.
+        The query's term of the score, as packed; +inf for a query beyond range, which the certificate never proves.
     kth : float32 or float64 tensor (rows,), strided or not
         The exact k-th returned value. A row with fewer than k values (infinity or NaN here) is never proved.
     next_minimum : float32 tensor (rows,), strided or not

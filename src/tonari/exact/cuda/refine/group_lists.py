@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return the number of parts that are refined for the `width` lowest listed groups of a row."""
+    """Return the number of parts refined per row if its `width` lowest listed groups are."""
     return width + max(6, width // 4)
 
 
@@ -34,7 +34,7 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` lowest groups of each row, and a lower bound on the scores of all other points.
+        """Return each row's `width` groups with the smallest minima, and a bound on the scores of all other points.
 
         The bound is None if there are no other points.
         """
@@ -48,7 +48,7 @@ class AllMinima(NamedTuple):
         return near_minima(self.minima, scores, min(room, self.minima.shape[1]))
 
     def kept(self, room: int) -> Lowest:
-        """Return the lowest `room` groups for later calls, in less memory than all minima."""
+        """Return only the lowest `room` groups of each row, for later calls; they take less memory than all minima."""
         lowest = k_smallest(self.minima, min(room + 1, self.minima.shape[1]))
         return Lowest(lowest.values, lowest.indices, self.group)
 
@@ -60,7 +60,7 @@ class Lowest(NamedTuple):
     ----------
     minima : float32 tensor of shape (rows, count)
     groups : int32 tensor of shape (rows, count)
-        Either all groups, or one group more than later calls can ask for.
+        Either all groups, or one group more than later calls can request.
     group : int
         Points of a group.
     """
@@ -99,7 +99,7 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return parts of the `width` lowest groups of each row, and a lower bound on all other scores."""
+        """Return the parts of each row's `width` groups with the smallest minima, and a bound on all other scores."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
@@ -112,7 +112,7 @@ class Listed(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """Lists of earlier points at or below each row's threshold, which the screens of the earlier batches noted.
+    """For each row of a graph, the earlier points at or below its threshold, listed by the screens of their batches.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Noted(NamedTuple):
 
     @property
     def group(self) -> int:
-        """Points of an entry."""
+        """The number of points of an entry."""
         return 1
 
     def lowest(self, width: int) -> tuple[Any, Any]:
@@ -145,7 +145,7 @@ class Noted(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: one part for this batch and later ones, one for earlier batches."""
+    """The output of a graph's screen for a batch: one list of points from this batch on, and one of earlier points."""
 
     listed: Listed
     noted: Noted

@@ -5,8 +5,8 @@
               slice of all points (kernels/refine/dense.py)
     order     by (returned value, id) (select/cuda/order.py)
 
-The host does not wait for the device. Rows must be finite, and at most 1e150 if float64; for other rows the result is
-arbitrary, but nothing crashes.
+The host does not wait for the device. Rows must be finite, and elements of float64 rows at most 1e150 in magnitude;
+other rows have arbitrary results, but cause no crash.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def refine_all(
     for here in to_visit(cut(rows, block), device):
         widened = widen(queries[here], metric)
         left_out = None if own is None else own[here]
-        # The best so far precede each slice, because among equal values theirs are the smaller ids. At first all are
+        # The best so far precede each slice, because they have the smaller ids among equal values. At first all are
         # missing.
         count = here.stop - here.start
         keys = torch.empty((count, k + length), dtype=torch.float64, device=device)

@@ -1,4 +1,7 @@
-"""Find the points that contracted rows do not rule out: first groups, from the screen, then members of these groups."""
+"""Find the points that contracted rows do not rule out: first groups from the screen, then members of these groups.
+
+Contracted distances never exceed the original distances, so a point beyond a row's limit cannot be in its answer.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ class Near(NamedTuple):
     Attributes
     ----------
     numbers : int32 tensor of shape (rows, room)
-        Numbers of groups or points in any order, followed by undefined entries.
+        Numbers of groups or points in any order; entries beyond `found` are undefined.
     found : int32 tensor of shape (rows,)
         The number of groups or points; if it exceeds `room`, only `room` of them are listed.
     """
@@ -36,13 +39,13 @@ class Near(NamedTuple):
         """Whether each row lists all its groups or points, bool (rows,)."""
         import torch
 
-        if self.found.device.type == "meta":  # a rehearsal, for which comparing takes seconds to import
+        if self.found.device.type == "meta":  # a rehearsal, in which a comparison would take seconds to import
             return self.found.new_empty(self.found.shape, dtype=torch.bool)
         return self.found <= self.room
 
 
 def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return the listed groups of LEAST_GROUP points whose minimum is at or below the row's score.
+    """Return, for each row, the listed groups of LEAST_GROUP points whose minimum is at most the row's score.
 
     Parameters
     ----------
@@ -75,7 +78,7 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
 
 
 def near_minima(minima: Any, scores: Any, room: int) -> Near:
-    """Return the groups whose minimum, of float32 (rows, groups), is at or below the row's score."""
+    """Return, for each row, the groups whose minimum, in float32 (rows, groups), is at most the row's score."""
     from tonari.exact.cuda.kernels.refine.limit_members import near_minima_kernel
 
     rows, groups = minima.shape
@@ -99,7 +102,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return the points whose value is at or below the row's score.
+    """Return, for each row, the noted points whose value is at most the row's score.
 
     Parameters
     ----------
@@ -141,7 +144,7 @@ def near_members(
     own: Any,
     beside: Near | None = None,
 ) -> Near:
-    """Return the points of each row's groups that are within its limit, followed by -1.
+    """Return, for each row, the points of its groups whose contracted distance is within its limit, padded with -1.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ def near_members(
     own : int64 tensor of shape (m,), or None
         For each query, the number of the point to leave out.
     beside : Near, optional
-        Lists with the same room, to which the points are appended; returned.
+        Lists with the same room; the points are appended to them, and they are returned.
     """
     import torch
 

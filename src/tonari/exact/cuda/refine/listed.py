@@ -1,4 +1,4 @@
-"""Exact search of each query among the points listed for it, on a device: many small searches in few launches."""
+"""Search each query exactly among the points listed for it, on a device: many small searches in few launches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def search_listed(
     metric: str,
     listed: Listed,
     *,
-    threads: int | None = None,  # of the CPU, as is `found`
+    threads: int | None = None,  # on the CPU, as is `found`
     found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points listed for each query; see ``exact/cpu/listed.py``.

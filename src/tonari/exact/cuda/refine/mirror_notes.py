@@ -1,4 +1,4 @@
-"""Select the lowest points that earlier batches noted for each row (screens/mirrored.py)."""
+"""Select the points with the smallest scores that earlier batches have listed for each row (screens/mirrored.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: int) -> tuple[Any, Any]:
-    """Return the `width` lowest noted points of each row, and a lower bound on the scores of all other earlier points.
+    """Return each row's `width` listed points of smallest score, and a bound on the scores of all other earlier points.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: 
     Returns
     -------
     int32 (rows, width), float32 (rows,)
-        Missing points are -1; the bound is -inf if the room was too small.
+        Missing points are -1. The lower bound is -inf if the list had too few slots.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Exact values of candidate parts, and selection of the points within each row's limit (kernels/refine/within.py)."""
+"""Compute exact values of candidate parts, and select the points within each row's limit (kernels/refine/within.py)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def refine_within(
     own : int64 tensor of shape (rows,), optional
         For each query, the number of the point to leave out.
     later : bool
-        Whether the points before it are left out, too.
+        Whether the points before the query's own point are excluded, too.
     listed : bool
         Whether to return the points, or only their counts.
     """

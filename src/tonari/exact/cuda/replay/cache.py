@@ -7,9 +7,9 @@
 Searches of a few queries among prepared points are kept here too, as two launches without a graph (replay/few.py).
 
 Two searches have the same key if they differ only in the values, addresses and strides of their rows. Planning and all
-checks of arguments, except those of values, then have the same outcome, and a replay skips them. Therefore the public
-functions look here first, by :func:`replayed`; the method that searches makes the same key from checked tensors. This
-module imports nothing that a search on the CPU does not need.
+checks of arguments, except those of values, then have the same outcome, so a replay skips them. Public functions
+therefore call :func:`replayed` first, and the method that searches makes the same key from checked tensors. This module
+imports nothing that a search on the CPU does not need.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Graphs:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
-        self._seen: dict[GraphKey, float] = {}  # searches without a graph; -inf once it is claimed
+        self._seen: dict[GraphKey, float] = {}  # number of searches without a graph; -inf once the key is claimed
         # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()
 
@@ -116,9 +116,9 @@ class Graphs:
             return None
 
     def claim(self, key: GraphKey) -> bool:
-        """Whether the caller is to capture searches of a key: True once, from the second search on.
+        """Whether the caller is to capture a search of a key; True for one caller, from the second search on.
 
-        Later searches have no graph because another thread is capturing it, or because capturing failed.
+        If a later search finds no graph, another thread is capturing it, or capturing has failed.
         """
         with self._lock:
             if self._seen.get(key, 0) < 2:
@@ -133,7 +133,7 @@ class Graphs:
                 self.forget(next(iter(self._kept)))
 
     def put(self, key: GraphKey, graph: Graph) -> None:
-        """Keep a graph, at most as long as the prepared points that it searches exist."""
+        """Keep a graph until it is evicted, or until the prepared points that it searches are deleted."""
         owner: Any = key[0]
         alive = None if owner is None else owner()
         with self._lock:

@@ -1,10 +1,11 @@
 """Capture the kernels of a small search as a CUDA graph, which is replayed on new values in one launch.
 
-Searches of a few queries among prepared points are kept without a graph (replay/few.py), and those among points on
-several devices as a graph for each (replay/spread.py).
+A search of a few queries among prepared points is stored without a graph (replay/few.py), and a search among points on
+several devices as one graph per device (replay/spread.py).
 
-A search of 1,000 queries among 10,000 points takes 0.1 ms on an H100, and ten times as long to launch from Python. A
-graph has fixed addresses, so the input is copied to the graph's own buffers, and the output from there:
+A search of 1,000 queries among 10,000 points takes 0.1 ms on an H100, but its launches from Python take ten times as
+long. A graph has fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from
+them:
 
     copy the input | replay | copy the output | wait | check the state
 
@@ -12,8 +13,9 @@ The state (flags of the rows, and the number of proved rows) is copied to pinned
 is copied before the state is known, so that the host waits for the device only once. If a value is invalid, the graph
 gives no answer, and the search is run without it, which raises the error.
 
-Unproved rows are searched again: step by step, or, if they are few for the second time, by another graph,
-which begins with the unproved rows and is filled up with other rows to its number:
+Unproved rows, whose answers are not certified as exact, are searched again step by step. If a search of these shapes
+leaves a few rows unproved for the second time, the retry is captured as another graph, for a fixed number of rows. The
+unproved rows come first; proved rows only fill up the number and keep their answers:
 
     replay the second graph | copy the output | wait | check the state
 """
@@ -63,7 +65,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search at its second run, or keep its two launches, and answer it by replaying them.
+    """Capture a small search as a graph, or store its two launches, at its second run; answer it by a replay.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ def capture_if_due(
     Returns
     -------
     Neighbors of tensors of shape (m, k), or None
-        None if the search is not repeated yet, if the capture fails, or if the graph cannot answer.
+        None at the first run of a search, if the capture fails, or if the graph cannot answer.
     """
     if not plan.cuda_graph:
         return None
@@ -109,7 +111,7 @@ def capture_if_due(
                 graph = FewKept(queries, plan, prepared, nbytes=nbytes)
             else:
                 graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
-        except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
+        except (RuntimeError, MemoryError) as error:  # torch's out-of-memory error is a RuntimeError
             decided("replay", f"searches like this one are launched step by step: {error}")
             return None
         GRAPHS.put(key, graph)
@@ -131,8 +133,9 @@ def _no_collection() -> Iterator[None]:
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     """Estimate the memory that the graph of a first attempt holds, and the second graph with it.
 
-    It holds its input, packed points, minima and their selection, or lists of groups below a threshold, members of
-    groups and their keys. It does not hold the data of an Index or the memory that step-by-step retries would need.
+    A graph holds its input, packed points, the members of groups with their keys, and either all minima and their
+    selection or lists of groups below a threshold. It does not hold the data of an Index or the memory for step-by-step
+    retries.
     """
     if plan.few and prepared:
         return plan.m * few_row_bytes(plan.n, plan.d)
@@ -154,12 +157,12 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 
 
 def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
-    """Estimate the memory that the graphs of a search on several devices hold on the device that holds most."""
+    """Estimate the memory of a search's graphs on several devices, on the device that needs the most."""
     parts = parts_of(plan, prepared, len(queries))
     dtype = getattr(torch, name_of_dtype(queries))
     row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])
     first = max(_held_bytes(part, (row.expand(part.m, plan.d),), True) for _, part in parts)
-    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # of all parts on the first device, and joined
+    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # lists of all parts on the first device, and the joined lists
     return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
 
@@ -205,8 +208,8 @@ class CapturedSearch(KeptSearch):
             search()  # compiles kernels, which is impossible during a capture
             self._graph, (self._found, self._proved) = record(search, self._device)
             self.own = own
-        self._left_few = 0  # searches that have left a few rows
-        self._second: Any = None  # the graph that searches these again
+        self._left_few = 0  # number of searches that have left a few rows unproved
+        self._second: Any = None  # the graph of the retry of these rows
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
@@ -251,9 +254,9 @@ class CapturedSearch(KeptSearch):
         return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
     def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
-        """Search a few rows again if earlier searches left some; return the answer and the number of proved rows.
+        """Retry a few unproved rows if earlier searches left some; return the answer and the number of proved rows.
 
-        The kernels may have to be compiled, which is not worth it for a single search.
+        The retry may have to compile kernels, which is not worth the time for a single search.
         """
         if self.plan.m - certified > tuning.ROWS_AGAIN:
             return found, None
@@ -267,12 +270,12 @@ class CapturedSearch(KeptSearch):
         found = self._answer()
         torch.cuda.current_stream(self._device).synchronize()
         again = int(self._state[-1]) - certified
-        if not again:  # rows of such data are not proved in this way
+        if not again:  # a retry does not prove rows of such data
             self._second = None
         return found, again
 
     def _begin_second(self) -> None:
-        """Search a few rows again, and capture that."""
+        """Search a few rows again, and capture this retry as a second graph."""
         plan, given = self.plan, self._given
 
         def search() -> tuple[Neighbors, Any]:

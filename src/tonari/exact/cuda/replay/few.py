@@ -4,7 +4,8 @@
 
 A CUDA graph would launch both at once, but its addresses are fixed: copies of the queries and of the result would take
 three more launches. Here the kernels read the caller's queries and write to new tensors, and the second is launched
-while the first runs. The state is written to pinned memory, which the host reads after the wait.
+while the first runs. The state (flags of invalid values, and a mark for each proved row) is written to pinned memory,
+which the host reads after the wait.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
 
 
 class FewKept(KeptSearch):
-    """A kept search by :class:`Few`, with its buffers.
+    """A search by :class:`Few` that is stored with its buffers and replayed.
 
     Parameters
     ----------
@@ -62,11 +63,12 @@ class FewKept(KeptSearch):
             self._few.finish()
             self._screen = self._few.screen.repeated("rows_ptr")
             self._finish = self._few.finish.repeated("distances_ptr", "indices_ptr")
-            if on_card:  # the next call may be on another stream
+            if on_card:  # the next call may use another stream
                 torch.cuda.current_stream(self._device).synchronize()
         self._one_of_several = on_card and torch.cuda.device_count() > 1
         self._current = CurrentStream(self._device)
-        self._spare: tuple[Any, Neighbors] | None = None  # tensors for the next result, and the stream they are made on
+        # The stream on which tensors for the next result were allocated, and these tensors.
+        self._spare: tuple[Any, Neighbors] | None = None
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         if self._one_of_several and torch.cuda.current_device() != self._device.index:

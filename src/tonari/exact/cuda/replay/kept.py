@@ -24,13 +24,13 @@ logger = logging.getLogger("tonari")
 
 
 class KeptSearch:
-    """A kept search of queries of one shape and dtype, with its buffers and a lock that protects them.
+    """A stored search for queries of one shape and dtype, with its buffers and a lock that protects them.
 
     Parameters
     ----------
     prepared : DevicePoints or SpreadPoints, optional
-        The points. The search has only a weak reference to them, so the caller must keep them alive while it uses the
-        search. Default: each call passes points.
+        The points. The object has only a weak reference to them, so the caller must keep them alive while it uses the
+        object. Default: each call passes points.
     device : torch.device
     nbytes : int
         Estimated memory.
@@ -82,7 +82,7 @@ class KeptSearch:
             The time at which the call began, from ``time.perf_counter``.
         progress : None, bool or callable(done, total)
         again : int, optional
-            Number of the other rows that a second graph proved; None if there was none.
+            The number of further rows that a second graph proved; None if no second graph was used.
         """
         plan, logs, record = self.plan, logger.isEnabledFor(logging.INFO), current.get()
         report = None

@@ -17,8 +17,8 @@ def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[A
     work : callable()
     device : torch.device
     earlier : CUDAGraph, optional
-        A graph whose memory is used: all of it but the tensors that still exist. The two must not run at the
-        same time.
+        A graph whose memory is reused, except for tensors that still exist. The two graphs must not run at the same
+        time.
 
     Returns
     -------

@@ -1,12 +1,12 @@
-"""A repeated search among prepared points on several devices: a CUDA graph for each device, and one that joins.
+"""Replay a search among prepared points on several devices: a CUDA graph searches on each, and one joins the lists.
 
     copy the queries to each device | replay each part | copy its lists to the first device | replay the join
     copy the output | wait | check the states
 
-The launches of one part take the host longer than a millisecond, for which the next device would wait, and those of a
-merge take it as long as refining a part takes a device. A graph takes it some 10 µs. Rows of a part that are not proved
-are searched again there, step by step, and the lists are joined once more. If a value is invalid, no answer remains,
-and the search is run without graphs, which raises the error.
+Without graphs, the host launches one part in more than a millisecond, during which the next device is idle; and it
+launches a merge in the time in which a device refines a part. The host launches a graph in some 10 µs. If a device
+leaves rows of its part unproved (not certified as exact), it searches them again step by step, and the lists are joined
+once more. If a value is invalid, the graphs give no answer, and the search is run without them, which raises the error.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class _Part:
     Parameters
     ----------
     queries : tensor of shape (m, d)
-        Of all parts.
+        The queries of all parts.
     rows : slice
-        Those of this part.
+        The queries of this part.
     plan : CudaPlan
-        Of this part.
+        The plan of this part.
     points : callable() -> DevicePoints
         The device's prepared points, which must exist while the graph is used.
 
@@ -99,7 +99,7 @@ class SpreadSearch(KeptSearch):
     ----------
     queries : tensor of shape (m, d), or array in host memory
     plan : CudaPlan
-        Of the whole search.
+        The plan of the whole search.
     prepared : SpreadPoints
         See :class:`KeptSearch`.
     nbytes : int
@@ -184,8 +184,8 @@ class SpreadSearch(KeptSearch):
         return points
 
     def _first_attempts(self, queries: Any) -> Neighbors:
-        """Launch everything, wait, and return the answer; some rows may be unproved."""
-        for part in self._parts:  # copies are launched where the queries are, before that device has other work
+        """Launch all graphs, wait, and return the answer; some of its rows may be unproved."""
+        for part in self._parts:  # the queries' device launches the copies before its other work
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:
             part.replay()
@@ -230,5 +230,5 @@ class SpreadSearch(KeptSearch):
             of_parts.tried(f"{self.plan.precisions[0]}, {self.how}", rows, sum(proved), seconds)
 
     def _as_part(self, rows: int) -> Any:
-        """Return the context of searches of parts: of points, each row is searched once on each device."""
+        """Return the context of searches of parts; if the points are divided, each device searches each row once."""
         return trail.part(PARTS, rows) if self.plan.shard == "points" else contextlib.nullcontext()

@@ -5,9 +5,9 @@
     GPU   within                            -> all points that may be as near, and a mark for complete lists
     CPU   exact values, order               -> the k best
 
-Three batches are in progress at once: the device looks at the third while the CPU computes k-th values of the second,
-whose `within` follows on the device, and finishes the first. Between its two steps a batch keeps its lowest groups, not
-all minima.
+Three batches are in progress at once. While the device runs the step `look` of the third, the CPU computes the k-th
+values of the second, whose step `within` follows on the device, and the exact values of the first. Between its two
+steps, a batch keeps only its groups of smallest minima in memory.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ class _Listed:
     Attributes
     ----------
     some, rows
-        As for the first step.
+        See :class:`_Looked`.
     sent : Sent
-        Points, int32 (rows, columns), ascending and padded with NO_MEMBER, none for an unproved row; and a mark for
-        each proved row, bool (rows,).
+        The points, int32 (rows, columns), ascending and padded with NO_MEMBER; an unproved row has no points. In
+        addition, a mark for each proved row, bool (rows,).
     """
 
     some: slice
@@ -175,7 +175,7 @@ class _Search(HostSearch):
             self.rest(left, seen=worth)
 
     def _fitted(self) -> Fitted:
-        """Return the width for the first pass: the plan's, or a width fitted to the first queries if there are many."""
+        """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
         plan, fitted = self.plan, self.prepared.fitted
         if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
             rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))

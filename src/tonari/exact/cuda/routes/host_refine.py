@@ -4,9 +4,10 @@
     CPU   exact values, order          -> the k best                      of the previous batch are computed
     GPU   certify                      -> proved or not
 
-The original rows, in host memory or in a mapped file, need not fit on the device; their packed copy, or a packed copy
-of their contracted rows (host_contracted.py), is there. Unproved rows are searched again with all minima and more
-groups. Exact search on the CPU, or one pass of all points through the device, answers the rest (host_search.py).
+The original rows are in host memory or in a mapped file and need not fit on the device. The device has a packed copy of
+these rows, or of their contracted rows (host_contracted.py). Unproved rows, whose answers are not certified as exact,
+are screened again with the minima of all groups, and more groups are refined. Exact search on the CPU, or one pass of
+all points through the device, answers the remaining rows (host_search.py).
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class _Batch:
     sent : Sent
         Members of the chosen groups, int32 (rows, columns), ascending in each row and padded with NO_MEMBER.
     shift, following : tensors
-        Input of the certificate.
+        The input of the certificate.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -175,7 +176,7 @@ class _Search(HostSearch):
                 verdicts.append(self._finish(ahead[0], counted=sampled))
             ahead[:] = [batch]
 
-        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, sampled or not
+        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, with or without a sample
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))

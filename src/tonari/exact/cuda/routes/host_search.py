@@ -1,4 +1,4 @@
-"""The common part of searches that refine on the CPU: transfers of lists, and the search of the last unproved rows.
+"""The common part of searches that refine on the CPU: transfers of lists, and the search of the remaining rows.
 
 Rows that no screen proves are searched in all dimensions on the CPU or, if that is expected to be faster, on the
 device, to which all points are copied once, slab by slab (routes/streamed.py).
@@ -144,7 +144,8 @@ class HostSearch:
     def rest(self, numbers: npt.NDArray[np.int64], *, seen: bool = True) -> None:
         """Answer some queries in all dimensions, on the CPU or on the device, whichever is expected to be faster.
 
-        `seen` says that progress has counted them and that their values are checked; otherwise they are all queries.
+        `seen` is True if progress has counted these queries and their values are checked; otherwise they are all
+        queries.
         """
         points, plan, rows = self.points, self.plan, self.on_host(numbers)
         if not seen:
@@ -157,7 +158,7 @@ class HostSearch:
         if on_device is not None and max(on_device.seconds, tuning.HOST_LONG_SECONDS) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
-            # Their own numbers in the whole search, as they do not follow one another.
+            # Each query's number in the whole search, because these queries are not consecutive.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
             bar = _Uncounted(self.bar) if seen else self.bar
             part, report = streamed.search_part(rows, points, on_device, place, bar)
@@ -165,7 +166,7 @@ class HostSearch:
             best = Neighbors(*(torch.as_tensor(array).cpu().numpy() for array in part))
         else:
             decided("rows left", "searched on the CPU in all columns")
-            # It packs points slice by slice and keeps none.
+            # The search packs points slice by slice and keeps no packed copy.
             prepared = PreparedPoints(points, on_cpu, False)
             best, done = search_prepared(rows, prepared, on_cpu, self_ids=own, progress=False)
             self.report.refined += done.refined
@@ -178,7 +179,7 @@ class HostSearch:
         return numbers + (self.place.first_query - self.place.first_point) if self.place.self_join else None
 
     def own_there(self, numbers: npt.NDArray[np.int64]) -> Any:
-        """Return these numbers as a tensor on the device."""
+        """Return the number of each query among the points as a tensor on the device."""
         own = self.own(numbers)
         return None if own is None else self.there(own)
 
@@ -208,7 +209,7 @@ class HostSearch:
     def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
         """Return the plan that streams all points, in the memory that batches no longer need; None if none fits."""
         plan, n = self.plan, len(self.points)
-        room = plan.working_bytes - 8 * m * self.place.self_join  # of own numbers
+        room = plan.working_bytes - 8 * m * self.place.self_join  # bytes of own numbers
         if room <= 0:
             return None
         problem = make_problem(n, m, plan.d, plan.k, devices=plan.devices, memory=room, **sizes)

@@ -84,7 +84,7 @@ def prepare_on_several(
             return _ROUTES[plan.route].prepare(rows, part)
 
     if resident and not host and plan.form_dim == "full":
-        # Nothing waits for a device, and one thread launches everything sooner than two that take turns.
+        # The host never waits for a device here, and one thread launches faster than two that take turns.
         copies = [rows_of(at) for at in range(len(bounds))]
         parts = [prepare(at, rows) for at, rows in enumerate(copies)]
     else:
@@ -142,9 +142,9 @@ def search_on_several(
         joined: Neighbors | None = None
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
-                # One batch each: two threads that launch at the same time take turns, and take longer than one.
+                # One batch per device: two threads that launch at the same time take turns, and are slower than one.
                 begun = [_launched(*part_of(at)) for at in range(count)]
-                # The lists are joined while the host waits; the first one, which is written, may be needed once more.
+                # The lists are joined while the host waits; this overwrites the first, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
                 joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
@@ -195,7 +195,8 @@ def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], de
     bounds : slices
         The points of each part.
     device : torch device
-        Of the result, if parts are of the queries. Lists are merged on the plan's first device.
+        The device of the result if the queries are divided. Lists of parts of the points are merged on the plan's first
+        device.
     m : int
     """
     first = lists[0]
@@ -226,7 +227,7 @@ def _launched(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Co
 
 
 class Watched:
-    """The progress of one of several parts; stops the part if another part has failed or Ctrl-C was pressed."""
+    """Progress of one of several parts, which stops the part if another part has failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

@@ -19,7 +19,7 @@ from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 
-COPIES = "copies"  # the level of reports at which rows are that are not searched
+COPIES = "copies"  # the name in reports for rows that need no search
 
 
 class PreparedOnce:
@@ -51,7 +51,7 @@ class PreparedOnce:
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
         """Search the kept points for checked queries."""
         graph = place.self_join and queries is self.points
-        if graph:  # in which a row that is left out has the answer of its last first copy, before which k others come
+        if graph:  # a row left out has the answer of its last kept copy, which k other copies precede
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
             own = self.first.places(place.own(len(queries), queries.device))
@@ -69,7 +69,7 @@ class PreparedOnce:
 
 
 def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable:
-    """Pack points on the plan's device at the first precision; waits for the device only to contract them."""
+    """Pack points on the plan's device at the first precision; wait for the device only if they are contracted."""
     return prepare_points(to_device(points, plan.devices[0]), plan)
 
 

@@ -34,7 +34,7 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def prepare_streamed(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
-    """Return the points unchanged; nothing stays on the device between searches."""
+    """Return the points unchanged, because a streamed search keeps nothing on the device."""
     return points
 
 
@@ -51,7 +51,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
     passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]
     visits = [here for order in passes for here in order]
-    # The slab at which the order reverses is loaded only once.
+    # Two passes share the slab at which the order reverses, so it is loaded only once.
     loads = [here for at, here in enumerate(visits) if at == 0 or here != visits[at - 1]]
     double = "float64" in (inputs.name_of_dtype(queries), inputs.name_of_dtype(points))
 
@@ -74,7 +74,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
                     report.include(_visit(part, prepared, plan, at, here.start, best, bar))
             if whole is not None:
                 whole.distances[rows], whole.indices[rows] = best
-                del part, best  # free them before the next slab's are allocated
+                del part, best  # free these lists before those of the next slab are allocated
     record = trail.current.get()
     if record is not None:
         name = f"lists of {len(bounds)} slab{'s' if len(bounds) > 1 else ''} of points, merged"

@@ -2,7 +2,7 @@
 
     resident       the prepared points
     streamed       one slab of points after another, each searched like a whole search; lists are joined
-    host_refine    the same: lists of any length are not refined on the CPU
+    host_refine    as streamed, because the CPU does not refine lists of unlimited length
     several        each device has a part of the points or of the queries; lists of parts of the points are joined
 
 The number of points found is not known in advance, so the memory of a plan does not include them.
@@ -36,7 +36,7 @@ from tonari.select.cuda.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):
-    """The answer of a search, lists or counts of pairs within the limits, and the ways to join parts of it.
+    """A kind of answer to a radius search, lists or counts of points within limits, and how to join its parts.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def within(
 
 
 def _own_rows(points: Any, first: int, m: int) -> Any:
-    """Return consecutive rows of points: themselves if these are all."""
+    """Return consecutive rows of the points, or the points themselves if all rows are requested."""
     return points if m == len(points) else points[first : first + m]
 
 
@@ -134,7 +134,7 @@ def _search_part(
                 part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[0])
                 there = place.at(here.start, top.start)
                 parts.append(_search_points(rows, slab, part, limits[top], verb, there, bar))
-                del slab  # its packed copies, before the next one is packed
+                del slab  # free its packed copies before the next slab is packed
         answers.append(verb.join(parts))
         if len(tops) > 1 and isinstance(queries, np.ndarray):
             answers[-1] = verb.move(answers[-1], "cpu")

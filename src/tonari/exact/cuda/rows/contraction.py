@@ -2,12 +2,16 @@
 
     f(x) = (V' z, |z - V V' z|)        z = x' - origin, the centred form row; V has p - 1 orthonormal columns
 
-For orthonormal V the residuals r satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence |f(q) - f(x)| <= |q' - x'|. For any V,
-with e >= |V' V - I|, |f(q) - f(x)|^2 <= (1 + e (1 + e)) |q' - x'|^2. So any V is correct; the principal directions of a
-sample leave the fewest candidates. The stored rows are f in float64, rounded to float32, and each row has a bound on
-its distance from f.
+Let r = z - V V' z be the residual of a row. The lengths of residuals satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence
 
-The angular metrics have form rows of length `scale`: |q' - x'|^2 = 2 scale^2 value, at most that for a row of zeros.
+    |f(q) - f(x)|    <=  |q' - x'|                       for orthonormal V
+    |f(q) - f(x)|^2  <=  (1 + e (1 + e)) |q' - x'|^2     for any V, with e >= |V' V - I|
+
+So every V gives correct bounds; the principal directions of a sample leave the fewest candidates. f is computed in
+float64 and stored in float32, with a bound on the distance of each stored row from f.
+
+Under the angular metrics, form rows have the length `scale`, and the squared distance |q' - x'|^2 is 2 scale^2 value.
+If one of the rows is zero, it is at most 2 scale^2 value.
 """
 
 from __future__ import annotations
@@ -26,8 +30,8 @@ from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
 
-LARGEST = 1e12  # of a form element: keeps all sums finite
-BEYOND = 1e6  # elements of a row without a contraction: more than any precision packs
+LARGEST = 1e12  # largest form element: keeps all sums finite
+BEYOND = 1e6  # element of a row that cannot be contracted: too large for every precision
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Contraction:
 
     @property
     def p(self) -> int:
-        """Coordinates."""
+        """The number of coordinates."""
         return int(self.directions.shape[1]) + 1
 
     @functools.cached_property
@@ -98,7 +102,8 @@ def contracted_row_bytes(p: int) -> int:
 def contraction_bytes(d: int, p: int) -> int:
     """Return the scratch bytes for choosing a contraction or contracting a block of rows, whichever is larger.
 
-    They hold the sample and its square, or a block, in float64, the matrices of the iteration, and the directions.
+    These bytes hold the sample and its square, or a block, in float64; the matrices of the iteration; and the
+    directions.
     """
     rows = sample_rows(d)
     block = max(1, tuning.FORM_VALUES // d)
@@ -142,7 +147,7 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
     Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
-    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers hold many numbers per row
+    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers store many numbers per row
     for begin in range(0, n, block):
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 

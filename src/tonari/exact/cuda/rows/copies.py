@@ -3,9 +3,9 @@
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer.
 
-If the k-th neighbour of a query has thousands of copies, thousands of groups share its value: more than are ever
-refined, so the query would be compared with all points. Pictures with plain areas and tables with default values have
-many such rows.
+Copies can be slow as well as useless. If the k-th neighbour of a query has thousands of copies, thousands of groups
+share its value. A search refines fewer groups, so the query would be compared with all points. Pictures with plain
+areas and tables with default values have many such rows.
 
     hash       each row                                          (kernels/rows/hash_rows.py)
     sort       rows by hash, then by number
@@ -25,7 +25,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 
-SORTED_BYTES = 64  # per point, while copies of rows, or points in neighbourhoods, are looked for
+SORTED_BYTES = 64  # per point, during the search for copies of rows, or for points in neighbourhoods
 
 
 class Subset:
@@ -104,7 +104,7 @@ def first_copies(points: Any, most: int) -> FirstCopies | None:
 
 
 def subset_bytes(n: int, row_bytes: int) -> int:
-    """Return the largest number of bytes for a subset of n points: its rows, and the scratch for choosing them."""
+    """Return an upper bound on the bytes of a subset of n points: its rows, and the scratch for choosing them."""
     return n * (SORTED_BYTES + row_bytes)
 
 
@@ -138,7 +138,8 @@ def runs_of_copies(points: Any) -> tuple[Any, Any]:
     hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
     launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=tuning.COPIED_WARPS)
     if points.device.type == "meta":
-        order = torch.empty(n, dtype=torch.int64, device="meta")  # to sort nothing, torch imports for half a second
+        # On "meta", torch's sort would take half a second to import.
+        order = torch.empty(n, dtype=torch.int64, device="meta")
     else:
         hashes, order = hashes.sort(stable=True)
     compared = {"bits_ptr": bits, "hashes_ptr": hashes, "order_ptr": order, "same_ptr": same}

@@ -5,9 +5,9 @@
     inner_product             x' = scale x                    a = 0          query_term = 0
     elementwise               x' = scale x
 
-The identities are the same as on the CPU, with two exceptions. Angular forms have scale 1 on the CPU and 2^6 here, so
-that small elements are normal in float16: value = 1 + score / (2 scale^2). And bytes need not be signed here, so the
-inner product has no centre.
+The identities between scores and values are the same as on the CPU, with two exceptions. Angular forms have scale 1 on
+the CPU but 2^6 here, so that small elements are normal numbers in float16; hence value = 1 + score / (2 scale^2). Bytes
+need not be signed here, so the inner product has no centre.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
 
 
 def _powers_of(metric: Metric) -> dict[str, int]:
-    """Return the rule for the exponent of the scale: its start, its least and largest value, and its factor."""
+    """Return the rule for the exponent of the scale: its initial, smallest and largest value, and its factor."""
     degree = metric.degree if metric.elementwise else 1.0
     step = 1 if degree.is_integer() else 2
     most = min(500, int(1000 / max(degree, 1.0))) // step * step

@@ -1,10 +1,10 @@
-"""Choose the number of coordinates to screen, by measurements on a sample of the points (pilot rows).
+"""Choose the number p of coordinates that the screen compares, by measurements on a sample of the points (pilot rows).
 
-With the exact k-th distance as threshold, the points that contracted rows do not rule out are counted for each number
-of coordinates p. All points are read twice, for the distances and for the counts. The time of a query follows from
-measured rates (costs/):
+The pilot computes the exact k-th distance of each pilot row. For each p, it then counts the points whose contracted
+rows are within this distance, so that exact values have to decide on them. It reads all points twice, for the distances
+and for the counts. The time of a query follows from these counts and measured rates (costs/):
 
-    screen(p) + left over * (8 members of a group in p coordinates + one row of d)
+    screen(p) + count * (8 members of a group in p coordinates + one row of d)
 
 The choice does not affect any answer, so float64 products without error bounds are good enough here.
 """
@@ -30,12 +30,12 @@ from tonari.exact.cuda.rows.groups import LEAST_GROUP
 
 
 def largest_form_dim(d: int) -> int:
-    """Return the largest number of coordinates to consider for d dimensions, 0 for none."""
+    """Return the largest number of coordinates to consider for d dimensions; 0 if none is worth considering."""
     return max((p for p in tuning.FORM_DIMS if 2 * p <= d), default=0)
 
 
 def is_pilot_due(seconds: float) -> bool:
-    """Whether a search that takes this many seconds without a contraction is long enough to justify the pilot.
+    """Whether a search of this many seconds, measured without a contraction, is long enough to justify the pilot.
 
     >>> is_pilot_due(1.9), is_pilot_due(2.1)
     (False, True)
@@ -53,7 +53,8 @@ def pilot_bytes(d: int) -> int:
 def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: int) -> Contraction | None:
     """Return the contraction expected to answer m queries fastest; None if all dimensions are about as fast.
 
-    The time without a contraction is estimated as that of `columns` columns of float16. Waits for the device.
+    The search without a contraction is assumed to take as long as one with `columns` columns of float16. Waits for the
+    device.
     """
     import torch
 
@@ -65,13 +66,13 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
         return None
     covariance = rows.mT @ rows
     found = principal(covariance, most - 1)
-    # The first p - 1 of them are to be the principal ones for every p.
+    # For every p, the first p - 1 directions must be the principal ones.
     turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
     directions = found @ turned.flip(1)
 
     pilot = rows[:: -(-len(rows) // tuning.FORM_PILOT_ROWS)]
     lengths = torch.linalg.vector_norm(pilot, dim=1)
-    # Each pilot row is a point: one more than k are within its limit.
+    # Each pilot row is a point, so k + 1 points are within its limit.
     best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
     for block, sizes in form_blocks(points, form, origin):
         apart = _squares(pilot, lengths, block, sizes)
@@ -109,7 +110,7 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
     best, least = 0, tuning.FORM_WORTH * m * n * brute_pair_seconds(columns)
     for p, (mean, high) in zip(tuning.FORM_DIMS, counted, strict=False):
         left_over = mean * (LEAST_GROUP * 4 * p + 2 * d * itemsize) / CARD.read_rows
-        contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # form rows in float64 are written, read and changed
+        contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # write, read and change form rows in float64
         seconds = m * (n * brute_pair_seconds(p) + left_over) + contracting
         if high <= tuning.FORM_MOST_LEFT and seconds < least:
             best, least = p, seconds

@@ -1,4 +1,4 @@
-"""Groups of points: the columns of a tile that one thread of a warp holds after a matrix product form a group.
+"""Groups of points, which share a lower bound: the columns of a tile that one thread holds after a matrix product.
 
 In the accumulator of a tile of POINT_TILE columns, four threads share a row, and each holds two adjacent columns of
 every eight. A group consists of the columns that such a thread holds in G / 2 consecutive runs of eight, so its minimum
@@ -18,7 +18,7 @@ import numpy.typing as npt
 POINT_TILE = 128
 GROUP_SIZES = (8, 16, 32)
 LEAST_GROUP = 8
-LISTED = 32  # points of a listed group; each of its parts of LEAST_GROUP points has one bit in the mask
+LISTED = 32  # points of a listed group; the mask has one bit for each part, of LEAST_GROUP points
 
 
 def group_count(n: int, group: int) -> int:

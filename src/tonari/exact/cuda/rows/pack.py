@@ -28,13 +28,13 @@ PRECISIONS = ("int8", "float16", "split", "float32")
 ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
-LARGEST_INT8 = 127.5  # of an element and a half, so from -128 to 127
+LARGEST_INT8 = 127.5  # largest magnitude of an element plus a half, so elements are from -128 to 127
 LARGEST_FLOAT32 = 1e12  # keeps every sum far below 1e30
-# Outputs of the kernel that only points or only queries have; the others are None.
+# Outputs of the kernel that exist only for points or only for queries; the other outputs are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
 # Columns of products beyond which float32 sums have no useful bound: n <= 1/4 in docs/exactness.md.
 MOST_COLUMNS = 2**20 - 16
-MOST_INT8_COLUMNS = 2**16  # of which int32 holds all sums
+MOST_INT8_COLUMNS = 2**16  # for which int32 can represent all sums
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PackedPoints:
     n: int
 
     def written(self) -> Written:
-        """Return a marker for the work launched so far, which writes these tensors."""
+        """Return a marker of the launches so far, which write these tensors; readers on other streams wait for it."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:
@@ -70,7 +70,7 @@ class PackedPoints:
         return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
 
     def every(self, stride: int) -> PackedPoints:
-        """Return every stride-th point; each tile has the largest errors of the `stride` tiles that it comes from."""
+        """Return every stride-th point; each new tile has the largest errors of the `stride` tiles that it samples."""
         import torch
 
         n = -(-self.n // stride)
@@ -139,7 +139,7 @@ def packed_bytes(n: int, d: int, precision: str) -> int:
 
 
 def query_bytes(d: int, precisions: tuple[str, ...]) -> int:
-    """Return the largest number of bytes of a packed query: its values and three bounds."""
+    """Return an upper bound on the bytes of a packed query: its values and three bounds."""
     return 16 + max(packed_row_bytes(d, precision) for precision in precisions)
 
 

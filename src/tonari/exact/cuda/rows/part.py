@@ -24,7 +24,7 @@ class Place(NamedTuple):
         The number of each query among the points, if only some rows of a self-join are searched. Default: query i is
         point i.
     later : bool
-        Whether, in a search within a radius, a point finds only points of larger numbers.
+        Whether a point finds only points of larger numbers; for searches within a radius.
     """
 
     first_point: int = 0
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     later: bool = False
 
     def at(self, point: int, query: int) -> Place:
-        """Return the place of a part of this part."""
+        """Return the position, in the whole search, of a part of this part."""
         return self._replace(first_point=self.first_point + point, first_query=self.first_query + query)
 
     def own(self, rows: int, device: Any) -> Any:
@@ -52,11 +52,11 @@ class Place(NamedTuple):
 
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     """Return the plan for a part of n points and m queries on one of the plan's devices."""
-    # In a self-join some rows may have only n - 1 points to find; refining all groups is what proves such a list.
+    # In a self-join, some rows may have only n - 1 other points; such a list is proved only by refining all groups.
     width, contracted = plan.width, plan.contracted_width
     if plan.k >= n:
         width = contracted = group_count(n, plan.group)
-    alone = len(plan.devices) == 1  # else the plan of the whole search says how it is replayed
+    alone = len(plan.devices) == 1  # otherwise the plan of the whole search determines the replay
     return dataclasses.replace(
         plan,
         n=n,

@@ -1,4 +1,4 @@
-"""Prepared points: the state that searches of the same points share, behind one interface for all places of the rows.
+"""Prepared points: the state that searches of the same points share, with one interface for device and host memory.
 
     DevicePoints            on one device, in all dimensions: all or some    attempts/first.py
     BytePoints              the same, in int8                                attempts/as_bytes.py
@@ -46,7 +46,7 @@ class Prepared(Protocol):
     copies : Copies
         Packed copies of the screened rows.
     written : Written
-        The event after which all of this, except the copies, is complete.
+        The event after which all other attributes, except `copies`, are complete.
     """
 
     points: Any
@@ -95,7 +95,7 @@ class PackedCopies:
         """Return the packed copy of every stride-th row, for use on the current stream."""
         key = precision, stride
         if key not in self._made:
-            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # samples number rows differently
+            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # rows of a sample have other numbers
             made = pack_points(self._rows[::stride], self._form, precision, flags)
             self._made[key] = made, made.written()
         packed, written = self._made[key]

@@ -1,4 +1,4 @@
-"""Tiles: widths of packed rows, division of rows and points among programs, lists of groups below thresholds."""
+"""Tiles: the widths of packed rows, the division of rows and points among programs, and lists of groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
 # (screens/wide_rows.py), else both operands are streamed. Kernels and their tiles follow from the bytes of a row,
 # whatever its elements are.
 RESIDENT_BYTES = 256
-STEP_BYTES = 128  # of wide rows that are loaded at a time
+STEP_BYTES = 128  # bytes of wide rows per load
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
-@cached(maxsize=1024)  # a few rows may have a thousand parts, which take longer to compare than a kernel to launch
+@cached(maxsize=1024)  # a few rows may have a thousand parts; comparing these takes longer than a launch
 def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
     """Return the number of parts, up to `most`, that takes the fewest rounds of `slots` parts."""
     return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))

@@ -1,9 +1,9 @@
 """Screens: low-precision lower bounds for all pairs of a batch of queries and the points, which leave few candidates.
 
-screener.py        the choice of a screen for a batch; sampling.py: thresholds from a sample
-all_minima.py      matrix products; wide_rows.py: long rows; contracted.py: contracted rows
-elementwise.py     metrics whose terms are not products
-mirrored.py        graphs: each pair is compared once, for both of its rows
-few.py             a few queries in two launches
-widths.py          the number of groups to refine
+screener.py        chooses the screen for a batch; sampling.py: thresholds from a sample
+all_minima.py      by matrix products; wide_rows.py: for long rows; contracted.py: for contracted rows
+elementwise.py     for metrics whose terms are not products
+mirrored.py        for graphs: computes the score of each pair once, for both of its rows
+few.py             for a few queries, in two launches
+widths.py          chooses the number of groups to refine per row
 """

@@ -1,12 +1,13 @@
 """The screen of contracted rows, in two steps; the caller refines original rows after each step.
 
-    look       screen; the nearest members of the lowest groups, in p coordinates
+    look       screen, and find the members of the lowest groups that are nearest in p coordinates
                -> the caller refines them by their original rows, which gives the k-th value
-    within     the largest distance of contracted rows at that value; all groups at or below this limit,
+    within     bound the distance in p coordinates by the k-th value; find all groups at or below this limit,
                and their members within it        -> points to refine, and a mark for each complete row
 
-The limit holds before the points are refined, as in a search within a radius. A row is proved if no group or member at
-or below its limit is missing, neither from the kept output of the screen nor for want of room.
+The limit is known before the points are refined, as in a search within a radius. A row is proved if all groups and
+members at or below its limit are listed: the stored output of the screen must include them, and the lists must have
+room for them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Look(NamedTuple):
     shift : float64 tensor of shape (rows,)
     screened : Screened
     nearest : int32 tensor of shape (rows, any)
-        Points, nearest in p coordinates first, followed by -1.
+        Point numbers in the order of their distances in p coordinates, padded with -1.
     """
 
     rows: ContractedRows
@@ -81,15 +82,15 @@ class ContractedScreen:
     ) -> Look:
         """Screen a batch, and find the nearest points in p coordinates.
 
-        `first` is the number of the first query, for flags and for the mirror of a graph. `known`: the contracted
-        queries, if they were contracted as points. With `keep`, the batch takes little memory until the second step.
+        `first` is the number of the first query, which flags and the screen of a graph need. `known` is the contracted
+        queries, if they were contracted as points. `keep` reduces the memory of the batch until its second step.
         """
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
         packed = self.packed(rows, precision)
         found = self.chooser.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(tuning.NEAR_KEPT * width) if keep else found
-        del found  # all minima, of which the lowest are kept
+        del found  # all minima; only the lowest are kept
         count = min(self.plan.k + max(self.plan.k, tuning.NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
         nearest, _ = refine_lowest(rows.values, prepared.rows.values, screened, min(width, count), count, **facts)
@@ -126,7 +127,7 @@ class ContractedScreen:
     def _limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
         """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
 
-        Squared distances are compared with float32 sums of p squares.
+        The limits include an allowance for the rounding of float32 sums of p squares.
         """
         import torch
 
@@ -159,9 +160,9 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield the precisions at which rows are screened again in p coordinates, each with a factor for the width.
+    """Yield the precisions for screening rows again in p coordinates, each with a factor for the number of groups.
 
-    `unproved`: the share of the first rows that stayed unproved at the width fitted to them.
+    `unproved` is the share of the first rows that stayed unproved at the fitted number of groups per row.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
     if first != last and unproved <= tuning.FEW_UNPROVED:  # few rows are not worth packing the points once more

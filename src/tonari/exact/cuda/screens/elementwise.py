@@ -1,7 +1,7 @@
 """The screen for elementwise metrics, whose terms are not products: float32 arithmetic, without matrix units.
 
-The number of queries per program is smaller for a short batch, and for metrics whose terms divide, because each of
-their scores needs more registers.
+A program has fewer queries if the batch is short, or if the metric's terms divide: a division needs more registers per
+score.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
         Packed as "float32".
     minima : float32 tensor (rows, group_count(n, group))
         Output; ``stride(1) == 1``. The minimum of ``low + f(q, x)`` over the group's members, minus N e1 + r e2: a
-        lower bound on every member's score. inf if the whole group is padding.
+        lower bound on every member's score. It is inf if the whole group is padding.
     metric : str
         An elementwise metric.
     group : int

@@ -1,11 +1,11 @@
-"""The first attempt at a few queries, in two launches: starting and ending the usual ones takes longer than their work.
+"""The first attempt at a few queries, in two launches, because the overhead of the usual fifteen exceeds their work.
 
     screen_few    queries -> their bounds and float64 rows; minima of groups of GROUP points, and of tiles
     finish_few    minima -> groups -> exact values -> the k best, in order, and whether they are proved
 
 A search of one query among 100,000 points of 128 columns reads 26 MB of packed points, which takes an H100 about 6 µs,
-while each of the usual fifteen launches takes 2 to 4 µs, gaps included. Answers have the same bits. Rows that are not
-proved are searched again as usual.
+but each of the usual fifteen launches takes 2 to 4 µs, gaps included. Answers have the same bits as usual. Rows that
+the certificate does not prove are searched again as usual.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tonari.exact.cuda.screens.widths import usual_width
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.survivors import power_of_two
 
-FLAGS = 3  # of the points, and of the queries; see tonari.inputs.check_flags
+FLAGS = 3  # flags of the points, and of the queries; see tonari.inputs.check_flags
 GROUP = LEAST_GROUP  # points that share a minimum
 PER_TILE = POINT_TILE // GROUP
-CANDIDATES_BYTES = 1 << 16  # at least what the lists and values of a query take, and its float64 row
+CANDIDATES_BYTES = 1 << 16  # at least the bytes of a query's lists, values and float64 row
 
 
 class Measured(NamedTuple):
@@ -169,7 +169,7 @@ def _screen(
         },
         warps=tuning.FEW_SCREEN_WARPS,
         registers=tuning.FEW_SCREEN_REGISTERS,
-        fused=not metric.angular,  # norms are those of the reference
+        fused=not metric.angular,  # norms have the bits of the reference
     )
 
 

@@ -1,14 +1,14 @@
-"""The screen of a graph, which compares each pair of rows once, for both rows.
+"""The screen of a graph, which computes the score of each pair of rows once and uses it for both rows.
 
     thresholds    for all rows, from the sample, before the first batch
     screen        the rows of a batch against its own points and those of later batches
                   (kernels/screens/mirrored.py): lists for the rows, and scores for the later points
-    note          rows with low scores are appended to the lists of the later points
+    note          appends rows with low scores to the lists of the later points
                   (kernels/screens/mirrored_note.py); the list of a point is complete when its own batch starts
 
-This halves the products, and needs memory for the noted rows. Batches must be searched in the order of the rows. If a
-batch or a part of it is searched again, all later rows are compared with all points, because a row noted twice would be
-found twice.
+This screen halves the number of products, and needs memory for the lists of later points. Batches must be searched in
+the order of the rows. If a batch or a part of it is searched again, its rows would be appended twice and found twice,
+so all later rows are compared with all points instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tonari.exact.cuda.screens.sampling import Sample
 from tonari.exact.cuda.screens.wide_rows import held_tiling, launch_held
 from tonari.select.cuda.survivors import power_of_two
 
-MOST_PARTS = 256  # programs that share a tile of rows: their last slots of a thread's row may stay empty
+MOST_PARTS = 256  # programs that share a tile of rows; each may leave its last slots of a thread's row empty
 
 
 def may_mirror(length: int) -> bool:
@@ -57,9 +57,9 @@ def is_faster(length: int, device: Any) -> bool:
 
 
 def noted_bytes(n: int, slots: int, batch: int) -> int:
-    """Return the bytes of limits, of the notes of a batch, and of lists with `slots` entries for each of n rows.
+    """Return the bytes of limits, of a batch's output for later points, and of n lists with `slots` entries.
 
-    Each of the four threads that share a row and a tile of points notes three numbers.
+    In a batch's output, each of the four threads that share a row and a tile of points writes three numbers.
     """
     tiles = -(-n // POINT_TILE)
     return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)
@@ -81,7 +81,7 @@ class Mirror:
     sample : Sample
         For thresholds.
     slots : int
-        Room for the points that earlier batches note for a row.
+        The number of points that earlier batches can append to a row's list.
     batch : int
         The largest number of rows in a batch.
     pack : callable(slice)
@@ -129,7 +129,7 @@ class Mirror:
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
         """Screen the next batch: packed rows, numbered from `first` on."""
         m = len(queries.values)
-        self._next = -1  # until all is launched: a batch that fails half-way must not be noted twice
+        self._next = -1  # until all is launched: a batch that fails half-way must not append its rows twice
         here = slice(first, first + m)
         listed = self._screen(queries, first)
         self._next = first + m
@@ -203,7 +203,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return for each later point the largest score at which rows of a batch are noted."""
+        """Return, for each later point, the largest score at which a row of the batch is appended to its list."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

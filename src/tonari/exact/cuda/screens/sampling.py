@@ -2,15 +2,16 @@
 
 matsumoto2015, section V-A, samples the distances of every query, and takes as threshold the sampled distance whose rank
 is such that k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th
-smallest group minimum becomes the row's threshold. Let `wanted` be the number of the k nearest points and of the points
-that the screen's error cannot distinguish from them. The sample contains about Poisson(wanted / stride) of these, and
-about stride * Gamma(rank) points are below the sample's rank-th point, for any data. So both kinds of failure have
-known probabilities:
+smallest group minimum becomes the row's threshold. Let `wanted` be the number of points that must be below the
+threshold: the k nearest, and all points whose bounds the screen's error does not separate from theirs. For any data,
+about Poisson(wanted / stride) of these points are in the sample, and about stride * Gamma(rank) points are below the
+sample's rank-th smallest minimum. So both kinds of failure have known probabilities:
 
     P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
     P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
 
-A row that fails is not proved and is searched again with all its minima: failures cost time, never correctness.
+A row that fails is not proved, and is searched again with the minima of all groups. A failure therefore costs time, but
+never correctness.
 """
 
 from __future__ import annotations

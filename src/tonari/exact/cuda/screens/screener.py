@@ -44,7 +44,7 @@ class Chooser:
 
     def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
         self.prepared, self.plan = prepared, plan
-        self.like: FirstAttempt | None = None  # at all points, if these are some of them
+        self.like: FirstAttempt | None = None  # the first attempt at all points, if `prepared` is a subset of them
         self.mirror: Mirror | None = None
         self.elementwise = get_metric(plan.metric).form == "elementwise"
         if not self.elementwise:
@@ -52,7 +52,7 @@ class Chooser:
 
     @property
     def query_batch(self) -> int:
-        """The rows of a batch."""
+        """The number of rows of a batch."""
         return self.plan.query_batch if self.mirror is None else self.mirror.batch
 
     def sample(self, width: int) -> Sample | None:
@@ -63,7 +63,7 @@ class Chooser:
         return first_sample(self.plan, n, width)
 
     def first_attempt(self, width: int) -> FirstAttempt | None:
-        """Return the sample and sizes that later searches among some of the points reuse; None without a sample."""
+        """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
         sample, plan = self.sample(width), self.plan
         if sample is None:
             return None
@@ -73,7 +73,7 @@ class Chooser:
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
-        """From now on compare each pair of a graph once, for both of its rows, if the plan has room for the notes.
+        """Compute each score of two rows of a graph only once from now on, if the plan has room for the longer lists.
 
         `pack` packs some of the rows, as queries.
         """
@@ -103,7 +103,7 @@ class Chooser:
     def screened_in_turn(
         self, packed: PackedQueries, precision: str, sample: Sample | None, first: int | None
     ) -> AllMinima | Listed | Mirrored:
-        """Screen all points for a batch; in a graph, use each score for both of its rows while batches are in order.
+        """Screen all points for a batch; in a graph, use each score for two rows as long as batches are in order.
 
         `first` is the number of the batch's first query, or None if its queries are not successive rows of the graph.
         """

@@ -1,4 +1,4 @@
-"""The screen of wide rows on Hopper, which keeps the queries in shared memory (kernels/screens/wide_rows.py)."""
+"""The screen of wide rows on Hopper, whose kernel keeps the queries in shared memory (kernels/screens/wide_rows.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tonari.exact.cuda.rows.tiles import (
 
 # Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
-# Bytes of the longest rows that are held: two programs fit up to 1024.
+# Bytes of the longest rows that stay in shared memory; up to 1024, two programs fit on a multiprocessor.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
 # Outputs of the kernel for graphs (screens/mirrored.py); the others are lists.
 NOTED = ("nearest_ptr", "groups_ptr", "masks_ptr", "noted_ptr")
@@ -56,8 +56,8 @@ class HeldTiling:
 def held_tiling(length: int, device: Any, *, mirrored: bool = False, whole: bool = False) -> HeldTiling | None:
     """Return the tiling for packed rows of `length` bytes, `whole` for int8; None if another screen is used for them.
 
-    Rows of up to RESIDENT_BYTES have other kernels (screens/all_minima.py). The widest rows have this one only in the
-    screen of a graph, where minima take so long that one warpgroup per multiprocessor is as fast.
+    Rows of up to RESIDENT_BYTES have other kernels (screens/all_minima.py). The widest rows use this kernel only in the
+    screen of a graph, where minima take so long that one warpgroup per multiprocessor is as fast as several.
     """
     if not RESIDENT_BYTES < length <= (LARGEST_MIRRORED if mirrored else LARGEST) or not is_hopper(device):
         return None

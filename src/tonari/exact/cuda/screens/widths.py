@@ -1,4 +1,4 @@
-"""The width, the number of groups refined per row: at first, after a fit to the first rows, and in retries."""
+"""Choose the width, the number of groups refined per row: at first, after a fit to the first rows, and in retries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from tonari.exact.cuda import tuning
 
-NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
+NEAR_BYTES = 32  # bytes per such group and member; the memory for finding them is small in comparison
 
 
 def usual_width(wanted: int) -> int:
-    """Return the first width for the wanted number of neighbours.
+    """Return the width of a first attempt at this number of neighbours.
 
     >>> usual_width(10), usual_width(100)
     (16, 112)
@@ -20,7 +20,7 @@ def usual_width(wanted: int) -> int:
 
 
 def wider(d: int) -> int:
-    """Return the factor by which a retry widens the search of rows of d columns.
+    """Return the factor by which a retry multiplies the width, for rows of d columns.
 
     >>> wider(3), wider(5), wider(16), wider(768)
     (16, 12, 4, 4)

@@ -1,10 +1,10 @@
 """The buffered traversal on one CUDA device: the rounds of gieseke2014 (algorithm 1).
 
-Queries wait in `order` (the paper's queue input), in `again` (reinsert), or for a leaf (its buffer). Buffers are
-emptied after sorting the waiting queries by their leaf. As in the paper (section 3.3), the host only moves indices
-between the queues and launches one kernel per phase. The last few queries would need one round for each leaf of the
-longest traversal. The paper answers them by brute force; here the walk answers them in one launch, because the launches
-and waits of a round take as long as the walk of ALONE queries through a leaf.
+A query waits in `order` (the paper's queue "input"), in `again` (its queue "reinsert"), or in the buffer of a leaf. To
+empty the buffers, the waiting queries are sorted by their leaf. As in the paper (section 3.3), the host only moves
+indices between the queues and launches one kernel per phase. The last few queries would need one round for each leaf of
+the longest traversal. The paper answers them by brute force; here the walk answers them in one launch, because the
+launches and waits of a round take as long as the walk of ALONE queries through a leaf.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tonari.metrics import get_metric
 
 BATCH = 5  # a round takes five buffers of queries (section 4.2)
 TILE = 16  # queries that a program compares with their leaf
-_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as the walk begins with
+_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, the first limit of the walk
 
 
 class _State(NamedTuple):
@@ -52,7 +52,7 @@ def search_by_rounds(
     search, order
         As for :func:`tonari.kdtree.cuda.search.walk`.
     buffer : int
-        B: all buffers are emptied when one has B / 2 queries.
+        The paper's B: all buffers are emptied when one has B / 2 queries.
     check : callable
         Called before every round; may raise to end the search.
     bar : Counter

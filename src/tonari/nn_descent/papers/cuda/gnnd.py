@@ -5,9 +5,9 @@
     propose   to each sample its nearest NEW one and, if it is NEW itself, its nearest OLD one                       4.3
     insert    proposals are inserted into the lists of their targets; each segment of 32 entries has a spinlock      4.3
 
-The paper matches and inserts in one kernel. Here two kernels do it, and the proposals of a block of rows are written to
-memory in between: few bytes, compared with the rows that are gathered. Distances are those of the half-precision rows
-of ``form.py``.
+The paper matches and inserts in one kernel. Here these are two kernels; the first writes the proposals of a block of
+rows to memory, which are few bytes compared with the rows that it gathers. Distances are those of the half-precision
+rows of ``form.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonari.nn_descent.updates import SEGMENT
 
 _PAIRS = 1024  # pairs of a program that appends
 _WARPS = 4
-_REGISTERS = 128  # of a thread that matches: so four programs share a multiprocessor
+_REGISTERS = 128  # registers per thread of the kernel that matches; four programs then fit on a multiprocessor
 
 
 class Lists(NamedTuple):

@@ -43,7 +43,7 @@ class GnndBackend(CudaBackend):
             return self._closed(lists, before)
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        self._form = None  # its memory is for the search; a later round computes it again
+        self._form = None  # free the form's memory for the search; a later round computes the form again
         return super().exact(rows, k)
 
     def _formed(self) -> Form:
