@@ -218,7 +218,7 @@ def test_the_rows_of_the_repository_fit(name: str) -> None:
         assert row["n"] is not None or row["case"] == "screen-attempts", where
         assert (row["device"] == "cpu") == (row["threads"] is not None), where
         # Seconds, a count or another quantity, or the reason why there is none.
-        measured = not row["extras"].keys().isdisjoint({"counters", "left", "phi", "weights"})
+        measured = not row["extras"].keys().isdisjoint({"counters", "left", "ordered", "phi", "planned", "weights"})
         measured |= name == "promises" and row["recall"] is not None
         assert row["seconds_median"] is not None or row["note"] or measured, where
         judged = [row["bar_on"] != "", row["bar"] is not None, row["value"] is not None]
