@@ -79,7 +79,7 @@ def by_lists(
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    """Find the k nearest allowed points of some queries by a table of all points; write them to `found`."""
+    """Compute the values of all allowed points of some queries, and write the k nearest to `found`."""
     least, _ = rules.forbidden_bounds(scope.room)
     each, started = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries), time.perf_counter()
     for block in in_room(each, scope.room):

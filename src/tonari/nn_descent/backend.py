@@ -37,9 +37,9 @@ class Backend(Protocol):
         """Make the initial entries, all new; `kind` is "clusters" or "random"."""
 
     def seeds(self, boundary: int, size: int) -> Any:
-        """Make new entries, int32 (n, size), that link each point only to points on the other side of the boundary.
+        """Make entries, int32 (n, size), to merge two graphs: each point gets only points of the other graph, all new.
 
-        Ids below the boundary are on one side, all others on the other side.
+        The points of the first graph are those with ids below the boundary.
         """
 
     def entries_of(self, indices: Any, *, new: bool) -> Any:
@@ -58,7 +58,7 @@ class Backend(Protocol):
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """Find the true neighbours of some points (a NumPy int64 array of numbers), without the points themselves."""
+        """Find the true neighbours of points, by their row numbers (NumPy int64); no point is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
         """Return some rows of an answer, in host memory."""

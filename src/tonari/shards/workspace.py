@@ -104,7 +104,7 @@ class Workspace:
         Shape of the result.
     value_dtype : dtype of its distances
     points : int, optional
-        Number of points that the result names. Default: n.
+        Number of points among which neighbours are found: every index is below it. Default: n.
     """
 
     def __init__(self, folder: Path, n: int, k: int, value_dtype: Any, points: int | None = None) -> None:

@@ -46,7 +46,8 @@ class Choice:
         ValueError
             A name is missing from the table or occurs twice, or no column is left.
         tonari.io.FileFormatError
-            The caller did not choose columns, and one has no name, or the name of an index.
+            The caller did not choose columns, and a column has no name, or the name of a saved row index (such as
+            ``Unnamed: 0``), so it may not be a coordinate.
         """
         if self.columns is not None:
             return [place_of(path, names, name) for name in self.columns]

@@ -2,8 +2,8 @@
 
 Several devices share the queries, and each has the whole tree. If a tree of all points does not fit, each slab of the
 points has its own tree. The slabs are searched one after another (kept.py), and their lists are merged. A tree cannot
-compare magnitudes above 2**60. Brute force answers queries with such values, and all queries among a slab with such a
-value.
+compare magnitudes above 2**60. Queries with such a value are answered by brute force. If a slab has such a value, all
+queries search this slab by brute force.
 """
 
 from __future__ import annotations

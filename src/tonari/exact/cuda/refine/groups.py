@@ -143,7 +143,7 @@ def refine_all(
 
 
 def refined_bytes(members: int, d: int, each: int = CANDIDATE_BYTES) -> int:
-    """Return the bytes to refine this many members of a row, including the row in float64."""
+    """Return the bytes of memory for refining this many candidates of a row, including the row in float64."""
     return each * members + 8 * (d + STEP - 1)
 
 
