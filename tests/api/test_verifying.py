@@ -101,7 +101,9 @@ def test_changed_rows_and_weights(metric: str) -> None:
     assert report.distances is not None
     assert report.distances.wrong == 0
     other = tonari.search(points[:M] + 0.4, points, K, metric=metric, weights=weights)
-    assert tonari.verify(points[:M], points, *other[::-1], metric=metric, weights=weights).distances.wrong > 0  # type: ignore[union-attr]
+    errors = tonari.verify(points[:M], points, *other[::-1], metric=metric, weights=weights).distances
+    assert errors is not None
+    assert errors.wrong > 0
 
 
 def test_squared_distances_are_named() -> None:

@@ -16,7 +16,6 @@ from tonari.api import verifying
 from tonari.cli import _common
 from tonari.cli._directories import load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
-from tonari.core.neighbors import Neighbors
 from tonari.io._common import open_regular, parsing, size_of
 
 
@@ -87,7 +86,8 @@ def verify(
             first = int(graph.lists.include_self)
             lists, metric = (graph.indices[:, first:], graph.distances[:, first:]), graph.metric
         else:
-            lists = _signed(io.read_ground_truth(found))
+            neighbors = io.read_ground_truth(found)
+            lists = neighbors.indices, neighbors.distances
     base = read.read(points, key)
     report = verifying.verify(
         None if queries is None else read.read_queries(queries, queries_key, base),
@@ -111,12 +111,6 @@ def _numbers(path: Path) -> npt.NDArray[Any]:
     with open_regular(path), parsing(path, size_of(path), "an array of numbers", fix):
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
-
-
-def _signed(neighbors: Neighbors) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return indices and distances; ids that are unsigned in some files become int64."""
-    indices = neighbors.indices
-    return indices.astype(np.int64) if indices.dtype.kind == "u" else indices, neighbors.distances
 
 
 def _plain(fact: Any) -> Any:

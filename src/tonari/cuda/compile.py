@@ -38,7 +38,7 @@ logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
 
-LOOPS_FROM, UNROLLED = 64, 5  # number of pairs from which on a network has loops, with so many unrolled steps
+LOOPS_FROM, UNROLLED = 64, 5  # networks of 64 pairs or more have loops, and five unrolled steps
 
 _Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 

@@ -60,11 +60,10 @@ COUNTED_FEW = 16  # times as many points as are allowed take longer to look at t
 COUNTED_PIECE = 256  # points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # pairs of a group that is counted by a separate search
 WITHIN_LARGE = 4096  # points of a group that is searched separately within a radius
-# A search for the nearest takes less time than finding so many times what is wanted; so does an exact value for each
-# allowed point than finding so many times as many, or than a look at so many times as many.
-TOO_MANY = 2
-FEWER = 8
-LISTED_FEW = 32
+# Ratios above which another way takes less time.
+TOO_MANY = 2  # points within the radius to points wanted: a search for the nearest
+FEWER = 8  # points within the radius to allowed points: exact values of the allowed points
+LISTED_FEW = 32  # all points to allowed points: the same
 
 # Not measured: bounds of memory.
 ROOM_BYTES = 1 << 30  # bytes of the pairs that are checked in one block, if there is no budget

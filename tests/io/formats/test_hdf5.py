@@ -14,42 +14,16 @@ import numpy as np
 import pytest
 
 import tonari
+from tests.helpers.files import damage, points_file, refusal
 from tonari.io import (
-    SUFFIXES,
-    FileFormatError,
     describe,
     read,
     write,
 )
 
 
-def make(tmp_path: Path, suffix: str, shape: tuple[int, int] = (6, 5)) -> Path:
-    path = tmp_path / f"points{suffix}"
-    write(path, np.ones(shape, SUFFIXES[suffix].dtype or np.float32))
-    return path
-
-
-def refusal(path: Path, call: Any = read, **options: Any) -> str:
-    """The message of the ValueError that both reading and describing raise."""
-    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
-        call(path, **options)
-    return str(caught.value)
-
-
-def damage(path: Path, call: Any = read, **options: Any) -> FileFormatError:
-    """The documented exception, with path, bytes found and bytes expected."""
-    with pytest.raises(FileFormatError, match=re.escape(str(path))) as caught:
-        call(path, **options)
-    error = caught.value
-    assert error.path == path
-    assert isinstance(error.found, int)
-    assert f"found {error.found} bytes" in str(error)
-    assert f"expected {error.expected}" in str(error)
-    return error
-
-
 def test_hdf5_truncated(tmp_path: Path) -> None:
-    path = make(tmp_path, ".hdf5", (100, 50))
+    path = points_file(tmp_path, ".hdf5", (100, 50))
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-7])
     message = refusal(path)
@@ -87,7 +61,7 @@ def test_hdf5_keys(tmp_path: Path) -> None:
 
 
 def test_hdf5_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = make(tmp_path, ".hdf5")
+    path = points_file(tmp_path, ".hdf5")
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'tonari[hdf5]'")):
         read(path)

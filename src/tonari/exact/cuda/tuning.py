@@ -110,7 +110,7 @@ FEW_PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of
 FEW_MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
 FEW_WARPS = 4
 FEW_REGISTERS = 255  # there are few of these programs, so that none has to leave room for another
-FEW_SURVEYED = 1024  # tiles that so many warps survey
+FEW_SURVEYED = 1024  # tiles; a survey of more takes twice FEW_WARPS warps
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: not recorded.
 COPIES_LEFT = 256  # rows that a first level has not proved, from which on copies of points are looked for

@@ -522,7 +522,7 @@ def test_rows_that_are_not_proved_are_searched_again(
 
 
 def captured_of(n: int, kept: Graphs) -> Any:
-    """The captured search of so many points."""
+    """The captured search of `n` points."""
     for seed in range(2):
         check(*data(seed, n))
     (graph,) = kept._kept.values()
