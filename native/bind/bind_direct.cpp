@@ -16,6 +16,24 @@ using Self = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::devi
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+using Limits = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Counts = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Checks the lists of m queries among n points.
+void check_lists(const Self& listed, const Self& begins, const Self& ends, std::int64_t m, std::int64_t n) {
+  check_shape("begins", begins, {m});
+  check_shape("ends", ends, {m});
+  check_aligned("listed", listed);
+  const auto count = static_cast<std::int64_t>(listed.size());
+  std::int64_t low = count, high = 0;  // what is read of the lists
+  for (std::int64_t i = 0; i < m; ++i) {
+    check_range("listed", begins.data()[i], ends.data()[i], 0, count);
+    low = std::min(low, begins.data()[i]);
+    high = std::max(high, ends.data()[i]);
+  }
+  if (low < high) check_numbers("listed", listed.data() + low, high - low, 0, n);
+}
+
 template <class Value, class Index>
 void bind(Module& module) {
   module.def(
@@ -54,18 +72,8 @@ void bind(Module& module) {
         const RowsView asked = view_of(queries, "queries"), among = view_of(points, "points");
         check_columns("points", among, asked.d);
         check_at_least("k", k, 1);
-        check_shape("begins", begins, {asked.n});
-        check_shape("ends", ends, {asked.n});
         if (self_ids) check_shape("self_ids", *self_ids, {asked.n});
-        check_aligned("listed", listed);
-        const auto count = static_cast<std::int64_t>(listed.size());
-        std::int64_t low = count, high = 0;  // what is read of the lists
-        for (std::int64_t i = 0; i < asked.n; ++i) {
-          check_range("listed", begins.data()[i], ends.data()[i], 0, count);
-          low = std::min(low, begins.data()[i]);
-          high = std::max(high, ends.data()[i]);
-        }
-        if (low < high) check_numbers("listed", listed.data() + low, high - low, 0, among.n);
+        check_lists(listed, begins, ends, asked.n, among.n);
         const bool is_double = asked.dtype == Dtype::f64 || among.dtype == Dtype::f64;
         check_type("distances", distances.dtype(), is_double ? nb::dtype<double>() : nb::dtype<float>());
         check_id_type<Index>("indices", among.n);
@@ -90,6 +98,24 @@ void bind_direct(Module& module) {
   bind<float, std::int64_t>(module);
   bind<double, std::int32_t>(module);
   bind<double, std::int64_t>(module);
+  module.def(
+      "count_listed",
+      [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points,
+         const Limits& limits, const Self& listed, const Self& begins, const Self& ends, const Counts& counts) {
+        const RowsView asked = view_of(queries, "queries"), among = view_of(points, "points");
+        check_columns("points", among, asked.d);
+        check_shape("limits", limits, {asked.n});
+        check_lists(listed, begins, ends, asked.n, among.n);
+        check_shape("counts", counts, {asked.n});
+        const DirectSearch search{metric_named(metric), isa_named(isa), asked,      among, 1, nullptr,
+                                  listed.data(),        begins.data(),  ends.data()};
+        Unlocked unlocked;
+        count_listed(search, limits.data(), counts.data());
+      },
+      nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
+      nb::arg("limits").noconvert(), nb::arg("listed").noconvert(), nb::arg("begins").noconvert(),
+      nb::arg("ends").noconvert(), nb::arg("counts").noconvert(),
+      "Counts the listed points within the limit of every query, by exact values; see exact/direct.hpp.");
 }
 
 }  // namespace tonari

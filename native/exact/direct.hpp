@@ -39,4 +39,8 @@ template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
+// Counts, for every query, the listed points whose returned value is at most its limit (for similarities, at least).
+// k, self_ids and `checked` are not used.
+void count_listed(const DirectSearch& search, const double* limits, std::int64_t* counts);
+
 }  // namespace tonari

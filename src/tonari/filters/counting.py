@@ -61,24 +61,41 @@ def count_allowed(
 def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
     if not scope.n or not len(queries):
         return np.zeros(len(queries), np.int64)
+    m, filtered = len(queries), scope.allowed_by(rules)
     if rules.shared is not None:
         allowed, inside = rules.open_places(), rules.without("shared")
-        if not scope.prepared or rules.grouped or 2 * len(allowed) <= scope.n:
+        if not scope.prepared or rules.grouped or _are_few(scope, m, len(allowed), filtered=filtered is not None):
             return _among(scope, queries, limits, inside, None, allowed)
+        if filtered is not None:
+            return scope.count(queries, limits, filtered)
         closed = np.ones(scope.n, bool)
         closed[allowed] = False
         everything = _count(scope, queries, limits, inside)
         return everything - _among(scope, queries, limits, inside, None, true_places(closed))
     if not (rules.grouped or rules.by_pairs or rules.own):
         return scope.count(queries, limits)
-    if not (_are_large(scope, queries, rules) or is_listed_soon(scope, queries, rules)):
+    if _are_large(scope, queries, rules) or is_listed_soon(scope, queries, rules, filtered=filtered is not None):
+        pass
+    elif filtered is not None and m < tuning.UNCOUNTED_QUERIES:
+        return scope.count(queries, limits, filtered)
+    else:
         scope = scope.ready(queries, limits)
-        near = near_some(scope, queries, limits, np.arange(len(queries)))
-        if are_short(near, scope.n) and not are_few_forbidden(scope, near, rules, len(queries)):
+        near = near_some(scope, queries, limits, np.arange(m))
+        if filtered is not None:
+            if not are_few_forbidden(scope, near, rules, m, tuning.FILTERED_POINT):
+                return scope.count(queries, limits, filtered)
+        elif are_short(near, scope.n) and not are_few_forbidden(scope, near, rules, m, tuning.LISTED_POINT):
             return _by_lists(scope, queries, limits, rules)
     if rules.query_groups is not None and not rules.same:
         return _by_other_groups(scope, queries, limits, rules)
     return _by_group(scope, queries, limits, rules) if rules.grouped else _by_rows(scope, queries, limits, rules)
+
+
+def _are_few(scope: Scope, m: int, allowed: int, *, filtered: bool) -> bool:
+    """Whether to count among a copy of the allowed points; `filtered` is whether a count of all can apply rules."""
+    if not allowed or not filtered:
+        return 2 * allowed <= scope.n
+    return scope.seconds(m, 1, n=allowed) < scope.seconds(m, 1)
 
 
 def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
@@ -220,7 +237,13 @@ def _listed(
 
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count the listed points within the limits of some queries, by pieces of the lists."""
+    """Count the listed points within the limits of some queries."""
+    counts = scope.count_listed(inputs.rows_at(queries, rows), limits[rows], listed)
+    return _by_pieces(scope, queries, limits, rows, listed) if counts is None else counts
+
+
+def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
+    """Count the listed points within the limits of some queries, by searches in pieces of the lists."""
     piece = tuning.COUNTED_PIECE
     number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)

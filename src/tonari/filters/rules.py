@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import _native
+from tonari.core.allowed import Allowed
 from tonari.core.slices import cut
 from tonari.filters import tuning
 from tonari.filters.shared import SharedMask, true_places
@@ -157,6 +159,20 @@ class Rules:
             entries = mask[asked, column]
         kept: npt.NDArray[np.bool_] = entries
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
+
+    def as_allowed(self) -> Allowed | None:
+        """Return the rules in the form for kernels on the CPU; None if a mask has no such form without a copy."""
+        mask = self.mask if self.shared is None else self.shared.host[None]
+        if mask is None:
+            packed = False
+        else:
+            if (self.shared is not None and self.mask is not None) or not mask.flags.c_contiguous:
+                return None
+            packed, mask = mask.dtype != np.bool_, mask.view(np.uint8)
+        groups = self.query_groups, self.point_groups
+        rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
+        made = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, self.own, rows, ids)
+        return Allowed(made, rows)
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
         """Return a mask of the allowed points for some queries: of shape (len(rows), number of searched points)."""

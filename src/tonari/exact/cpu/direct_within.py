@@ -100,7 +100,7 @@ def _compared(
     request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], bool]:
     """Return all values, a mask of pairs of two points within the limits, and whether values descend."""
-    queries, limits, self_ids, _ = request
+    queries, limits, self_ids, _, allowed = request
     m, n, descending, started = len(queries), len(points), get_metric(plan.metric).descending, time.perf_counter()
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         exact = np.empty((m, n))
@@ -111,6 +111,8 @@ def _compared(
     inside = values >= limits[:, None] if descending else values <= limits[:, None]
     if self_ids is not None:
         inside[np.arange(m), self_ids] = False
+    if allowed is not None:
+        inside &= allowed.table(m, n)
     return values, inside, descending
 
 
