@@ -6,8 +6,8 @@
 namespace tonari {
 
 namespace {
-constexpr std::uint64_t kBitsPerPair = 8;  // of the table, or up to twice that: one in eight points is searched in vain
-constexpr std::int64_t kPairsPerSearch = 4;  // a search takes as long as entering so many pairs into the table
+constexpr std::uint64_t kBitsPerPair = 32;    // of the table, or up to twice that: one in 32 points is searched in vain
+constexpr std::int64_t kPairsPerSearch = 32;  // a search takes as long as entering so many pairs into the table
 }  // namespace
 
 void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
@@ -49,6 +49,15 @@ std::int64_t AllowedRow::count(const Id* points, std::int64_t number) {
     for (std::int64_t i = 0; i < number; ++i) found += mask[points[i] >> 3] >> (points[i] & 7) & 1;
   } else if (by_one_rule && point_groups != nullptr) {
     for (std::int64_t i = 0; i < number; ++i) found += (point_groups[points[i]] == group) == same;
+  } else if (by_one_rule && excludes && (table != nullptr || number > searches_)) {
+    if (table == nullptr) make_table();
+    const std::uint64_t* const in = table;
+    const int by = shift;
+    found = number;
+    for (std::int64_t i = 0; i < number; ++i) {
+      const std::uint64_t bit = bit_of_excluded(points[i], by);
+      if ((in[bit >> 6] >> (bit & 63) & 1) != 0) found -= is_excluded(points[i]);
+    }
   } else {
     for (std::int64_t i = 0; i < number; ++i) found += allows(*this, points[i]);
   }

@@ -69,6 +69,11 @@ def _are_found(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
     return found
 
 
+def _follow(rows: Ids) -> bool:
+    """Whether rows follow one another; there is at least one."""
+    return bool(len(rows) and (np.diff(rows) == 1).all())
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
     """The rules of m queries and n points. A query may find a point if all rules allow it.
@@ -162,13 +167,13 @@ class Rules:
 
     def as_allowed(self) -> Allowed | None:
         """Return the rules in the form for kernels on the CPU; None if a mask has no such form without a copy."""
-        mask = self.mask if self.shared is None else self.shared.host[None]
-        if mask is None:
-            packed = False
-        else:
-            if (self.shared is not None and self.mask is not None) or not mask.flags.c_contiguous:
+        given = self.mask if self.shared is None else self.shared.host[None]
+        mask: npt.NDArray[np.uint8] | None = None
+        if given is not None:
+            if (self.shared is not None and self.mask is not None) or not given.flags.c_contiguous:
                 return None
-            packed, mask = mask.dtype != np.bool_, mask.view(np.uint8)
+            mask = given.view(np.uint8)
+        packed = given is not None and given.dtype != np.bool_
         groups = self.query_groups, self.point_groups
         rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
         made = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, self.own, rows, ids)
@@ -206,8 +211,13 @@ class Rules:
             places, n = np.flatnonzero(table if allowed else np.logical_not(table, out=table)), table.shape[1]
             bounds = np.searchsorted(places, np.arange(len(rows) + 1) * n)
             return np.remainder(places, max(1, n), out=places), bounds
-        which, places = self._excluded_places(rows)
-        return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
+        asked = rows if self.rows is None else self.rows[rows]
+        if self.excluded is None or self.own or self.ids is not None or not _follow(asked):
+            which, places = self._excluded_places(rows)
+            return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
+        bounds = np.searchsorted(self.excluded, np.arange(asked[0], asked[-1] + 2) * self.n)
+        pairs = self.excluded[bounds[0] : bounds[-1]]
+        return pairs - np.repeat(asked * self.n, np.diff(bounds)), bounds - bounds[0]
 
     @property
     def only_excluded(self) -> bool:

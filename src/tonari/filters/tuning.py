@@ -23,7 +23,7 @@ LISTED_PAIRS = 1 << 17  # per block: its arrays fit into a cache
 NEAR_FEW = 4  # nearest points of a list that are searched for at first, if few are within the radius
 NEAR_ALL = 16  # points of a list of which all are searched for at once
 LISTED_POINT = 5e-8  # seconds of a point in a list that is cut, more than of one that is counted
-FILTERED_POINT = 2e-9  # seconds of a point whose rules are looked up while it is counted
+FILTERED_POINT = 6e-9  # seconds of a point whose rules are looked up while it is counted
 
 # Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
 # same without rules. Forbidden points are dropped from lists of everything within the radius if a few queries show that
