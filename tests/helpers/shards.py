@@ -21,13 +21,13 @@ from tonari.exact.cpu import across
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, get_metric
 from tonari.shards import build, tuning
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes.registry import run_task, step_of
 from tonari.shards.source import as_source
 from tonari.shards.tasks import Job, Task, Worker
-from tonari.shards.workspace import Workspace
 
 ROUTES = ("exact", "clusters", "ggm")
 # Metrics of each kind in the thin suite, all others in the full one.
