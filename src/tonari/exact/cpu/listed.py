@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.isa import chosen_isa
 from tonari.core.listed import Listed, ListedSearch, in_blocks
+from tonari.core.process.isa import chosen_isa
 from tonari.costs.model import listed_seconds
 
 search_listed = ListedSearch(_native.search_listed, listed_seconds)
