@@ -48,6 +48,14 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
     return most >= 0 and scope.listed_seconds(m, pairs) < most
 
 
+def may_be_subtracted(rules: Rules, m: int) -> bool:
+    """Whether forbidden points may be so few that a count of all points and of those takes less time.
+
+    For a few queries two counts take too long.
+    """
+    return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
+
+
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
     """Whether computing exact values of all forbidden points is preferred to looking at all points within the limits.
 
@@ -62,8 +70,8 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
     point_seconds : float
         The seconds of a point within the limits in the other way.
     """
-    if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
-        return False  # a count of all points and values of some take two calls, too long for a few queries
+    if not may_be_subtracted(rules, m):
+        return False
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
         _order, begins, ends = groups_of(rules)
