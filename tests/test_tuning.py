@@ -11,14 +11,14 @@ SOURCE = Path(__file__).parents[1] / "src" / "tonari"
 # one changes, so does something else than time. And those of costs/rates.py, which are measured themselves.
 FORMATS = {
     "_startup.py": "INTERRUPTED",
-    "api/index_file.py": "FORMAT VERSION _PREFIX _ALIGNED _LONGEST",
-    "api/state.py": "_ENTRY",
+    "api/index/file.py": "FORMAT VERSION _PREFIX _ALIGNED _LONGEST",
+    "api/index/state.py": "_ENTRY",
     "bits/cuda/listed.py": "_LISTED _BYTES _WARPS",
     "bits/cuda/memory.py": "STEP TILE POINT_TILE SMALL_CHANGE _PAIR _KEPT",
     "bits/cuda/unpack.py": "_ROWS _BYTES _WARPS",
     "bits/cuda/values.py": "ROWS COLUMNS STAGES WARPS",
     "bits/plan.py": "LANES WORD MOST_BYTES MOST_POINTS",
-    "cli/recall.py": "_ALIKE",
+    "cli/commands/recall.py": "_ALIKE",
     "compat/faiss/arguments.py": "METRIC_INNER_PRODUCT METRIC_L2 METRIC_L1 METRIC_Linf METRIC_Canberra",
     "compat/scipy/arguments.py": "_LEAST_P",
     "core/units.py": "MIB",
@@ -27,7 +27,7 @@ FORMATS = {
         "_XEON SCREEN_START SCREEN_START_UNPACKED _BUILD SHARED READ_RATE LOOK_BYTE PRODUCTS MULTIPLY "
         "SURVIVOR SURVIVOR_VALUE"
     ),
-    "cuda/compile.py": "LOOPS_FROM UNROLLED",
+    "cuda/compiling/compile.py": "LOOPS_FROM UNROLLED",
     "cuda/matrix_units.py": "ROWS WIDTH UNIT _SHORT _FACTOR _LEAST_EMULATED_BITS",
     "debug.py": "N D K _SECONDS",
     "estimators/settings.py": "_LEAF_SIZE _MOST_JOBS",
@@ -92,7 +92,7 @@ FORMATS = {
     "kdtree/plan.py": "MOST_K_ON_CUDA MOST_DIMENSIONS_ON_CUDA",
     "kdtree/reference.py": "SAMPLED_FROM SAMPLE_STEP LOOKED_AT",
     "kdtree/traversal.py": "_PAPER_LEAVES_TIMES_BUFFER _LEAST_BUFFER _LEAST_BUFFER_ON_CUDA",
-    "methods/value_range.py": "_PLAIN_LOW _PLAIN_HIGH _LARGE_ELEMENT _DIGITS",
+    "methods/rows/value_range.py": "_PLAIN_LOW _PLAIN_HIGH _LARGE_ELEMENT _DIGITS",
     "metrics/definitions.py": "LANES",
     "metrics/recall.py": "SLACK_UNITS _Z95",
     "metrics/roots.py": "_STEPS _SPLIT _GUESS",

@@ -16,7 +16,7 @@ import pytest
 import tonari
 from tests.helpers.checks import Array, assert_same_neighbors
 from tonari.core.errors import BudgetExceeded
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cpu import across
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, get_metric

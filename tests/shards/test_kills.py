@@ -17,7 +17,7 @@ import tonari
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.killing import Builds
 from tests.helpers.shards import COMPLETE, ROUTES, SMALL, by_shards, clustered, contents, lists
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.shards.workspace import Workspace
 
 N, K = 240, 4

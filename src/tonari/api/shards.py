@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import get_metric, is_own

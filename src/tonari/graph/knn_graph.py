@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.hints import Hinted
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
 from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.building.merging import add_points

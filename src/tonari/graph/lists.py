@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.results.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
 from tonari.core.trail import Record
 from tonari.graph import tuning

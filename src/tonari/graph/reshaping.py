@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
 from tonari.inputs.arrays.kinds import from_host
 

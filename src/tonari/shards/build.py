@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tonari.core.callers import callers_level
 from tonari.core.errors import BudgetExceeded
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.callers import callers_level
+from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.trail import Record, recording, unrecorded
 from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory

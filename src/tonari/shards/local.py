@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from tonari.core.leaving import Helper
+from tonari.core.process.leaving import Helper
 from tonari.shards import tuning
 from tonari.shards.routes.registry import step_of
 from tonari.shards.tasks import Job, Task, Worker

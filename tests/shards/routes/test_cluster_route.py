@@ -12,7 +12,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tests.helpers.shards import by_shards, clustered, lists
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 

@@ -13,7 +13,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tests.helpers.shards import MOST_METRICS, Shuffled, by_executor, by_shards, clustered, contents, lists
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 

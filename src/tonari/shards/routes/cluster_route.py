@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.draws import Purpose, derived_seed
-from tonari.core.neighbors import Neighbors, index_dtype, value_dtype
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.shards import tuning
 from tonari.shards.common import (
     RECALL,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.shards.common import blocks, empty_lists, in_range, merge_into, renumbered
 from tonari.shards.plan import ShardPlan

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.shards.common import empty_lists, in_range, lists_here, merge_into, shifted
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan

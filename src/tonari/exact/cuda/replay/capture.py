@@ -31,8 +31,8 @@ from typing import Any
 
 import torch
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.devices import on
