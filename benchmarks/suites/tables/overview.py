@@ -102,12 +102,12 @@ TABLES: dict[str, Table] = {
                 {"suite": "shards", "case": "200m-two", "who": "tonari build_graph clusters on 2 GPUs", **H100},
             ),
         ),
-        caption="; k = 10 unless stated, Euclidean, float32. A speed-up is the ratio of the medians of two libraries that "
-        "were timed alternately. All figures of a line are from its newest run. The clock starts with arrays in "
-        "the memory of the device that searches, and stops when the results are complete. In the first two lines "
-        "and in the line with three dimensions, the points are prepared before the clock starts. In the last line, "
-        "the rows are generated during the run. The compilation of pynndescent is not included. Recall 0.000 is "
-        "due to the data, which are made so that float32 formulas fail. SIFT are descriptors of photographs; all "
-        "other data are random numbers.",
+        caption="; k = 10 unless stated, Euclidean, float32. A speed-up is the ratio of the medians of two libraries "
+        "that were timed alternately. All figures of a line are from its newest run. The clock starts with "
+        "arrays in the memory of the device that searches, and stops when the results are complete. In the "
+        "first two lines and in the line with three dimensions, the points are prepared before the clock "
+        "starts. In the last line, the rows are generated during the run. The compilation of pynndescent is "
+        "not included. Recall 0.000 is due to the data, which are made so that float32 formulas fail. SIFT "
+        "are descriptors of photographs; all other data are random numbers.",
     ),
 }
