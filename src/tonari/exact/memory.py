@@ -17,7 +17,7 @@ SURVIVOR_BYTES = 16
 METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its group's data
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
 TILE = 32  # queries in the widest tile of any kernel
-SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
+SAMPLE_ROWS = 2_048  # points that a pilot reads, and from which the directions of a contracted form are computed
 CLUSTER_COLUMNS = 17  # columns of contracted rows for clusters: 16 directions and the length of the residual
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
@@ -35,7 +35,7 @@ _STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
 
 @dataclass(frozen=True)
 class BlockSizes:
-    """The sizes that are reduced when memory is short.
+    """The sizes that a plan reduces if memory is short.
 
     Attributes
     ----------
@@ -104,8 +104,8 @@ class Needs:
     def working_bytes(self, choice: BlockSizes) -> int:
         """Return the largest working memory at any time.
 
-        Blocks of queries, slices packed during the search, and active rows of a self-join are in memory one after
-        another, so only the largest of these counts. Smaller buffers are added.
+        Blocks of queries, slices packed during the search, and active rows of a self-join are in memory at different
+        times, so only the largest of these counts. Smaller buffers are added.
         """
         block = self.block_bytes(choice)
         held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
@@ -200,7 +200,7 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 
 
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes that a look takes for each point.
+    """Return the bytes that a look, which compares contracted rows before the screen, takes for each point.
 
     The bytes include the point's contracted copy, its share of its group's ball, its position in the order, and its
     sketch.

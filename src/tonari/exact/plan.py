@@ -33,6 +33,7 @@ class ExactPlan(Plan):
     n, m, d, k : int
         Points, queries, dimensions, neighbours.
     dtype, metric, method, device : str
+        Names: the dtype of the points, the metric, "exact" and "cpu".
     isa : str
         Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
@@ -53,6 +54,7 @@ class ExactPlan(Plan):
         for few queries among unpacked points. (For float32 rows and squared differences, estimates rule out most points
         first.) The other fields then apply only to later searches of the same points.
     threads : int
+        Threads of the search.
     query_block : int
         Queries that share one pass over the points.
     point_chunk : int
@@ -163,7 +165,7 @@ class ExactPlan(Plan):
                 self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
             )
         if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
-            # Few queries, which read less than planned. The groups that a look marks take about as long as the look.
+            # With few queries, less is read than planned. The groups that a look marks take about as long as the look.
             row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
             if not worth_sharing(self.n * row / READ_RATE):
                 plan = replace(plan, point_splits=1)

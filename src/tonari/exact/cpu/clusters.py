@@ -30,7 +30,7 @@ class Near(NamedTuple):
     places : int64 array of shape (m,)
         For each query, a position in the order with near points around it.
     asked : float32 array of shape (m, columns)
-        The sketches of the queries.
+        The sketches of the queries: their coordinates in the few columns that determine the clusters.
     """
 
     places: Numbers

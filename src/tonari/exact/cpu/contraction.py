@@ -1,4 +1,4 @@
-"""Choose the columns that the screen and a look compare, by a pilot of the points if the plan leaves it open.
+"""Choose the columns that the screen and a look compare, by a pilot of the points if the plan does not determine them.
 
     contracted   the screen compares contracted rows, and exact values decide on its candidates
     a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the remaining

@@ -1,4 +1,4 @@
-"""Self-joins: each product of two rows is used for both (komarov2014, section 4, computes half of the matrix).
+"""Self-joins, in which each product of two rows is used for both (komarov2014, section 4, computes half of the matrix).
 
 All threads share the thresholds and survivors of the active rows, so that the product of any two active rows can be
 used for both (``native/exact/self_join.hpp``).

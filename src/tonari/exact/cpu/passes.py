@@ -257,7 +257,7 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Stop looks if they take more time than they save; see :attr:`Block.looked`."""
+        """Stop using looks if they take more time than they save; see :attr:`Block.looked`."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)

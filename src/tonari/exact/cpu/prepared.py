@@ -33,7 +33,7 @@ class PreparedPoints:
     boundary : int
         A row at which slices are cut; all points must then stay packed.
     asked : int, optional
-        Expected number of queries, if it differs from the plan; more queries justify more preparation.
+        Expected number of queries. Default: that of the plan. More queries justify more preparation.
     kept : int64 array, optional
         Row numbers of the searched points, ascending, if only a subset is searched; the plan is then for this subset.
 

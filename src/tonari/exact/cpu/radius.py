@@ -1,4 +1,4 @@
-"""The schedule of radius searches on the CPU, with constant thresholds and lists of any length.
+"""The schedule of radius searches on the CPU. Thresholds are constant, and lists have any length.
 
 A pair is within the radius if its returned value is at most the limit. The screen bounds the score of each point from
 below and above. A lower bound above the limit's score rules the point out. An upper bound below it proves that the

@@ -178,7 +178,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     """Whether a contraction may save more time than its pilot takes."""
     metric = get_metric(problem.metric)
-    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
+    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, but not as contracted rows
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
     pilot = is_pilot_due(brute_seconds(problem, "", len(problem.devices)))
     n, m = problem.n, problem.m

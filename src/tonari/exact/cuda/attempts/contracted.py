@@ -116,7 +116,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
-        columns = -(-plan.d // 2)  # of float16, which take as long
+        columns = -(-plan.d // 2)  # float16 columns that take as long
         if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
             return None
     form = make_form(points, plan.metric)

@@ -58,7 +58,7 @@ class Searchable(Prepared, Protocol):
         """Return the search of some queries."""
 
     def without_data(self) -> Searchable:
-        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
@@ -104,7 +104,7 @@ class DevicePoints:
         return search
 
     def without_data(self) -> DevicePoints:
-        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
         form = None if self._has_own_form else self.form.without_data()
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 
@@ -199,7 +199,7 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time to search a row with the minima of all groups, in units of the time to refine its fewest groups."""
+        """The time of searching a row with the minima of all groups, relative to refining its fewest groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
@@ -271,8 +271,8 @@ class Search:
     def stragglers(self) -> int:
         """The number of rows to search again before the device has reported which rows are unproved.
 
-        It is 0 if the first rows or an earlier search suggest that all rows will be proved, or that many will not be;
-        waiting for the report is then better.
+        It is 0 if the first rows or an earlier search suggest that all rows will be proved, or that many will not be.
+        In these cases it is faster to wait for the report.
         """
         if self.left_before:
             most = self.left_before + 2 * math.sqrt(self.left_before)
@@ -327,7 +327,7 @@ class Search:
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
-            # The comparison with all points may use the memory of a batch's minima, which have been read.
+            # The comparison with all points may use the memory of a batch's minima, which are not needed any more.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
         # These shapes are those in which a first attempt refines its groups, so its kernels are reused.

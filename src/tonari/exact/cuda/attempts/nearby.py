@@ -180,7 +180,7 @@ def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, mos
     squares = _squares(sample, sampled_lengths, some, up=True)  # [points, queries]
     count, reach = len(sample), reach[::step]
     crowded = (squares <= 12 * d * 2.0**-24 * lengths).sum(0) * (n / count) > most
-    resolved = reach**2 > _error(d) * lengths  # which distances of copies are not
+    resolved = reach**2 > _error(d) * lengths  # False for distances between copies
     alone = (squares <= (2 * reach) ** 2).sum(0) <= tuning.NEARBY_SHARE * count
     return 2 * int((crowded & resolved & alone).sum()) > len(some)
 

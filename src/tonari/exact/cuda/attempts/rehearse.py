@@ -72,7 +72,7 @@ def rehearse_search(
             held = shifted_points(_rows(points, plan.d, plan.dtype), part, shift)
         else:
             held = prepare_points(_rows(points, plan.d, plan.dtype), part)
-        if self_join and rows == points:  # without copies there are fewer points and queries
+        if self_join and rows == points:  # a search without copies has fewer points and queries
             rows, queries = len(held.points), held.points
         else:
             queries = _rows(rows, plan.d, query_dtype)

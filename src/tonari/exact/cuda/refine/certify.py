@@ -45,5 +45,5 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
         },
         constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": tuning.CERTIFIED_ROWS},
         warps=4,
-        fused=False,  # so that the result is the same on every device
+        fused=False,  # the result is then the same on every device
     )

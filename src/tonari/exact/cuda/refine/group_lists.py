@@ -16,7 +16,7 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return the number of parts refined per row if its `width` lowest listed groups are."""
+    """Return the number of parts that are refined per row if the `width` lowest listed groups are chosen."""
     return width + max(6, width // 4)
 
 
@@ -145,7 +145,7 @@ class Noted(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: one list of points from this batch on, and one of earlier points."""
+    """The output of a graph's screen for a batch: a list of points from this batch on, and a list of earlier points."""
 
     listed: Listed
     noted: Noted

@@ -120,8 +120,8 @@ def refine_all(
     for here in to_visit(cut(rows, block), device):
         widened = widen(queries[here], metric)
         left_out = None if own is None else own[here]
-        # The best so far precede each slice, because they have the smaller ids among equal values. At first all are
-        # missing.
+        # The best so far precede each slice, because among equal values they have the smaller ids. At first, all
+        # entries are missing.
         count = here.stop - here.start
         keys = torch.empty((count, k + length), dtype=torch.float64, device=device)
         keys[:, :k] = float("inf")

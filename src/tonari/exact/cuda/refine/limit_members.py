@@ -152,12 +152,16 @@ def near_members(
         Contracted rows of queries and points.
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
+    groups : Near
+        The groups to examine, for each row.
+    room : int
+        The largest number of points listed for a row.
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None
         For each query, the number of the point to leave out.
     beside : Near, optional
-        Lists with the same room; the points are appended to them, and they are returned.
+        Lists with the same room, to which the points are appended; they are also the result.
     """
     import torch
 

@@ -1,7 +1,7 @@
 """The cache of small searches that are repeated, captured as CUDA graphs.
 
-    first search of a key      its key is remembered
-    second search              it is captured (replay/capture.py), evicting the least recently used graphs
+    first search with a key    the key is remembered
+    second search              the search is captured (replay/capture.py); the least recently used graphs are evicted
     every later search         the graph is replayed
 
 Searches of a few queries among prepared points are kept here too, as two launches without a graph (replay/few.py).

@@ -72,7 +72,7 @@ class FewKept(KeptSearch):
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         if self._one_of_several and torch.cuda.current_device() != self._device.index:
-            with on(self._device):  # on the current one Triton launches
+            with on(self._device):  # Triton launches on the current device
                 return self._answer(given[0], progress)
         return self._answer(given[0], progress)
 

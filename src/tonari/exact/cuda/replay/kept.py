@@ -40,7 +40,7 @@ class KeptSearch:
     own : int64 tensor of shape (m,), optional
         For each query, the number of its own point, which is left out.
     how : str
-        The name of its replay in records.
+        The name of a replay of this search in records.
     """
 
     own: Any = None

@@ -1,7 +1,7 @@
 """The route for points in host memory whose contracted rows are on the GPU: a few numbers instead of each row.
 
     GPU   look     (screens/contracted.py)   -> points that are near in p coordinates
-    CPU   exact values of these             -> the k-th value
+    CPU   exact values of these points      -> the k-th value
     GPU   within                            -> all points that may be as near, and a mark for complete lists
     CPU   exact values, order               -> the k best
 

@@ -19,7 +19,7 @@ from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 
-COPIES = "copies"  # the name in reports for rows that need no search
+COPIES = "copies"  # the name, in reports, of rows that are copies of others and need no search
 
 
 class PreparedOnce:

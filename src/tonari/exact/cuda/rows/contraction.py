@@ -31,7 +31,7 @@ from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
 
 LARGEST = 1e12  # largest form element: keeps all sums finite
-BEYOND = 1e6  # element of a row that cannot be contracted: too large for every precision
+BEYOND = 1e6  # written to all elements of a row that cannot be contracted; too large for every precision
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def contract(
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = product_of(z, by.directions)
-        if z.device.type != "meta":  # for which this would take seconds to import
+        if z.device.type != "meta":  # a rehearsal would need imports that take seconds
             z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,

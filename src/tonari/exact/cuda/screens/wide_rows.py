@@ -19,7 +19,7 @@ from tonari.exact.cuda.rows.tiles import (
     swizzled,
 )
 
-# Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
+# Bytes of shared memory: of a multiprocessor, of one program at most, reserved per program, and needed besides buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
 # Bytes of the longest rows that stay in shared memory; up to 1024, two programs fit on a multiprocessor.
 LARGEST, LARGEST_MIRRORED = 1024, 2816

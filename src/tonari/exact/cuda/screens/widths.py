@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tonari.exact.cuda import tuning
 
-NEAR_BYTES = 32  # bytes per such group and member; the memory for finding them is small in comparison
+NEAR_BYTES = 32  # bytes per refined group and member; the memory for finding them is small in comparison
 
 
 def usual_width(wanted: int) -> int:

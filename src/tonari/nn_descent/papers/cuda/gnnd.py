@@ -21,7 +21,7 @@ from tonari.nn_descent.cuda.form import STEP, Form
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.updates import SEGMENT
 
-_PAIRS = 1024  # pairs of a program that appends
+_PAIRS = 1024  # pairs per program of append_kernel
 _WARPS = 4
 _REGISTERS = 128  # registers per thread of the kernel that matches; four programs then fit on a multiprocessor
 
@@ -46,7 +46,7 @@ class Lists(NamedTuple):
 
 
 def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
-    """Compute the distances of entries, int32 (n, columns) with -1 for missing ones, and make lists of `size`."""
+    """Compute the distances of entries, int32 (n, columns) with -1 for missing ones; return lists of `size` entries."""
     from tonari.nn_descent.papers.cuda.kernels.lists import lists_kernel
 
     (n, columns), device = entries.shape, entries.device
@@ -209,7 +209,7 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return the numbers of columns in a form and per load of a kernel, as constants of kernels."""
+    """Return the columns of a form, and the columns that a kernel loads at once, as constants of kernels."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 

@@ -1,4 +1,4 @@
-"""ProcessAllBuffers of gieseke2014 (algorithms 3 and 4): the queries of every leaf's buffer against its points.
+"""ProcessAllBuffers of gieseke2014 (algorithms 3 and 4): compare the queries in every leaf's buffer with its points.
 
     program        one warp: up to TILE queries of one leaf, and a loop over the leaf's blocks of BLOCK points
     screen         [TILE, BLOCK] sums of direct differences in single precision, column by column: each point is loaded
@@ -89,7 +89,7 @@ def process_kernel(
     each = tl.arange(0, TILE)
     present = each < tl.load(counts_ptr + tile)
     rows = tl.load(place_ptr + each, mask=present, other=0)  # [TILE]
-    limits = tl.load(limits_ptr + rows, mask=present, other=-1)  # of absent ones nothing is within the limit
+    limits = tl.load(limits_ptr + rows, mask=present, other=-1)  # no point is within the limit of an absent query
     for block in tl.range(leaf * blocks, (leaf + 1) * blocks):
         column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
         total = tl.zeros([TILE, BLOCK], rows_ptr.dtype.element_ty)
