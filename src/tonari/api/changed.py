@@ -63,7 +63,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
-        # P says nothing of arguments by name, of which these are all.
+        # P does not describe these arguments, which are passed by name.
         found: Any = verb(**given | {"metric": change.base})  # type: ignore[call-arg]
         result: R = finished(change, found, side)
         return result

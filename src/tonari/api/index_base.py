@@ -46,7 +46,7 @@ class IndexBase(Hinted):
     _change: Change | None
     _copied: int
     _memory: int | None
-    _metric: Metric  # that of the values; searches compare by that of the call
+    _metric: Metric  # of the returned values; searches compare rows by the metric of the call
     _overrides: dict[str, Any]
     _state: State
     _threads: int | None

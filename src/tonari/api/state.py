@@ -27,7 +27,7 @@ from tonari.methods.call import Call
 
 T = TypeVar("T")
 
-_ENTRY = 12  # bytes of an entry of a list: at most, for int32 ids
+_ENTRY = 12  # largest number of bytes of an entry of a list with int32 ids
 
 
 class Kind(NamedTuple):
@@ -63,7 +63,7 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        # Those whose arrays somebody else can write to.
+        # Checks of the arrays that the caller can write to.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 
     def check_unchanged(self) -> None:

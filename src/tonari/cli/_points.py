@@ -64,7 +64,7 @@ id_option = click.option(
 )
 
 
-# Formats of OUT in which a column of names has a place.
+# Formats of OUT that can store a column of names.
 _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 

@@ -127,7 +127,7 @@ _K = "the number of neighbours is k="
 _RADIUS = "tonari.radius_search, radius_graph and Index.radius_search take a radius; here the k nearest are found"
 _SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k nearest are found"
 
-# By the name of the argument. What is said depends on the verb where it has a counterpart.
+# By the name of the argument. If it has a counterpart in a verb, the hint names the counterpart instead.
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(("n_neighbors", "top_k", "topk", "k_neighbors", "num_neighbors", "neighbors"), _K),
     **dict.fromkeys(("n_jobs", "workers", "num_threads", "num_workers", "nthreads"), "threads are threads="),

@@ -282,7 +282,7 @@ class SearchMethod(Method):
 
 
 class OnCpu(SearchMethod):
-    """A method on the CPU: in a self-join each query leaves out one point, itself."""
+    """A method on the CPU. In a self-join, each query excludes one point, itself, by its number."""
 
     device = "cpu"
 

@@ -34,6 +34,7 @@ class Problem:
     dtype, query_dtype : str
         dtypes of the points and of the queries.
     metric : str
+        The name of the metric.
     self_join : bool
         The queries are the points, and no point is its own neighbour.
     devices : tuple of str

@@ -74,7 +74,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(compiling)
         stack.enter_context(_without_collecting())
         pool = _Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
+        stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
@@ -277,7 +277,7 @@ class _Loading(Executor):
             for _ in threads:
                 jobs.put(None)
             for thread in threads:
-                if thread.is_alive():  # Ctrl-C may have come before it was started
+                if thread.is_alive():  # Ctrl-C may have prevented its start
                     thread.join()
 
 

@@ -32,7 +32,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # and the one before, which is as it was or equal to the one there
+        ours = numbers[block.start : block.stop + 1]  # with the number before, unchanged or replaced by an equal one
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)

@@ -265,9 +265,9 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     def subset(self, rows: Any) -> KNNGraph:
         """Return the graph of some of the points, with their neighbours among these points.
 
-        A list loses the neighbours that are not selected. The free places at its end are -1, as for missing neighbours.
-        To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to
-        host memory.
+        Neighbours that are not selected are removed from the lists, and -1 fills the end of each list, as for missing
+        neighbours. To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is
+        copied to host memory.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     def occurrence(self) -> npt.NDArray[np.int64]:
         """Return for each point the number of other points that list it as a neighbour: int64 of shape (n,).
 
-        This is the k-occurrence: its mean is k, hubs have far more, and antihubs have 0 [1]_.
+        This number is called the k-occurrence. Its mean is k; it is far larger at hubs, and 0 at antihubs [1]_.
 
         References
         ----------
@@ -352,8 +352,9 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
     def overlap(self, other: KNNGraph) -> npt.NDArray[np.float64]:
         """Return for each point the share of neighbours that two graphs have in common: float64 of shape (n,).
 
-        It is the number of common neighbours divided by the length of the longer list, without the point itself; 1 if
-        both lists are empty. If `other` is the exact graph of the same k, the mean is the recall by index.
+        The share is the number of common neighbours divided by the length of the longer list, not counting the point
+        itself. It is 1 if both lists are empty. If `other` is the exact graph of the same k, the mean over all points
+        is the recall by index.
 
         Raises
         ------

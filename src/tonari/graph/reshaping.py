@@ -63,7 +63,7 @@ def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
 def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     """Return the lists of the points `kept`, renumbered in that order, without other neighbours."""
     distances, indices = (part[kept] for part in lists.in_numpy())
-    number = np.full(lists.n + 1, -1, np.int64)  # the last one is of missing neighbours, -1
+    number = np.full(lists.n + 1, -1, np.int64)  # the last entry is for missing neighbours, -1
     number[kept] = np.arange(len(kept))
     ids = number[indices]
     descending = lists.measure.descending
@@ -71,7 +71,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     keys[ids < 0] = np.inf
     if lists.include_self:
         keys[:, 0] = -np.inf
-    ids = np.where(ids < 0, lists.n, ids)  # behind neighbours at an infinite distance
+    ids = np.where(ids < 0, lists.n, ids)  # sorts after neighbours at an infinite distance
     order = np.lexsort((ids, keys), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     values = np.take_along_axis(distances, order, axis=1)

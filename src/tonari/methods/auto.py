@@ -118,7 +118,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
-    if problem.n < tuning.FEW_POINTS:  # a look at the data would take as long as the search
+    if problem.n < tuning.FEW_POINTS:  # examining the data would take as long as the search
         usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
         seconds = usual.seconds - arrival_seconds(problem)
         reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
@@ -205,9 +205,9 @@ class Open:
         if not self.can_be_bounded:
             return self.tree
         seen, brute = self.seen_in_uniform, times * self.by_force.seconds
-        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
+        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # seconds of a visit by every query
         most = int(min(tuning.LOOK_PATIENCE * brute / visit, brute / tuning.VISIT_SECONDS))
-        if most >= 2 << self.tree.height:  # there are fewer nodes than leaves
+        if most >= 2 << self.tree.height:  # no query can visit more: there are fewer nodes than leaves
             return self.tree
         return dataclasses.replace(self.tree, most_visits=max(tuning.LEAST_VISITS, most))
 

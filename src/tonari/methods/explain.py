@@ -187,7 +187,7 @@ def explain(
         if run and search is not None:
             with recording("knn_graph" if graph else "search", problem.m, timed=True) as record:
                 decision = look()
-                assert decision is not None  # the arrays were looked at
+                assert decision is not None  # the arrays were examined
                 search(decision)
             return Explanation(decision.plan.method, decision.reason, candidates, record)
         decision = look()

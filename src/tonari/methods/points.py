@@ -95,7 +95,7 @@ class Points:
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
         """Replay a search that was captured as a CUDA graph; None if there is none."""
-        differing = (self.rows,) if self_join else (queries, self.rows)  # from the search that was captured
+        differing = (self.rows,) if self_join else (queries, self.rows)  # may differ from the captured search
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 

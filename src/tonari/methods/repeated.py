@@ -121,7 +121,7 @@ def within(
 ) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
     """Return the checked queries, the prepared points and the limits for a search equal to an earlier one.
 
-    None if there is none. Raises TypeError and ValueError like :func:`answered`.
+    None if no equal search was made before. Raises TypeError and ValueError like :func:`answered`.
     """
     kept = _valid(key)
     if kept is None:

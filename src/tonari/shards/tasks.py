@@ -201,8 +201,8 @@ class Worker:
         self.place: Place = place_for(device)
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
-        self.records: dict[str, Record] = {}  # of tasks whose pieces are computed, and not all written
-        # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
+        self.records: dict[str, Record] = {}  # of tasks that are computed, but not completely written
+        # On the CPU without a budget, the engine decides; on a device, its memory excludes that of arriving rows.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
             metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress

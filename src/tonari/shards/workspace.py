@@ -44,16 +44,16 @@ from tonari.io.record import read_record
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
 _LONGEST = 16 << 20  # bytes of the record of a task
 _ANEW = "build anew with resume=False (--force)"
-# Headers are parsed as Python: before 3.11.8 that fails now and then if two threads do so at once (cpython#106905).
+# Headers are parsed as Python, which before 3.11.8 may fail in two threads at once (cpython#106905).
 _PARSING = threading.Lock()
-# What a full disk, a quota or a limit on the size of files says.
+# The errors of a full disk, a quota, and a limit on the size of files.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 _NAME = re.compile("[a-z0-9-]+")  # of a part, which is a file in the directory
 _ROWS = schema.list_of(schema.whole(0))
 _SHARE = schema.real(0, 1)
-# What tasks of a kind found out, by field.
+# The facts that each kind of task records, by field.
 _FACTS: dict[str, dict[str, schema.Test]] = {
     "centres": {
         **dict.fromkeys(("covered", "largest"), _SHARE),

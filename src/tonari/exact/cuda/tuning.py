@@ -38,9 +38,7 @@ IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and prog
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
 NOTED_COST = 48.0  # as SLOT_COST, for a slot in a graph's list that earlier batches fill by atomic operations
-MIRRORED_LONGER = (
-    2  # factor on the length of their batches: screens are short, but launches take as long as usual
-)
+MIRRORED_LONGER = 2  # factor on the length of their batches: screens are short, but launches take as long as usual
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
@@ -60,9 +58,7 @@ TALL = (128, 8, 240)  # rows, warps and registers of two warpgroups, which share
 TALL_TO = 1152
 
 # Case: exact_cuda search-k10, search-k64 on cuda. Chosen on: not recorded.
-SEGMENTS = (
-    256  # segments of a list that a program reads at once: more than most lists have, so they share a kernel
-)
+SEGMENTS = 256  # segments of a list that a program reads at once: more than most lists have, so they share a kernel
 THRESHOLD_ROWS = 256  # rows per program that computes thresholds
 THRESHOLD_SLOTS = 1024  # slots of a row's list that are read in one step
 CERTIFIED_ROWS = 256  # rows per program

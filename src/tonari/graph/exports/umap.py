@@ -70,7 +70,7 @@ def to_umap(graph: HasLists, index: Any = None, *, n_neighbors: int | None = Non
             f"it with k={wanted - 1} or more"
         )
     found = with_self(lists, True)
-    # Copies: UMAP writes into both. Columns beyond n_neighbors it would use without a word below 4,096 points.
+    # Copies, because UMAP writes into both. Below 4,096 points it would also use columns beyond n_neighbors, silently.
     indices = np.array(found.indices[:, :wanted], index_dtype(lists.n), order="C")
     distances = np.array(found.distances[:, :wanted], np.float32, order="C")
     return (indices, distances) if index is None else (indices, distances, _searching(lists, index))

@@ -91,7 +91,7 @@ def can_change(rows: Any) -> bool:
         return False
     try:
         return not memoryview(rows).readonly
-    except TypeError:  # no buffer that tells
+    except TypeError:  # no buffer that shows whether it is writable
         return True
 
 

@@ -13,13 +13,12 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, two of them in progress at once: the host waits for the one before the last.
+    """Launches on one device, two of which are in progress at once: the host waits for the launch before the last.
 
     Parameters
     ----------
     device : torch device
         The device. On the CPU, where Triton's interpreter runs, a launch returns when it is done.
-
     """
 
     def __init__(self, device: Any) -> None:

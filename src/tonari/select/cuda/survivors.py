@@ -1,8 +1,8 @@
 """The survivors of each row on a GPU, and the last step, which turns them into the answer.
 
-A method narrows each row down to its survivors, at most `capacity` pairs (value, column) that include the k smallest.
-This module sorts the survivors and writes the answer. A sorting network in registers sorts them if they fit; otherwise
-sorted runs are merged.
+The survivors of a row are at most `capacity` pairs (value, column), among them the k smallest. A method finds the
+survivors; this module sorts them and writes the answer. A sorting network in registers sorts them if they fit;
+otherwise sorted runs are merged.
 """
 
 from __future__ import annotations

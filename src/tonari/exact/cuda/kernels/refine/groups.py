@@ -37,7 +37,7 @@ def candidates(
     groups_ptr, own_ptr, row, numbers, width, groups_stride, n,
     HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr,
 ):  # fmt: skip
-    """Return the points at positions `numbers` of a row's list of candidates, and a mask of the positions that exist."""
+    """Return the points at positions `numbers` of a row's candidates, and a mask of the positions that exist."""
     tl.static_assert((GROUP & (GROUP - 1)) == 0)
     slot = numbers // GROUP
     group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
@@ -86,7 +86,7 @@ def squared_chord(
     row_ptrs, query_ptrs, mean, query_inverse, point_inverse, close, d,
     METRIC: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Return squared chords [CHUNK]; other elements than `close` ones are arbitrary. If none is close, nothing is read."""
+    """Return squared chords [CHUNK]; those that are not `close` are arbitrary. If none is close, nothing is read."""
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64

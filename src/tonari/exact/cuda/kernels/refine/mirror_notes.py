@@ -25,7 +25,7 @@ def lowest_noted_kernel(
     # constants
     WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the noted rows with the lowest values, padded with -1, and a lower bound on the values of all other rows."""
+    """Write the noted rows with the lowest values, padded with -1, and a lower bound on all other values."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
     value = tl.load(lowest_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]

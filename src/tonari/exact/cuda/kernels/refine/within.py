@@ -41,7 +41,7 @@ def thresholds_kernel(
     DOUBLE: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Write each row's threshold: -inf if no point can be within its limit, the largest float32 if every point may be."""
+    """Write each row's threshold: -inf if no point can be within its limit, the largest float32 if all may be."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
     limit = tl.load(limits_ptr + row, mask=present, other=0.0).to(tl.float64)

@@ -40,7 +40,7 @@ _FLAGS = tl.constexpr(3)  # of the points, and as many of the queries
 
 @triton.jit
 def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Return a limit that at least `wanted` of [NUMBERS] values, and few more, do not exceed; +inf if fewer are finite."""
+    """Return a limit that at least `wanted` of [NUMBERS] values, and few more, do not exceed; +inf if too few exist."""
     tl.static_assert(NUMBERS % CHUNKS == 0)
     minima = tl.min(tl.reshape(lower, [NUMBERS // CHUNKS, CHUNKS]), 0)
     # The sum goes over axis 0, which each thread holds whole.

@@ -39,7 +39,7 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
 
 @triton.jit
 def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.constexpr):
-    """Return distances, infinite between a point and itself and, if ACROSS, between points on one side of the boundary."""
+    """Return distances, infinite for a point and itself and, if ACROSS, for points on one side of the boundary."""
     distance = tl.maximum(terms[:, None] + other_terms[None, :] - 2.0 * products, 0.0)
     # The samples of one kind are distinct, but a point may be a sample of both kinds.
     left_out = ids[:, None] == other_ids[None, :]
