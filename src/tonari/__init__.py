@@ -3,7 +3,7 @@
     points, queries     any array
         │  inputs/      checks of all arguments
         ▼
-    Call, Points        methods/call.py, methods/points.py: the checked arguments, and the rows that are searched
+    Call, Points        methods/call.py, methods/rows/points.py: the checked arguments, and the rows that are searched
         │  filters/     the points that each query may find, if the call has rules
         ▼
     Decision            methods/: the method that answers; "auto" compares the expected times of all methods
@@ -16,7 +16,7 @@
         ├── bits/       rows of bits: counts of their differing or common bits
         └── nn_descent/ approximate graphs, up to a measured recall
         ▼
-    Neighbors           core/neighbors.py: distances and indices, in order
+    Neighbors           core/results/neighbors.py: distances and indices, in order
         │
         ▼
     KNNGraph            graph/: recall, merging, export, files
@@ -43,13 +43,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first, to handle Ctrl-C during the other imports
-from tonari.core import leaving as leaving  # while exit handlers can still be registered
 from tonari.core.hints import attribute_error
+from tonari.core.process import leaving as leaving  # while exit handlers can still be registered
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of each name
     from tonari.api.graphs import knn_graph, merge
-    from tonari.api.index import Index
+    from tonari.api.index.index import Index
     from tonari.api.kth import kth_distance
     from tonari.api.pairing import pairs
     from tonari.api.radius import radius_count, radius_graph, radius_search
@@ -57,10 +57,10 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.api.shards import build_graph, build_neighbors
     from tonari.api.spanning import mutual_reachability_tree
     from tonari.api.verifying import verify
-    from tonari.core.neighbors import Neighbors
-    from tonari.core.pairs import Pairs
     from tonari.core.plan import Plan
-    from tonari.core.radius_neighbors import RadiusNeighbors
+    from tonari.core.results.neighbors import Neighbors
+    from tonari.core.results.pairs import Pairs
+    from tonari.core.results.radius_neighbors import RadiusNeighbors
     from tonari.core.trail import recording
     from tonari.graph.directory import open_neighbors
     from tonari.graph.knn_graph import KNNGraph
@@ -109,7 +109,7 @@ __all__ = [
 # The module of a name is imported when the name is first used.
 _HOMES = {
     "tonari.api.graphs": ("knn_graph", "merge"),
-    "tonari.api.index": ("Index",),
+    "tonari.api.index.index": ("Index",),
     "tonari.api.kth": ("kth_distance",),
     "tonari.api.pairing": ("pairs",),
     "tonari.api.radius": ("radius_count", "radius_graph", "radius_search"),
@@ -117,10 +117,10 @@ _HOMES = {
     "tonari.api.shards": ("build_graph", "build_neighbors"),
     "tonari.api.spanning": ("mutual_reachability_tree",),
     "tonari.api.verifying": ("verify",),
-    "tonari.core.neighbors": ("Neighbors",),
-    "tonari.core.pairs": ("Pairs",),
+    "tonari.core.results.neighbors": ("Neighbors",),
+    "tonari.core.results.pairs": ("Pairs",),
     "tonari.core.plan": ("Plan",),
-    "tonari.core.radius_neighbors": ("RadiusNeighbors",),
+    "tonari.core.results.radius_neighbors": ("RadiusNeighbors",),
     "tonari.core.trail": ("recording",),
     "tonari.graph.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter, ProgressLike
+from tonari.core.process.progress import Counter, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.attempt import Begun
