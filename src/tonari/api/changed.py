@@ -24,10 +24,11 @@ _change_by_name = cached(64)(change_of)
 
 
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a verb: transform its arrays, run it by the base metric and convert the values, where necessary.
+    """Wrap a public function so that it also supports metrics and weights that require transformed rows.
 
-    The verb has the arguments `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius.
-    The wrapped verb never receives weights: they are multiplied into the rows.
+    If the metric or the weights require it, the rows are transformed, the function is called with the base metric, and
+    the values of its result are converted. The function has the arguments `queries` and `points`, or `points` alone,
+    `metric` and `weights`, and possibly a radius. It never receives weights: they are multiplied into the rows.
     """
     signature = inspect.signature(verb)
     metric_by_default = signature.parameters["metric"].default

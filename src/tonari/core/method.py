@@ -199,7 +199,7 @@ class SearchMethod(Method):
     def find_pairs(
         self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
     ) -> RadiusNeighbors:
-        """Find, for consecutive rows of the points, the later points that are within their limits.
+        """Find, for each of some consecutive points, the later points whose distance is at most the point's limit.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for searches within limits; a search may pass all queries of the plan or a block."""
+        """Prepare points for radius searches; a search may pass all queries of the plan or a block of them."""
         return self.prepare(points, plan, progress)
 
     def search_once(

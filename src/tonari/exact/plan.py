@@ -140,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster, given the number of survivors per row at this level."""
+        """Whether the next precision is expected to be faster, given the candidates per row that this one leaves."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster, given the survivors per row at a level of this plan."""
+        """Whether another plan is expected to be faster, given the candidates per row at a precision of this plan."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:
@@ -156,7 +156,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return the plan for points with these numbers of columns for the contracted screen and for the look."""
+        """Return the plan for contracted points, with these numbers of columns for the screen and for the look."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)

@@ -114,7 +114,7 @@ def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) ->
 
 
 def is_searched(most: int | None) -> bool:
-    """Whether to search for the `most` nearest points and then drop the points beyond the limits."""
+    """Whether to search for the `most` nearest points, and then to drop the points beyond the radius."""
     return most is not None and most <= tuning.SEARCHED
 
 

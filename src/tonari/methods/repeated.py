@@ -119,7 +119,7 @@ def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, clos
 def within(
     key: Key | None, queries: Any, points: Any, progress: ProgressLike
 ) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
-    """Return the checked queries, the prepared points and the limits for a search equal to an earlier one.
+    """Return the checked queries, the prepared points and the limits for a radius search equal to an earlier one.
 
     None if no equal search was made before. Raises TypeError and ValueError like :func:`answered`.
     """

@@ -152,7 +152,7 @@ class State:
     def within(
         self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call
     ) -> RadiusNeighbors:
-        """Find all points within the limits of checked rows, or the `most` nearest of them."""
+        """Find all points within the radius of each checked row, or the `most` nearest of them."""
         if self.only is not None and (rules is None or self.next_id == self.n):
             return asking.within(self.only.those(call.threads), rows, limits, rules, most, call.progress)
 

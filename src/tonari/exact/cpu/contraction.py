@@ -44,7 +44,7 @@ class Arrangement(NamedTuple):
     columns : int
         The number of columns of the form.
     look : Form, optional
-        The form of a look before the screen.
+        The form of a look, which compares contracted rows before the screen.
     clusters : Clusters, optional
         The order of the points. Default: their own order.
     """
@@ -119,7 +119,10 @@ def arrange_points(
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
-    """Return whether a look takes less time than it saves, by its numbers of all, compared and marked pairs."""
+    """Return whether a look, which compares contracted rows before the screen, takes less time than it saves.
+
+    `looked` are the numbers of pairs of a tile of queries and a group of points: all, compared by the look, and marked.
+    """
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
     look = (seen + pairs * tuning.BALLS_SHARE) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
@@ -164,7 +167,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of pairs of a tile and a group that a look at this number of columns marks."""
+        """Return the share of pairs, of a tile of queries and a group of points, that a look does not rule out."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)

@@ -145,7 +145,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points for one kernel, and for the look if the plan has one."""
+        """Return packed copies of slices of the points for one kernel, and for the look if there is one."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()

@@ -60,7 +60,7 @@ class Parts:
 def find_prepared(
     request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
-    """Find all prepared points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    """Find all prepared points within each radius; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     order, _ = arrange(request.queries, prepared, request.self_ids) or (None, None)
     answer = Parts(request if order is None else request.in_order(order))
     _run(answer, prepared, plan, progress)

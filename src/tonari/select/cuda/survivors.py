@@ -100,7 +100,7 @@ def empty_answer(request: Request) -> Answer:
 
 
 def new_survivors(rows: slice, bits: Any, capacity: int, nan_row: Any) -> Survivors:
-    """Allocate room for the survivors of some rows; `bits` are the values of all their columns."""
+    """Allocate memory for the survivors of some rows; `bits` are the values of all their columns."""
     import torch
 
     shape, device = (rows.stop - rows.start, capacity), bits.device

@@ -75,7 +75,10 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries, in all dimensions if p coordinates have proved few rows before."""
+        """Return the search of some queries.
+
+        It compares all dimensions if earlier searches in p coordinates could certify few answers as exact.
+        """
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
@@ -167,12 +170,14 @@ class ContractedSearch(Search):
         """The cost of searching a row again, in units of refining it once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
-        wait for each unproved row.
+        wait for each row that is not certified as exact at first.
         """
         return tuning.CONTRACTED_AGAIN
 
     def fit_width(self, own: Any) -> Search:
-        """Double the width (groups per row) until nearly all of the first rows are proved; keep it for later searches.
+        """Double the width (groups refined per row) until nearly all of the first rows are certified as exact.
+
+        The width is kept for later searches.
 
         If even the largest width proves few rows, this search and all later ones compare all dimensions.
         """

@@ -39,7 +39,7 @@ _LARGEST = 1e30  # largest squared length of a form row whose distances are comp
 
 
 class Nearby(Attempt):
-    """Search unproved rows among the points near them, if that saves much.
+    """Search rows that are not yet certified as exact among the points near them, if that saves much time.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Nearby(Attempt):
 
 
 class NearbyAtOnce(Nearby):
-    """Search unproved rows among the points near them before any level, if the levels would prove few of these rows."""
+    """Search rows not certified as exact among the points near them, before retries that would certify few."""
 
     name = "nearby at once"
 

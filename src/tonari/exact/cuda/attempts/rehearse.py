@@ -25,7 +25,10 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def can_rehearse(plan: CudaPlan) -> bool:
-    """Whether searches by a plan are rehearsed; False for the route "host_refine", where the CPU refines."""
+    """Whether a search by a plan can run on tensors without data, to compile its kernels in advance.
+
+    False for the route "host_refine", where the CPU refines.
+    """
     return plan.route != "host_refine"
 
 

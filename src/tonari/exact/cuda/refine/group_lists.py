@@ -34,9 +34,9 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` groups with the smallest minima, and a bound on the scores of all other points.
+        """Return each row's `width` groups with the smallest minima, and a bound on all other scores.
 
-        The bound is None if there are no other points.
+        It is a lower bound, or None if there are no other points.
         """
         groups = self.minima.shape[1]
         width = min(width, groups)
@@ -70,9 +70,9 @@ class Lowest(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` lowest of the kept groups of each row, and a lower bound on all other scores.
+        """Return the `width` of each row's kept groups with the smallest minima, and a bound on all other scores.
 
-        The bound is None if there are no other groups.
+        It is a lower bound, or None if there are no other groups.
         """
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
@@ -99,7 +99,7 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the parts of each row's `width` groups with the smallest minima, and a bound on all other scores."""
+        """Return the parts of each row's `width` groups with the smallest minima, and a lower bound on other scores."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
@@ -136,7 +136,7 @@ class Noted(NamedTuple):
         return 1
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` lowest points of each row, and a lower bound on all other scores."""
+        """Return the `width` points of each row with the lowest bounds, and a lower bound on all other scores."""
         return lowest_noted(*self, width)
 
     def near(self, scores: Any, room: int) -> Near:

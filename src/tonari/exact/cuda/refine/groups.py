@@ -97,7 +97,7 @@ def refine_groups(
 def refine_all(
     queries: Any, points: Any, k: int, *, metric: str, own: Any = None, double: bool, scratch_bytes: int
 ) -> tuple[Any, Any]:
-    """Find the k best among all points, slice by slice: the last resort for rows that could not be proved.
+    """Find the k best among all points, slice by slice: the last resort for rows that nothing else certifies as exact.
 
     Parameters
     ----------

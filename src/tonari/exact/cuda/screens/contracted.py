@@ -162,7 +162,7 @@ class ContractedScreen:
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
     """Yield the precisions for screening rows again in p coordinates, each with a factor for the number of groups.
 
-    `unproved` is the share of the first rows that stayed unproved at the fitted number of groups per row.
+    `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
     if first != last and unproved <= tuning.FEW_UNPROVED:  # few rows are not worth packing the points once more

@@ -6,7 +6,7 @@
                   traversal of gieseke2014 (section 2.1), 32-way instead of binary; its stack is one vector of keys per
                   level
     leaf          blocks of 64 points, two per lane: direct differences in single precision; if any point is near
-                  enough, exact float64 values, summed in the order of exact/cuda/kernels/value.py, then rounded
+                  enough, exact float64 values, summed in the order of exact/cuda/kernels/rows/value.py, then rounded
     list          the LIST nearest so far, ascending by (value, id), one per lane; insertion shifts the tail up a lane
 
     given up      a query that is not finished after `most_visits` nodes and leaves is marked, and its list is

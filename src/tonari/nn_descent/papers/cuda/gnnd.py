@@ -80,7 +80,7 @@ class Spinlocks:
         self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, the first `room` arriving rows that sample it: int32 (n, room)."""
+        """Return, for each point, the first `room` rows whose threads arrive and that sample it: int32 (n, room)."""
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
         n, count = samples.shape

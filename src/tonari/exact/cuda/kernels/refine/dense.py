@@ -29,9 +29,7 @@ from tonari.select.cuda.kernels.order import ascending, make_keys
 
 @triton.jit
 def squared_chord(query_ptrs, point_ptrs, width, query_inverse, point_inverse, close, POINTS: tl.constexpr):
-    """Return the squared chords [POINTS] between the query and the points that are `close`; other elements are
-    arbitrary.
-    """
+    """Return the squared chords [POINTS] between the query and the points; arbitrary where not `close`."""
     lanes = tl.zeros([POINTS, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, width, 0)
     for at in tl.range(0, stop, 16):

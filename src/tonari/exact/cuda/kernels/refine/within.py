@@ -70,9 +70,7 @@ def listed_parts_kernel(
     FILL: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Count or write the parts that a row's list names; an entry is 16 times a group's number, plus a mask of its
-    parts.
-    """
+    """Count or write the parts that a row's list names; an entry is 16 group + mask of parts."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:

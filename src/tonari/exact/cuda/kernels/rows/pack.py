@@ -133,9 +133,7 @@ def whole_numbers(elements, centre, factor):
 
 @triton.jit
 def product_errors(size, difference, d, PRECISION: tl.constexpr):
-    """Return, for products, a bound on |x' - x^| of rows, from |x'| and the measured |y - x^|; and the summation error
-    gamma.
-    """
+    """Return, for products, a bound on |x' - x^| of rows and the summation error gamma, from |x'| and |y - x^|."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64

@@ -4,7 +4,8 @@
     screen         [TILE, BLOCK] sums of direct differences in single precision, column by column: each point is loaded
                    once for the tile. A query whose sums all exceed its limit is done with the block
     refine         for each other query, one after another: exact float64 values of the block's points, summed in the
-                   order of exact/cuda/kernels/value.py, then rounded, and inserted into its list (kernels/nearest.py)
+                   order of exact/cuda/kernels/rows/value.py, then rounded, and inserted into its list
+                   (kernels/nearest.py)
     list           k values and ids, at their place in the result; in registers while points are inserted. The limit
                    follows from the k-th value (kernels/bounds.py)
 
