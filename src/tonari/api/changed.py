@@ -1,4 +1,4 @@
-"""Verbs on transformed rows: for weighted metrics, and for metrics defined as another metric of transformed rows."""
+"""Public functions on transformed rows: for weights, and for metrics that equal another metric of transformed rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgments of the verbs: the segments of an Index, and sizes of blocks. They change no answer."""
+"""Tuned numbers of the public functions: the segments of an Index, and sizes of blocks. They change no answer."""
 
 # Not measured by a case, but by hand on a core of a Xeon: see api/index/balancing.py.
 AROUND = 64  # most removed points of a segment, which each search finds in vain

@@ -1,6 +1,7 @@
 """Hints for missing names: the counterparts in tonari of names from other libraries.
 
-`ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of verbs. Other names raise the usual error.
+`ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of public functions. Other names raise the usual
+error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judgments of all methods on CUDA: compilation, spare memory and copies. They change no answer."""
+"""Tuned numbers of all methods on CUDA: compilation, spare memory and copies. They change no answer."""
 
 from tonari.core.units import MIB
 

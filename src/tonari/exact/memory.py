@@ -94,7 +94,7 @@ class Needs:
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
-        """Return the bytes of a block of queries with the largest number of survivors for each."""
+        """Return the bytes of a block of queries with the largest number of candidates for each."""
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
@@ -245,5 +245,5 @@ def shares_enough(active: int, n: int) -> bool:
 
 
 def join_row_bytes(k: int) -> int:
-    """Return the initial bytes of one active row: a buffer of 2 (k + 1) + 24 survivors, and its state."""
+    """Return the initial bytes of one active row: a buffer of 2 (k + 1) + 24 candidates, and its state."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

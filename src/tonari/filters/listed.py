@@ -111,7 +111,7 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
 
 
 def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
-    """Return the places of the allowed points in the lists of some queries.
+    """Return the positions of the allowed points in the lists of some queries.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def are_short(near: Ids, n: int) -> bool:
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
     """Whether computing exact values of all allowed points is preferred to listing all points within the radius.
 
-    Listing makes lists of all points within the limits for a block of queries, and then drops forbidden points. The
+    Listing makes lists of all points within the radius for a block of queries, and then drops forbidden points. The
     memory must be enough for the lists of so large a block that the division into blocks costs no time.
     """
     m, n = len(queries), scope.n

@@ -275,7 +275,7 @@ class Rules:
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
     def own_places(self) -> Ids | None:
-        """Return the position of each query among the searched points, -1 if absent; None without self-exclusion."""
+        """Return each query's position among the searched points, -1 if absent; None if queries may find themselves."""
         if not self.own:
             return None
         rows = np.arange(self.m) if self.rows is None else self.rows

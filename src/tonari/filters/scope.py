@@ -162,7 +162,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Convert a refusal of a search without rules to one that names the memory of the whole call."""
+        """Convert an error about the memory of a search without rules to one that names the whole call's memory."""
         try:
             yield
         except BudgetExceeded as error:

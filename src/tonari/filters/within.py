@@ -36,7 +36,7 @@ def within_allowed(
     most: int | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all allowed points within the limits of each query, or the nearest of them; the result is in host memory.
+    """Find all allowed points within the radius of each query, or the nearest of them; the result is in host memory.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def host_block(m: int) -> int:
 
 
 class OnCuda(NamedTuple):
-    """Memory of one device.
+    """The formulas for the memory of a search on one device.
 
     Attributes
     ----------

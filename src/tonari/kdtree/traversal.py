@@ -18,7 +18,7 @@ _LEAST_BUFFER_ON_CUDA = 1 << 18
 
 
 def choose(overrides: dict[str, Any]) -> str:
-    """Return the traversal.
+    """Return the traversal of a plan: the one that the caller requests, by default "walk".
 
     Raises
     ------

@@ -149,7 +149,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
 
 @dataclasses.dataclass(frozen=True)
 class Open:
-    """A choice that depends on the data.
+    """A choice between a k-d tree and brute force that depends on the data.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether brute force can answer hard queries: only on CUDA and without a budget, since it needs memory too."""
+        """Whether brute force can answer the queries that a tree gives up: only on CUDA and without a budget."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:

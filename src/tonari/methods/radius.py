@@ -38,7 +38,7 @@ emptied_by(_looks.clear)
 def decide_within(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike = None
 ) -> Decision:
-    """Choose the method that finds all points within the limits, and prepare the points.
+    """Choose the method that finds all points within the radius of each query, and prepare the points.
 
     Parameters
     ----------

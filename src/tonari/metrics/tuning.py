@@ -1,4 +1,4 @@
-"""Judgments of metrics: sizes of the blocks of a computation. They change no value."""
+"""Tuned numbers of metrics: sizes of the blocks of a computation. They change no value."""
 
 # Not measured: bounds of memory; 16 lanes of REFERENCE_PAIRS float64 are 8 MB, which fit into the cache.
 REFERENCE_PAIRS = 1 << 16  # pairs that the plain reference computes at once

@@ -63,7 +63,7 @@ class Task(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The three steps of a kind of task; see the head of this file.
+    """The three steps of a kind of task: read, compute and write; see the module docstring.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """The facts of a build that every worker has.
+    """The properties of a build that every worker knows.
 
     Attributes
     ----------

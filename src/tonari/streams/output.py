@@ -1,4 +1,6 @@
-"""The output file of a stream: OUT.part and its journal OUT.part.json while it is written, then OUT."""
+"""The output file of a stream of queries.
+
+While it is written, it is named OUT.part and has a journal, OUT.part.json; at the end it is renamed to OUT."""
 
 from __future__ import annotations
 

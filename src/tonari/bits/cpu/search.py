@@ -24,7 +24,7 @@ from tonari.core.trail import current
 
 
 class PreparedBits:
-    """Packed points.
+    """Rows of bits, packed in the layout of the kernels.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PreparedBits:
 
 
 class Scan:
-    """The blocks of one search.
+    """One search among rows of bits on the CPU, divided into blocks of queries.
 
     Parameters
     ----------

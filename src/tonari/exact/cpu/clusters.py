@@ -23,7 +23,7 @@ Sketch = npt.NDArray[np.float32]
 
 
 class Near(NamedTuple):
-    """The positions of queries in the cluster order of the points, around which first thresholds are computed.
+    """For each query, a position in the cluster order of the points, around which its first threshold is computed.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
 class Arrangement(NamedTuple):
-    """The arrangement of packed points: form, columns, look and order.
+    """The way in which points are packed: their form, the number of compared columns, a look, and their order.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def arrange_points(
     asked: int,
     kept: npt.NDArray[np.int64] | None = None,
 ) -> Arrangement:
-    """Choose the arrangement of packed points.
+    """Choose the form of packed points, the columns that are compared, a look before the screen, and the order.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _clusters(
 
 
 class Seen(NamedTuple):
-    """The measurements of a pilot, averaged over its rows.
+    """The measurements of a pilot, which compares some points with a sample; averages over these points.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class Search:
 
     @property
     def levels(self) -> int:
-        """The number of attempts: one per precision, and one in all columns if contracted rows can fall back on it."""
+        """The number of ways to search a row: one per precision, and one more if rows are contracted."""
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
@@ -173,7 +173,10 @@ class Search:
         sampled: bool,
         near: Near | None = None,
     ) -> int:
-        """Compare blocks of queries with all packed points; return the sum of the results of closing the blocks."""
+        """Compare blocks of queries with all packed points.
+
+        `close_block` finishes a block and returns a number; the sum of these numbers is returned.
+        """
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
             return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)

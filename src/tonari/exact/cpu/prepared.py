@@ -94,7 +94,7 @@ class PreparedPoints:
 
     @property
     def sketch(self) -> npt.NDArray[np.float32] | None:
-        """The sketches of the points, by position; None if points are packed in their own order."""
+        """The leading coordinates of the points, by packed position; None if points are packed in their own order."""
         return None if self.clusters is None else self.clusters.sketch
 
     def is_compared(self, plan: ExactPlan) -> bool:
@@ -158,7 +158,7 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """Return the index of the first precision: that of the packed copy if the plan may keep this copy, else 0."""
+        """Return the index of a search's first precision: that of the packed copy if the plan allows it, else 0."""
         kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0

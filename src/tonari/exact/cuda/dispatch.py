@@ -210,7 +210,7 @@ def compares_all(plan: CudaPlan) -> bool:
 
 
 def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArray[Any]) -> Any:
-    """Count the points within each query's limit by the values of all of them, which are not checked."""
+    """Count the points within each query's limit by computing the values of all points; rows are not checked."""
     place = plan.devices[0]
     with on(place):
         rows, base = to_device(queries, place), to_device(points, place)

@@ -63,10 +63,10 @@ def divisions(
 
 
 def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
-    """Return the best choice within the budget, and its batch of queries.
+    """Return the best route and slabs of a search within the budget, and its number of queries per batch.
 
-    The best choice is the first route whose batch has at least one tile, else the route with the longest batch. The
-    batch is 0 if no route fits.
+    The best route is the first one whose batch has at least one tile, else the one with the longest batch. The batch is
+    0 if no route fits.
     """
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
     bests = []

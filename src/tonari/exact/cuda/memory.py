@@ -51,7 +51,7 @@ class Slabs:
 
 @dataclass(frozen=True)
 class CudaNeeds:
-    """The facts on which the cost depends.
+    """The sizes and properties of a search on which its memory and time depend.
 
     Attributes
     ----------

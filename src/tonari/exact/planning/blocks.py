@@ -61,7 +61,7 @@ def checked_active(active: Any, self_join: bool) -> int:
 
 
 def active_rows(problem: Problem) -> int:
-    """Return the number of active rows that fit into memory, in whole blocks; 0 if sharing products saves no time."""
+    """Return how many rows' lists of a self-join fit into memory together; 0 if sharing products saves no time."""
     n = problem.n
     room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
     active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK

@@ -17,7 +17,7 @@ MOST_COMPARED = 1 << 11  # members per cluster: as many as the member number in 
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
-    """Make new entries for every point from the members of near clusters.
+    """Make the initial list of every point from the members of near clusters.
 
     Parameters
     ----------

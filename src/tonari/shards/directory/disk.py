@@ -1,4 +1,4 @@
-"""The directory of a build as a disk has it: its lock, names that belong to others, links, and a full disk."""
+"""The directory of a build on the disk: its lock, names that belong to other programs, links, and a full disk."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The interface of attempts, and the state of the rows that no attempt has proved yet.
+"""The interface of attempts, the ways to search unproved rows: rows whose answers are not yet certified as exact.
 
-A new way to search unproved rows is a module with an :class:`Attempt`, and a line in the table in ladder.py.
+A new attempt is a module with a subclass of :class:`Attempt`, and a line in the table in ladder.py.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Attempt(abc.ABC):
 
 
 class Begun:
-    """A search whose first attempt at all batches has been launched.
+    """A search whose first attempt at all queries has been launched, but may not be finished.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows, given their queries, among all points in a different preparation."""
+        """Search some rows among all points, which are prepared in another way, such as packed in int8."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 

@@ -38,20 +38,22 @@ from tonari.exact.cuda.screens.widths import Fitted
 
 
 class ContractedPoints:
-    """Points on one GPU with their contracted rows; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
+    """Points on one GPU with contracted rows (projections to p coordinates), which the screen compares.
 
-    Parameters
-    ----------
-    points : tensor of shape (n, d), checked
-    form : DeviceForm
-    by : Contraction
-    full : DevicePoints, optional
-        The points with packed copies in all dimensions. Default: packed at the first use.
+    See :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
-    Attributes
-    ----------
-    fitted : dict of int to Fitted
-        Results of earlier searches, by k.
+        Parameters
+        ----------
+        points : tensor of shape (n, d), checked
+        form : DeviceForm
+        by : Contraction
+        full : DevicePoints, optional
+            The points with packed copies in all dimensions. Default: packed at the first use.
+
+        Attributes
+        ----------
+        fitted : dict of int to Fitted
+            The number of refined groups that earlier searches fitted, by k.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction, full: DevicePoints | None = None) -> None:
@@ -77,7 +79,7 @@ class ContractedPoints:
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries.
 
-        It compares all dimensions if earlier searches in p coordinates could certify few answers as exact.
+        It compares all dimensions if earlier searches of the contracted rows could certify few answers as exact.
         """
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
@@ -112,10 +114,10 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 
 
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
-    """Prepare contracted points by the plan; None if no contraction is worth its time, or if a row has none.
+    """Prepare contracted points (projections to p coordinates) by the plan; None if that is not faster or impossible.
 
-    `beside` is the same points in all dimensions, if they stay in memory; a contraction must be faster than a search of
-    `beside`.
+    A contraction is impossible if a row has none. `beside` is the same points in all dimensions, if they stay in
+    memory; a contraction must be faster than a search of `beside`.
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
@@ -210,7 +212,7 @@ class ContractedSearch(Search):
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows with the minima of all groups, in batches that fit into memory."""
+        """Return a function that searches rows again from the minima of all groups, in batches that fit into memory."""
         search = super().again(precision, width)
         rows = retried_at_once(width)
 

@@ -92,7 +92,7 @@ def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
 
 @dataclass(frozen=True)
 class Round:
-    """The neighbourhoods of one round.
+    """The neighbourhoods of one round: sets of queries, each with all points that may be in their answers.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def reach_of(kth: Any, form: DeviceForm) -> Any:
 
 
 def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[Round]:
-    """Yield neighbourhoods, round by round.
+    """Yield neighbourhoods by rounds: sets of nearby queries, each with all points that may be in their answers.
 
     Waits for the device.
 
@@ -161,7 +161,7 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of these rows have neighbourhoods, and so many near points that no attempt can prove them.
+    """Whether most of these rows have too many near points, and neighbourhoods, for bounds to certify their answers.
 
     The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
 

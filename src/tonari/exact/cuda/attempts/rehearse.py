@@ -47,7 +47,7 @@ def rehearse_search(
     prepared: Searchable | None = None,
     shift: int | None = None,
 ) -> None:
-    """Prepare points by a plan and search them once in each way that depends on sizes alone.
+    """Run a search on tensors without data, once in each way that depends on sizes alone, to find its kernels.
 
     Parameters
     ----------

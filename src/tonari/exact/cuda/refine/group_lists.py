@@ -21,7 +21,7 @@ def listed_room(width: int) -> int:
 
 
 class AllMinima(NamedTuple):
-    """The certified minimum of every group.
+    """The output of a screen: for each row, a lower bound on the scores of every group of points.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AllMinima(NamedTuple):
 
 
 class Lowest(NamedTuple):
-    """The lowest groups of each row, ascending.
+    """The groups with the smallest minima of each row, in ascending order of the minima.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
 
 
 class FewKept(KeptSearch):
-    """A search by :class:`Few` that is stored with its buffers and replayed.
+    """A search of a few queries that is stored with its buffers, and is run again by its two launches.
 
     Parameters
     ----------

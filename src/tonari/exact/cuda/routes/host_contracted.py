@@ -57,7 +57,7 @@ class HostContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        Results of earlier searches, by k.
+        The number of refined groups that earlier searches fitted, by k.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:

@@ -23,7 +23,7 @@ COPIES = "copies"  # the name, in reports, of rows that are copies of others and
 
 
 class PreparedOnce:
-    """Prepared points on one GPU without their later copies, for searches of a fixed k.
+    """Prepared points on one GPU without the copies that no answer of k neighbours can contain.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ BEYOND = 1e6  # written to all elements of a row that cannot be contracted; too 
 
 @dataclass(frozen=True)
 class Contraction:
-    """A map from form rows to rows of p coordinates.
+    """A map from centred and scaled rows to rows of p coordinates, which increases no distance beyond rounding.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Contraction:
 
 @dataclass(frozen=True)
 class ContractedRows:
-    """Rows in p coordinates.
+    """Rows in p coordinates, and a bound on the error of each row.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ ANGULAR_SCALE = 64.0
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """The transformation of rows to form rows.
+    """The transformation of rows, by a centre and a scale, to the form that the screen compares.
 
     Attributes
     ----------

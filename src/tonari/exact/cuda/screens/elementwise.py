@@ -92,7 +92,7 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
 
 
 def screen_parts(packed: PackedQueries, points: PackedPoints, metric: str) -> Any:
-    """Return the certified minimum of every group of LEAST_GROUP points, float32 (rows, groups)."""
+    """Return a lower bound on the scores of every group of LEAST_GROUP points, float32 (rows, groups)."""
     import torch
 
     rows = len(packed.values)

@@ -73,7 +73,7 @@ def slots_within(room: int, n: int, batch: int) -> int:
 
 
 class Mirror:
-    """The screens of all batches of a graph.
+    """The screens of all batches of a graph, which compute the score of each pair of rows once.
 
     Parameters
     ----------

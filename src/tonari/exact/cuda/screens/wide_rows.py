@@ -83,7 +83,7 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups below the thresholds of some rows; with outputs for NOTED, also note the rows for later points.
+    """List the groups at or below the thresholds of some rows; in a graph, also note the rows for later points.
 
     Parameters
     ----------
