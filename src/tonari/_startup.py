@@ -1,8 +1,8 @@
 """Handle Ctrl-C while the command line is imported, before :mod:`tonari.cli` can handle it.
 
-The package imports this module first. If the process is the command line, an interrupt ends it as it ends a running
-command, with one line and exit code 130 instead of a traceback; nothing has been written yet. A program that imports
-the library keeps its own handler.
+The package imports this module first. If the process is the command line, an interrupt ends it with one line and exit
+code 130 instead of a traceback, as during a command; at that time no file has been written. A program that imports the
+library keeps its own handler.
 """
 
 from __future__ import annotations

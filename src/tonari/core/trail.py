@@ -151,7 +151,7 @@ class Record:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice, unless the same choice is recorded already, or very many choices about its subject are."""
+        """Record a choice, unless it is recorded already, or very many choices about the same subject are recorded."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:

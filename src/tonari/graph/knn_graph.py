@@ -212,8 +212,8 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
         """Return the graph of this graph's points followed by new points.
 
         A few new points are searched exactly; for many, a graph of the new points is built and merged with this one.
-        The result and a copy of all points are in memory. A graph in a directory that is too large for that is refused;
-        build the graph of the old files followed by the new ones with :func:`tonari.build_graph` instead.
+        The result and a copy of all points are in memory. A graph in a directory that does not fit into memory is
+        refused; build the graph of the old files followed by the new ones with :func:`tonari.build_graph` instead.
 
         Parameters
         ----------

@@ -37,7 +37,8 @@ Stage: TypeAlias = Callable[[], None]
 class Expectation:
     """A running search whose kernels can be found by a rehearsal, which runs it on tensors without data.
 
-    It has the function that rehearses the search, a mark whether it has been called, and the enclosing search, if any.
+    It stores the function that rehearses the search, whether that function has been called, and the enclosing search,
+    if any.
     """
 
     stage: Stage

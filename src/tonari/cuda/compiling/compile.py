@@ -197,7 +197,7 @@ class _Loading(Executor):
         return future
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel in the usual way, and let the next thread begin; another compiles the launcher."""
+        """Translate a kernel in the usual way, and let the next thread begin; another thread compiles the launcher."""
         try:
             return usual(*given, **named)
         finally:

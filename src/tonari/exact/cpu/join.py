@@ -1,4 +1,4 @@
-"""Self-joins, in which each product of two rows is used for both (komarov2014, section 4, computes half of the matrix).
+"""Self-joins: each product of two rows is computed once, for both rows (komarov2014, section 4: half the matrix).
 
 Active rows are the rows whose lists of candidates are in memory. All threads share their thresholds and candidates, so
 that the product of any two active rows can be used for both (``native/exact/self_join.hpp``).
@@ -71,7 +71,7 @@ class Join:
         return sum(self._of_active((begin, min(begin + size, n)), found, status, first) for begin in starts)
 
     def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
-        """Find, for every row, the nearest points on the other side of the boundary, at which slices are cut.
+        """Find, for every row, the nearest points on the other side of a boundary between two slices of points.
 
         `known` has the k-th known value of each row. A row then finds only points that are at least as near; if fewer
         than k points are, the remaining entries are missing.

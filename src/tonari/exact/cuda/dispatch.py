@@ -76,7 +76,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Contract the prepared points of one device.
+    """Contract the prepared points of one device: map their rows to fewer coordinates for the screen.
 
     Return None if a contraction is not worth its time for this plan and these points, or if memory has become too
     short.

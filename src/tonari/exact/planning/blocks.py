@@ -1,4 +1,8 @@
-"""Divide a search: queries per block, points per slice, active rows of a self-join, and the sample."""
+"""Divide a search into blocks of queries and slices of points; choose the active rows of a self-join and the sample.
+
+Active rows are the rows whose lists of candidates are in memory together. A sample of the points gives a first
+threshold for each query.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tonari.inputs.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
 
 
 class Side(NamedTuple):
-    """The library and the device in which the results of a call are returned.
+    """The array library and the device of the results of a call.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from tonari.inputs.arrays.kinds import kind_of
 
 
 class Unchanged:
-    """Copies of a few rows of a writable array.
+    """Copies of a few rows of a writable array, to detect later that the caller has changed the array.
 
     Parameters
     ----------

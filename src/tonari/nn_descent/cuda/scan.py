@@ -27,7 +27,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     block : int
         The number of points per block.
     boundary : int, optional
-        Compare only points on different sides of this number.
+        Compare only points whose numbers are on different sides of this number.
 
     Returns
     -------

@@ -77,7 +77,7 @@ class Workspace:
         Raises
         ------
         FileNotFoundError, tonari.io.FileFormatError
-            It is missing or damaged.
+            The part is missing or damaged.
         """
         if name in self._loaded:
             return self._loaded[name]

@@ -66,7 +66,7 @@ def key_of(
 def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
     """Return the key of a search of prepared points with queries on CUDA; None for all other searches.
 
-    Queries may be in host memory if the prepared points say so: if they are on several devices.
+    Queries may be in host memory only if the prepared points are on several devices.
     """
     ours = _facts(queries)
     if ours is None and getattr(prepared, "takes_host_queries", False) and type(queries) is np.ndarray:

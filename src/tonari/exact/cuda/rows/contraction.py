@@ -76,9 +76,9 @@ class ContractedRows:
     Attributes
     ----------
     values : float32 tensor (n, p)
-        f, rounded; all elements are BEYOND in a row that cannot be contracted.
+        f(x) of each row, rounded to float32; all elements are BEYOND in a row that cannot be contracted.
     errors : float64 tensor (n,)
-        An upper bound on each row's distance from f; +inf for a row that cannot be contracted.
+        An upper bound on the distance of each row of `values` from f(x); +inf for a row that cannot be contracted.
     """
 
     values: Any

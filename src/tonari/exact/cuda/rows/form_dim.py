@@ -94,7 +94,7 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
     Parameters
     ----------
-    counted : mean and near-maximum of the remaining points per row, for each of FORM_DIMS that is considered
+    counted : for each number of coordinates considered, mean and near-maximum of the remaining points per row
     n, m, d : int
     itemsize : int
         Bytes per value of a point.

@@ -73,7 +73,7 @@ class Few:
     flags : int64 tensor of shape (3,)
         Output: lowered to the first rows of queries that searches refuse, as by ``pack_queries``.
     first : int
-        Number of ``queries[0]`` in the flags.
+        The row number that the flags report for ``queries[0]``.
     state : int64 tensor of shape (6 + m,)
         Output: flags of the points and of the queries, and 1 for each row that is certified as exact. May be in pinned
         memory.
