@@ -45,7 +45,7 @@ class WithinCall(NamedTuple):
         return cls(rows, Points(base, call), limits)
 
     def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
-        """Decide a search without rules, and cache the decision by its key for searches of similar arrays.
+        """Choose the method and the plan of a search without filters, and cache them by the key for similar arrays.
 
         Without a key the call is returned unchanged.
         """

@@ -118,7 +118,8 @@ class SearchMethod(Method):
     ) -> Preparation:
         """Plan and prepare points for a new kind of search.
 
-        `before` is the first preparation, if this method made it; it is returned if no other one is better.
+        `before` is the preparation for the first kind of search, if this method made it. It is returned if no other
+        one is better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))

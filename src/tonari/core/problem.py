@@ -1,4 +1,4 @@
-"""The problem: everything that defines a search or a graph, in one record that the API makes once."""
+"""The problem: everything that defines a search or a graph, in one record. Public functions make it once per call."""
 
 from __future__ import annotations
 

@@ -210,12 +210,12 @@ def look_row_bytes(look_dim: int, precision: str) -> int:
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:
-    """Return the memory for finding the directions of a contracted form: the basis a few times, and its moments."""
+    """Return the bytes for finding the directions on which rows are projected: copies of the basis, and its moments."""
     return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the memory for deciding whether rows are contracted: the sample, twice, and the directions."""
+    """Return the bytes for deciding whether rows are contracted: the sample, twice, and the directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 

@@ -320,7 +320,7 @@ def is_compiled(call: Call) -> bool:
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Start two preparations for the first kernel in threads; neither holds the interpreter's lock for long.
+    """Start two threads that prepare the first compilation; neither holds the interpreter's lock for long.
 
     One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
     """

@@ -52,7 +52,7 @@ def join_of(
 
 @dataclass(frozen=True)
 class Join:
-    """A self-join of packed points. Both methods return the number of candidates whose exact value was computed."""
+    """A self-join of packed points. Each method returns the number of candidates whose exact value was computed."""
 
     prepared: PreparedPoints
     plan: ExactPlan

@@ -13,7 +13,7 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, two of which are in progress at once: the host waits for the launch before the last.
+    """Launches on one device. Two are in progress at once: the host waits for the launch before the last.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ SearchAll: TypeAlias = Callable[[Any, Searchable, CudaPlan, Any], tuple[Neighbor
 
 
 class Attempt(abc.ABC):
-    """One way to search rows again whose answers are not yet certified as exact (unproved rows).
+    """One way to search unproved rows again, whose answers are not yet certified as exact.
 
     Attributes
     ----------

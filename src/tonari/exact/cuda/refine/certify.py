@@ -1,4 +1,4 @@
-"""The certificate: decide which rows are proved, so that no closer point can be missing from their answers."""
+"""The certificate: decide which rows are proved. No closer point can be missing from the answer of a proved row."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class HostContractedPoints:
 def search_contracted(
     queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """Search points with checked values; see :mod:`tonari.exact.cuda.routes.partition`."""
+    """Search points whose values have been checked; see :mod:`tonari.exact.cuda.routes.partition`."""
     prepared.check_range(place.first_point)
     search = _Search(queries, prepared, plan, place, bar)
     search.run()
