@@ -39,7 +39,7 @@ class WithinCall(NamedTuple):
 
     @classmethod
     def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
-        """Check the rows and radii of a verb."""
+        """Check the rows and the radii of a call of a public function."""
         rows, base = call.both(queries, points)
         limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
         return cls(rows, Points(base, call), limits)

@@ -6,6 +6,7 @@ SMALL = 1024  # packing this many rows takes as long as a few searches of one mo
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
 LISTED_MORE = 6  # neighbours listed in addition to the core distance's, for the first rounds [3, 6, 12]
+WALKED_VALUES = 1 << 17  # for points of up to this many values, a k-d tree finds the spanning tree [1 << 14, 1 << 17]
 MANY = 0.05  # if more than this share of the points search at once, all points are searched [0.02, 0.05, 0.1]
 
 # Not measured: bounds of memory.

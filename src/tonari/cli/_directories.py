@@ -22,7 +22,7 @@ def names_a_directory(output: str) -> bool:
 
 
 def refuse(context: click.Context, names: Iterable[str], why: str) -> None:
-    """Refuse options that have no effect here."""
+    """Refuse options that have no effect for this output."""
     for parameter in context.command.params:
         given = context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         if given and parameter.name in names:

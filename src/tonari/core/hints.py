@@ -184,7 +184,7 @@ def argument_hint(name: str, known: Any = ()) -> str:
 
 
 def unexpected(error: TypeError, verb: str, known: Any) -> TypeError | None:
-    """Return an error with a hint for an argument of another verb or library."""
+    """Return an error with a hint for an argument of another function or library."""
     found = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     if found is None or found[1] in known:
         return None

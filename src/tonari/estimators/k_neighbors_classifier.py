@@ -53,7 +53,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
     """
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
-        """Keep rows and their classes.
+        """Store the rows to search, and their classes.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ class BlockSizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """The other sizes on which memory use depends."""
+    """The sizes on which memory use depends, in addition to :class:`BlockSizes`."""
 
     n: int
     m: int

@@ -109,7 +109,7 @@ class Rules:
 
     @property
     def by_pairs(self) -> bool:
-        """Whether queries differ by a rule other than the same group."""
+        """Whether a rule other than groups="same" allows different points to different queries."""
         other = self.query_groups is not None and not self.same
         return self.mask is not None or self.excluded is not None or other
 

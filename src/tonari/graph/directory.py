@@ -103,7 +103,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read the file.
+        """Read and check the manifest of a directory.
 
         Raises
         ------

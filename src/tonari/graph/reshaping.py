@@ -90,7 +90,7 @@ class Reshaped:
 
         @property
         def lists(self) -> Lists:
-            """The contents."""
+            """The lists of the graph and its properties, as a plain record."""
 
         @classmethod
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:

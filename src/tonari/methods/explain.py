@@ -199,7 +199,7 @@ def explain(
 
 
 def _search(points: Points, rows: Any, k: int, graph: bool, exact: bool, decision: Decision) -> None:
-    """Search as the verbs do: replay a search on CUDA that was captured, or run the decision."""
+    """Search as the public functions do: replay a search on CUDA that was captured, or run the decision."""
     if exact and points.replayed(rows, k, False, self_join=graph) is not None:
         return
     metric = points.call.metric

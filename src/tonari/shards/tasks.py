@@ -172,7 +172,7 @@ class Job:
 
     @cached_property
     def files(self) -> Workspace:
-        """The directory."""
+        """The files of the build in its directory."""
         rows = self.source if self.queries is None else self.queries
         return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n)
 

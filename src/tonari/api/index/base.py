@@ -76,7 +76,7 @@ class IndexBase(Hinted):
         )
 
     def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
-        """Return the call of one verb, within the memory of the Index."""
+        """Return the call of one method of the Index, within its memory."""
         call = self._call if threads is None else dataclasses.replace(self._call, threads=threads)
         return call.with_progress(progress)
 

@@ -21,7 +21,7 @@ BFLOAT16 = np.dtype([(NAME, "V2")])
 
 
 def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return NumPy's dtype of a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
+    """Return NumPy's dtype for a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
 
     >>> from tonari.inputs import dtype_of
     >>> dtype_of("float16"), dtype_of("bfloat16").itemsize

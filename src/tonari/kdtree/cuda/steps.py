@@ -73,7 +73,7 @@ class _DeviceClock:
         return bool(self._events[1].query())
 
     def seconds(self) -> float:
-        """Wait for the work."""
+        """Wait for the work, and return the seconds that it took."""
         self._events[1].synchronize()
         return float(self._events[0].elapsed_time(self._events[1])) * 1e-3
 

@@ -44,7 +44,7 @@ class Rounds:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counted: float) -> None:
-        """Add to these totals, from any thread."""
+        """Add the given counts to these totals; safe from any thread."""
         with self._lock:
             for name, value in counted.items():
                 setattr(self, name, getattr(self, name) + value)

@@ -77,7 +77,7 @@ def read_done(path: Path, task: str, n: int) -> Done:
     Raises
     ------
     tonari.io.FileFormatError
-        It is damaged, of another task, or has a field that no task writes.
+        The record is damaged, belongs to another task, or has a field that no task writes.
     """
     with open_regular(path) as file:
         text = file.read(_LONGEST)

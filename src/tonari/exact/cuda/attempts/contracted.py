@@ -42,18 +42,18 @@ class ContractedPoints:
 
     See :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
-        Parameters
-        ----------
-        points : tensor of shape (n, d), checked
-        form : DeviceForm
-        by : Contraction
-        full : DevicePoints, optional
-            The points with packed copies in all dimensions. Default: packed at the first use.
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked
+    form : DeviceForm
+    by : Contraction
+    full : DevicePoints, optional
+        The points with packed copies in all dimensions. Default: packed at the first use.
 
-        Attributes
-        ----------
-        fitted : dict of int to Fitted
-            The number of refined groups that earlier searches fitted, by k.
+    Attributes
+    ----------
+    fitted : dict of int to Fitted
+        The number of refined groups that earlier searches fitted, by k.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction, full: DevicePoints | None = None) -> None:
@@ -156,7 +156,7 @@ class ContractedSearch(Search):
 
     @property
     def query_batch(self) -> int:
-        """The queries of a batch."""
+        """The number of queries in a batch."""
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:

@@ -159,7 +159,7 @@ class Search:
 
     @property
     def query_batch(self) -> int:
-        """The queries of a batch."""
+        """The number of queries in a batch."""
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:

@@ -30,7 +30,7 @@ class Ahead(Attempt):
     when = "on the first level, before the host knows which rows are left, if the first rows suggest that few are"
 
     def worth(self, left: Unproved) -> int | None:
-        """Return the number of rows to search."""
+        """Return the number of rows to search; None if it is 0."""
         return left.search.stragglers or None
 
     def run(self, left: Unproved, given: int) -> None:
@@ -63,7 +63,7 @@ class AtLevel(Attempt):
         self.name = f"level {number + 1}, {level}"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return None if left.search.are_few(len(rows)) else rows
 
@@ -86,7 +86,7 @@ class ByValues(Attempt):
     when = "of all rows that are left at last"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return rows if len(rows) else None
 

@@ -54,7 +54,7 @@ class Nearby(Attempt):
         self.when = f"among the points near to rows, where a neighbourhood saves {least} values and more"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         if not (left.plan.subsets and get_metric(left.plan.metric).squares):
             return None
         rows = left.look()
@@ -77,7 +77,7 @@ class NearbyAtOnce(Nearby):
         self.when += ", if most rows are left, and levels can prove few of them, a search nearby most"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = super().worth(left)
         if rows is None or 2 * len(rows) < len(left.proved):
             return None

@@ -173,7 +173,7 @@ def contract(
     flags : int64 tensor (3,)
         Output: lowered to the first row that searches refuse, as by ``pack_points``.
     first : int
-        Number of ``rows[0]`` in the flags.
+        The row number that the flags report for ``rows[0]``.
     room : ContractedRows, optional
         Output for the same number of rows, on their device; written and returned. Default: a new one.
 

@@ -44,7 +44,7 @@ def is_pilot_due(seconds: float) -> bool:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the largest number of bytes for the choice: a sample, a block of rows in all forms, and distances."""
+    """Return the largest memory of the pilot: for a sample, a block of rows in all forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
     return 8 * (rows * (2 * d + 3 * most + 6 * tuning.FORM_PILOT_ROWS) + 4 * d * d + 3 * d * most)

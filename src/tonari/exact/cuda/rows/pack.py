@@ -171,7 +171,7 @@ def pack_points(
         Output: lowered to the first row with NaN or infinity, with a value beyond 1e150, and with a negative value if
         the metric refuses these. Such rows are packed as beyond range.
     first : int
-        Number of ``points[0]`` in the flags.
+        The row number that the flags report for ``points[0]``.
     room : PackedPoints, optional
         Output for the same number of points, on their device; written and returned. Default: a new one.
     """

@@ -17,8 +17,8 @@ from tonari.graph.lists import Lists
 def to_umap(graph: HasLists, index: Any = None, *, n_neighbors: int | None = None) -> tuple[Any, ...]:
     """Export the graph as the ``precomputed_knn`` of umap-learn.
 
-    ``UMAP(n_neighbors=15, precomputed_knn=graph.to_umap()).fit(points)`` for a graph with k=14: UMAP counts the
-    point itself.
+    For a graph with k=14, call ``UMAP(n_neighbors=15, precomputed_knn=graph.to_umap()).fit(points)``, since UMAP counts
+    the point itself.
 
     Parameters
     ----------
