@@ -21,12 +21,12 @@ def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Whether few of n points are expected within the limits of queries, by the counts of some."""
+    """Whether few of n points are expected within the radius of a query, judging by the counts of some queries."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool = False) -> bool:
-    """Whether computing exact values of all allowed points is preferred to a search of all points within the limits.
+    """Whether computing exact values of all allowed points is preferred to a search of all points within the radius.
 
     If this search is `filtered`, it finds no forbidden points. Else lists of all points are made for a block of
     queries, and forbidden points are then dropped; the memory must be enough for the lists of so large a block that the
@@ -57,9 +57,9 @@ def may_be_subtracted(rules: Rules, m: int) -> bool:
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
-    """Whether computing exact values of all forbidden points is preferred to looking at all points within the limits.
+    """Whether computing exact values of all forbidden points is preferred to looking at all points within the radius.
 
-    The number of forbidden points within the limits is then subtracted from the count of all points.
+    The number of forbidden points within the radius is then subtracted from the count of all points.
 
     Parameters
     ----------

@@ -55,6 +55,15 @@ def dtype_without_rows(path: Path) -> DType | None:
     return text.DTYPE if suffix in text.SEPARATORS and text.is_blank(path) else None
 
 
+def no_rows(path: Path, columns: int) -> Array | None:
+    """Return queries of a file that has no rows and stores no number of columns; None for any other file."""
+    dtype = dtype_without_rows(path)
+    if dtype is None:
+        return None
+    # Whole numbers of 32 bits are converted before a search, but there are none.
+    return np.empty((0, columns), np.float32 if dtype == np.int32 else dtype)
+
+
 def read_column(path: Path, name: str) -> Array:
     """Read one column of a table as names of its rows."""
     is_table(path, Choice(columns=(name,)))

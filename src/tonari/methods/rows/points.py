@@ -96,7 +96,7 @@ class Points:
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
         """Replay a search that was captured as a CUDA graph; None if there is none."""
-        differing = (self.rows,) if self_join else (queries, self.rows)  # from the search that was captured
+        differing = (self.rows,) if self_join else (queries, self.rows)  # may differ from the captured search
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 
@@ -134,7 +134,7 @@ class Points:
         return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
-        """Decide how to find the points within the limits of some queries, and prepare the points for all queries."""
+        """Choose the method of a radius search of some queries, and prepare the points for all queries."""
         problem = self.problem(queries, 1)
         made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
         return DecidedPoints(self.rows, self.call, made)
@@ -148,7 +148,7 @@ class Points:
         self_join: bool = False,
         allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        """Find all points within the limits of checked queries; the result is on the device of the queries.
+        """Find all points within the radius of each checked query; the result is on the device of the queries.
 
         Only points that `allowed` permits are found; the method must support this (`filters`).
         """
