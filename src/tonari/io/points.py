@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tonari.io._common import Array, DType, FileInfo, check_expansion
 from tonari.io._formats import TABLES, format_of
 from tonari.io.formats import vecs

@@ -100,11 +100,17 @@ class Source:
         self._without_rows: Path | None = None  # a file that does not even have a number of columns
         if isinstance(queries, str | os.PathLike):
             path = Path(queries)
-            self._without_rows = None if dtype_without_rows(path) is None else path
-            queries = io.read(path) if self._without_rows is None else []
+            if dtype_without_rows(path) is None:
+                queries = io.read(path)
+            else:
+                self._without_rows = path
         self.array: Any = None
         self.rows, self.chunk_rows = rows, chunk_rows
-        if hasattr(queries, "shape") and hasattr(queries, "dtype"):
+        if self._without_rows is not None:
+            if rows not in (None, 0):
+                raise ValueError(f"rows={rows}: the queries have 0 rows; leave rows out")
+            self.rows = 0
+        elif hasattr(queries, "shape") and hasattr(queries, "dtype"):
             check_shape(tuple(queries.shape), "queries")
             if rows not in (None, len(queries)):
                 raise ValueError(f"rows={rows}: the queries have {len(queries)} rows; leave rows out")
