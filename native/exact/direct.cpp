@@ -304,6 +304,85 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   return true;
 }
 
+namespace {
+
+// Calls take(value, point) for each point that is within the radius of query i.
+template <class Take>
+class RadiusRows {
+ public:
+  RadiusRows(const DirectRadius& search, Take take)
+      : search_(search),
+        take_(take),
+        compute_(exact_values(search.isa)),
+        descends_(is_descending(search.metric)),
+        double_output_(search.queries.dtype == Dtype::f64 || search.points.dtype == Dtype::f64),
+        ids_(static_cast<std::size_t>(std::min(search.points.n, kBatch))),
+        values_(ids_.size()) {}
+
+  void run(std::int64_t i) {
+    const std::int64_t n = search_.points.n, self = search_.self_ids != nullptr ? search_.self_ids[i] : -1;
+    const double limit = search_.limits[i];
+    const ExactQuery query = exact_query(search_.metric, search_.queries, i);
+    if (search_.allowed != nullptr) row_.open(*search_.allowed, i);
+    for (std::int64_t first = search_.later ? std::clamp<std::int64_t>(self + 1, 0, n) : 0; first < n;
+         first += kBatch) {
+      const std::int64_t count = std::min(kBatch, n - first);
+      std::iota(ids_.begin(), ids_.begin() + count, first);
+      compute_(search_.metric, query, search_.points, ids_.data(), count, values_.data());
+      for (std::int64_t j = 0; j < count; ++j) {
+        const double value = returned_value(values_[static_cast<std::size_t>(j)], double_output_);
+        if (!(descends_ ? value >= limit : value <= limit) || first + j == self) continue;
+        if (search_.allowed == nullptr || allows(row_, first + j)) take_(value, first + j);
+      }
+    }
+  }
+
+ private:
+  const DirectRadius& search_;
+  Take take_;
+  const ExactValues compute_;
+  const bool descends_, double_output_;
+  std::vector<std::int64_t> ids_;
+  std::vector<double> values_;
+  AllowedRow row_;
+};
+
+}  // namespace
+
+template <class Value, class Index>
+std::int64_t find_directly(const DirectRadius& search, std::int64_t* indptr, Value* distances, Index* indices) {
+  const bool descends = is_descending(search.metric);
+  std::vector<Ranked> found;
+  RadiusRows rows(search, [&](double value, std::int64_t id) { found.push_back({descends ? -value : value, id}); });
+  std::int64_t total = indptr[0] = 0;
+  for (std::int64_t i = 0; i < search.queries.n; ++i) {
+    found.clear();
+    rows.run(i);
+    sort_ranked(found);
+    for (const Ranked& item : found) {
+      distances[total] = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
+      indices[total++] = static_cast<Index>(item.id);
+    }
+    indptr[i + 1] = total;
+  }
+  return total;
+}
+
+void count_directly(const DirectRadius& search, std::int64_t* counts) {
+  std::int64_t count = 0;
+  RadiusRows rows(search, [&](double, std::int64_t) { ++count; });
+  for (std::int64_t i = 0; i < search.queries.n; ++i) {
+    count = 0;
+    rows.run(i);
+    counts[i] = count;
+  }
+}
+
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, float*, std::int32_t*);
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, float*, std::int64_t*);
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, double*, std::int32_t*);
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, double*, std::int64_t*);
+
 void count_listed(const DirectSearch& search, const double* limits, std::int64_t* counts) {
   const ExactValues compute = exact_values(search.isa);
   const ColumnValues compute_columns = column_values(search.isa);

@@ -124,6 +124,18 @@ def allowed_of(**changes: Any) -> _native.Allowed:
     return _native.Allowed(**allowed_arguments() | changes)
 
 
+def direct_radius() -> Given:
+    return {
+        "metric": "euclidean",
+        "isa": ISA,
+        "queries": rows_of(M),
+        "points": rows_of(N),
+        "limits": np.full(M, 1.5, np.float32),
+        "self_ids": np.arange(M),
+        "allowed": None,
+    }
+
+
 def tree_lists(*, finished: bool = True) -> tuple[_native.TreeRadiusBlock, Given]:
     """A block of a tree, and where it writes."""
     arguments = tree_radius_arguments()
@@ -734,6 +746,32 @@ CASES: dict[str, Case] = {
         [],
         outputs=("table",),
     ),
+    "find_directly": Case(
+        _native.find_directly,
+        lambda: (
+            direct_radius()
+            | {
+                "later": False,
+                "indptr": np.zeros(M + 1, np.int64),
+                "distances": np.zeros(M * N, np.float32),
+                "indices": np.zeros(M * N, np.int32),
+            }
+        ),
+        [
+            ({"queries": rows_of(M, D + 1)}, "points has 4 columns, expected 5"),
+            ({"queries": rows_of(M).astype(np.float64)}, "distances are float32, expected float64"),
+            ({"later": True, "self_ids": None}, "later: expected self_ids"),
+            ({"allowed": allowed_of()}, "self_ids: expected None with allowed"),
+        ],
+        outputs=("indptr", "distances", "indices"),
+    ),
+    "count_directly": Case(
+        _native.count_directly,
+        lambda: direct_radius() | {"counts": np.zeros(M, np.int64)},
+        [({"allowed": allowed_of(rows=np.arange(2)), "self_ids": None}, "queries of allowed=2: expected 6")],
+        outputs=("counts",),
+        free=("points",),
+    ),
     "count_listed": Case(
         _native.count_listed,
         lambda: {
@@ -756,7 +794,7 @@ CASES: dict[str, Case] = {
             ({"listed": changed(np.arange(N), 7, -1)}, "listed has -1 at place 7, expected 0 to 39"),
         ],
         outputs=("counts",),
-        free=("listed",),
+        free=("listed", "points"),
     ),
     "TreeRadius": Case(
         _native.TreeRadius,
@@ -1267,6 +1305,8 @@ TAKEN = {
     ("PackedPoints", "points", "one row more"),
     ("exact_values", "points", "one row more"),
     ("Pieces", "firsts", "one row more"),
+    ("find_directly", "limits", "every second in memory"),  # limits may be one number for all
+    ("count_directly", "limits", "every second in memory"),
     *(
         (name, argument, "one column less")
         for name, arguments in {

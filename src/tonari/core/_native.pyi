@@ -80,6 +80,29 @@ class Allowed:
     def of_rows(self, rows: npt.NDArray[np.int64]) -> Allowed: ...
     def fill(self, table: npt.NDArray[np.uint8]) -> None: ...
 
+def find_directly(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    limits: npt.NDArray[Any],
+    self_ids: npt.NDArray[np.int64] | None,
+    allowed: Allowed | None,
+    later: bool,
+    indptr: npt.NDArray[np.int64],
+    distances: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+) -> int: ...
+def count_directly(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    limits: npt.NDArray[Any],
+    self_ids: npt.NDArray[np.int64] | None,
+    allowed: Allowed | None,
+    counts: npt.NDArray[np.int64],
+) -> None: ...
 def count_listed(
     metric: str,
     isa: str,

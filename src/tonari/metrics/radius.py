@@ -45,6 +45,8 @@ def limits_of(
     Traceback (most recent call last):
     ValueError: radius: metric='inner_product' has similarities, which have no radius; pass min_similarity=
     """
+    if type(radius) is float and min_similarity is None and closed is True and radius >= 0 and not record.descending:
+        return limits_for(radius, m, dtype, closed=True, descending=False)
     closed = inputs.check_flag(closed, "closed")
     metric = record.name
     if radius is not None and min_similarity is not None:

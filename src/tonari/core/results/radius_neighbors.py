@@ -116,7 +116,7 @@ def limits_for(
     array([ True])
     """
     outwards = -1.0 if descending else 1.0
-    if np.ndim(radius) == 0:
+    if type(radius) is float or np.ndim(radius) == 0:
         one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
         everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
         everyone.flags.writeable = False
