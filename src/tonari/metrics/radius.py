@@ -80,7 +80,7 @@ def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
         return np.asarray(given)
     inputs.refuse_masked(given, name)
     try:
-        array = np.asarray(inputs.to_host(given))
+        array = given if type(given) is np.ndarray else np.asarray(inputs.to_host(given))
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name}: expected a number or an array of numbers ({error})") from error
     if array.dtype.kind not in "iuf":

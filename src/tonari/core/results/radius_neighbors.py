@@ -122,6 +122,8 @@ def limits_for(
         everyone.flags.writeable = False
         return everyone
     asked = np.asarray(radius, dtype=np.float64)
+    if closed and np.dtype(dtype) == np.float64:
+        return asked.copy()
     with np.errstate(over="ignore"):
         limits = asked.astype(dtype)
     inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
