@@ -860,8 +860,8 @@ _PYTHON = (
     Fault(
         "methods-repeated-k",
         "src/tonari/methods/repeated.py",
-        "type(k) is not int or",
-        "",
+        " or type(k) is not int:",
+        ":",
         "a k of True is taken for an earlier one of 1",
         ("tests/methods/test_repeated.py::test_arguments_are_refused_as_ever",),
     ),

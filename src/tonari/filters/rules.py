@@ -167,17 +167,17 @@ class Rules:
 
     def as_allowed(self) -> Allowed | None:
         """Return the rules in the form for kernels on the CPU; None if a mask has no such form without a copy."""
-        given = self.mask if self.shared is None else self.shared.host[None]
+        source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
-        if given is not None:
-            if (self.shared is not None and self.mask is not None) or not given.flags.c_contiguous:
+        if source is not None:
+            if (self.shared is not None and self.mask is not None) or not source.flags.c_contiguous:
                 return None
-            mask = given.view(np.uint8)
-        packed = given is not None and given.dtype != np.bool_
+            mask = source.view(np.uint8)
+        packed = source is not None and source.dtype != np.bool_
         groups = self.query_groups, self.point_groups
         rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
-        made = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, self.own, rows, ids)
-        return Allowed(made, rows)
+        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, self.own, rows, ids)
+        return Allowed(native, rows)
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
         """Return a mask of the allowed points for some queries: of shape (len(rows), number of searched points)."""
@@ -211,13 +211,13 @@ class Rules:
             places, n = np.flatnonzero(table if allowed else np.logical_not(table, out=table)), table.shape[1]
             bounds = np.searchsorted(places, np.arange(len(rows) + 1) * n)
             return np.remainder(places, max(1, n), out=places), bounds
-        asked = rows if self.rows is None else self.rows[rows]
-        if self.excluded is None or self.own or self.ids is not None or not _follow(asked):
+        queries = rows if self.rows is None else self.rows[rows]
+        if self.excluded is None or self.own or self.ids is not None or not _follow(queries):
             which, places = self._excluded_places(rows)
             return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
-        bounds = np.searchsorted(self.excluded, np.arange(asked[0], asked[-1] + 2) * self.n)
+        bounds = np.searchsorted(self.excluded, np.arange(queries[0], queries[-1] + 2) * self.n)
         pairs = self.excluded[bounds[0] : bounds[-1]]
-        return pairs - np.repeat(asked * self.n, np.diff(bounds)), bounds - bounds[0]
+        return pairs - np.repeat(queries * self.n, np.diff(bounds)), bounds - bounds[0]
 
     @property
     def only_excluded(self) -> bool:

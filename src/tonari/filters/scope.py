@@ -96,12 +96,12 @@ class Scope:
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> RadiusNeighbors:
-        """Find all points within the limits, or those that rules allow; the result is on the device of the queries."""
+        """Find all points within the limits, or all allowed ones; the result is on the device of the queries."""
         with self.refusals():
             return self.points.within(queries, limits, progress, allowed=allowed)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None = None) -> Ids:
-        """Count all points within the limits, or those that rules allow; the result is in host memory."""
+        """Count all points within the limits, or all allowed ones; the result is in host memory."""
         with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 

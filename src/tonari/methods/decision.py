@@ -93,7 +93,7 @@ class Decision(NamedTuple):
         self_join: bool = False,
         allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        """Find all prepared points within limits, or those that rules allow."""
+        """Find all prepared points within limits, or all allowed ones."""
         self._begun()
         if allowed is not None:
             mine: RadiusNeighbors = self.method.find_allowed(
@@ -108,7 +108,7 @@ class Decision(NamedTuple):
     def count_within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> Any:
-        """Count the prepared points within limits, or those that rules allow."""
+        """Count the prepared points within limits, or the allowed ones."""
         self._begun()
         if allowed is not None:
             return self.method.count_allowed(queries, self.prepared, self.plan, limits, allowed, progress=progress)

@@ -131,8 +131,8 @@ class Source:
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
         """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
-        given = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
-        parts = self._cut(pace, first) if self.array is not None else iter(given)
+        arrays = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
+        parts = self._cut(pace, first) if self.array is not None else iter(arrays)
         # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
         # iterator may reuse its buffer.
         copies = self.array is None or isinstance(self.array, np.memmap)

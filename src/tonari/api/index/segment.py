@@ -123,10 +123,10 @@ class Segment:
 
     def call_with(self, threads: int) -> Call:
         """Return the call with another number of threads; the last one is kept, since a copy takes 2 µs."""
-        kept = self._call_with  # other threads may replace it meanwhile
-        if kept is None or kept.threads != threads:
-            kept = self._call_with = dataclasses.replace(self.call, threads=threads)
-        return kept
+        last = self._call_with  # another thread may replace it
+        if last is None or last.threads != threads:
+            last = self._call_with = dataclasses.replace(self.call, threads=threads)
+        return last
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
         """Return the points for the searches of a call, with the memory that other segments leave free."""

@@ -152,8 +152,8 @@ class Points:
 
         Only points that `allowed` permits are found; the method must support this (`filters`).
         """
-        made = self.decided_within(queries, limits, progress)
-        return made.within(queries, limits, progress, self_join=self_join, allowed=allowed)
+        points = self.decided_within(queries, limits, progress)
+        return points.within(queries, limits, progress, self_join=self_join, allowed=allowed)
 
     def count(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
