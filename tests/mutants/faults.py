@@ -1141,6 +1141,22 @@ _SHARDS = (
         ("tests/compat/test_scipy.py::test_distances_are_those_from_the_first_tree_to_the_second",),
     ),
     Fault(
+        "compat-sky-nearest-chord",
+        "src/tonari/compat/astropy/matching.py",
+        "close = np.flatnonzero(found.distances[:, k] <= reach)",
+        "close = np.empty(0, np.int64)",
+        "the position with the shortest chord is the match, if rounding gives several the same chord",
+        ("tests/compat/test_astropy.py",),
+    ),
+    Fault(
+        "compat-sky-difference-rounded",
+        "src/tonari/compat/astropy/separations.py",
+        "(error - turns * (2 * correction))",
+        "0.0",
+        "differences of longitudes on both sides of 0 h are rounded to units of 360 degrees",
+        ("tests/compat/test_astropy.py",),
+    ),
+    Fault(
         "compat-communities-as-proposed",
         "src/tonari/compat/sentence_transformers/communities.py",
         "return sorted(kept, key=len, reverse=True)",

@@ -26,6 +26,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "range_search": "use tonari.radius_search(queries, points, radius)",
         "radius_neighbors": "use tonari.radius_search(queries, points, radius)",
         "KDTree": "use tonari.Index(points, method='kdtree'), or tonari.compat.scipy.KDTree",
+        "cKDTree": "use tonari.Index(points, method='kdtree'), or tonari.compat.scipy.KDTree",
+        "match_coordinates_sky": "use tonari.compat.astropy.match_coordinates_sky",
+        "search_around_sky": "use tonari.compat.astropy.search_around_sky",
+        "HDBSCAN": "use tonari.mutual_reachability_tree(points, min_samples).clusters(min_cluster_size)",
         "NearestNeighbors": "use tonari.estimators.NearestNeighbors",
         "topk": "use tonari.select_k",
     },
@@ -82,6 +86,12 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "dot_score": "use sentence_transformers.util.dot_score; semantic_search finds the largest without all of them",
         "SentenceTransformer": "encode with sentence_transformers.SentenceTransformer; searches are here",
         "util": "its functions are in this module: semantic_search, community_detection, paraphrase_mining_embeddings",
+    },
+    "tonari.compat.astropy": {
+        "match_coordinates_3d": "use tonari.search on coords.cartesian.xyz.value.T, and a unit that both have",
+        "search_around_3d": "use tonari.radius_search on coords.cartesian.xyz.value.T, and a unit that both have",
+        "SkyCoord": "use astropy.coordinates.SkyCoord, or sky(ra=..., dec=...) of degrees without astropy",
+        "Angle": "use astropy.coordinates.Angle",
     },
     "KDTree": {
         "query_radius": "use query_ball_point(x, r)",
