@@ -26,6 +26,7 @@ ATTRIBUTES = [
     ("tonari.estimators", "RadiusNeighborsClassifier", "radius_search"),
     ("tonari.estimators", "LocalOutlierFactor", "sklearn.neighbors"),
     ("tonari.estimators", "KNNImputer", "sklearn.impute"),
+    ("tonari.estimators", "HDBSCAN", r"clusters\(min_cluster_size\)"),
     ("tonari.estimators", "DBSCAN", "radius_graph"),
     ("tonari.compat.faiss", "normalize_L2", "numpy.linalg.norm"),
     ("tonari.compat.faiss", "omp_set_num_threads", "threads="),
@@ -112,6 +113,11 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "search min_similarity": (lambda: tonari.search(X, X, 2, min_similarity=0.5), TypeError, "radius_search and pairs"),
     "search radius": (lambda: tonari.search(X, X, 2, radius=0.5), TypeError, "tonari.radius_search"),
     "pairs threshold": (lambda: tonari.pairs(X, threshold=0.5), TypeError, "radius= or min_similarity="),
+    "tree min_cluster_size": (
+        lambda: tonari.mutual_reachability_tree(X, 3, min_cluster_size=5),  # type: ignore[call-arg]
+        TypeError,
+        r"\.clusters\(min_cluster_size\)",
+    ),
     "search p": (lambda: tonari.search(X, X, 2, p=3), TypeError, "metric='minkowski:3'"),
     "Index n_jobs": (lambda: tonari.Index(X, n_jobs=2).search(X, 1), TypeError, "n_jobs: .*threads="),
     "Index.search n_jobs": (lambda: tonari.Index(X).search(X, 2, n_jobs=2), TypeError, "threads="),

@@ -1157,6 +1157,14 @@ _SHARDS = (
         ("tests/compat/test_astropy.py",),
     ),
     Fault(
+        "spanning-clusters-of-a-few",
+        "src/tonari/spanning/clusters.py",
+        'if n < options["min_cluster_size"]:',
+        'if n <= options["min_cluster_size"]:',
+        "as many points as the smallest cluster has are noise, and nothing is asked of fast_hdbscan",
+        ("tests/spanning/test_clusters.py",),
+    ),
+    Fault(
         "compat-communities-as-proposed",
         "src/tonari/compat/sentence_transformers/communities.py",
         "return sorted(kept, key=len, reverse=True)",

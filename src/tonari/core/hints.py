@@ -42,7 +42,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "KNeighborsTransformer",
         "KNNImputer": "rows with gaps are not searched; use sklearn.impute.KNNImputer",
         "DBSCAN": "sklearn.cluster.DBSCAN(metric='precomputed') takes distances of tonari.radius_graph",
-        "HDBSCAN": "tonari.mutual_reachability_tree makes the tree that hdbscan clusters by (docs/hdbscan.md)",
+        "HDBSCAN": "use tonari.mutual_reachability_tree(X, min_samples).clusters(min_cluster_size) (docs/hdbscan.md)",
         "KDTree": "use tonari.compat.scipy.KDTree",
         "BallTree": "use tonari.compat.scipy.KDTree, or tonari.Index",
         "KernelDensity": "use sklearn.neighbors.KernelDensity",
@@ -153,6 +153,7 @@ ARGUMENTS: dict[str, str] = {
     "algorithm": "use method=",
     "k": "everything within the radius is found; max_neighbors= limits how many",
     "return_distance": "distances and indices are always returned",
+    "min_cluster_size": "the tree is made without it: tonari.mutual_reachability_tree(...).clusters(min_cluster_size)",
     "leaf_size": "trees choose the size of their leaves themselves",
     "random_state": "use seed=, where a method is random",
 }
