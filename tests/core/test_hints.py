@@ -28,10 +28,13 @@ ATTRIBUTES = [
     ("tonari.estimators", "KNNImputer", "sklearn.impute"),
     ("tonari.estimators", "HDBSCAN", r"clusters\(min_cluster_size\)"),
     ("tonari.estimators", "DBSCAN", "radius_graph"),
-    ("tonari.compat.faiss", "normalize_L2", "numpy.linalg.norm"),
-    ("tonari.compat.faiss", "omp_set_num_threads", "threads="),
-    ("tonari.compat.faiss", "IndexIDMap", "tonari.Index"),
-    ("tonari.compat.scipy", "cKDTree", "use KDTree"),
+    ("tonari.compat.faiss", "write_index", r"tonari\.Index\(points\)\.save"),
+    ("tonari.compat.faiss", "read_index", r"tonari\.Index\.load"),
+    ("tonari.compat.faiss", "METRIC_Lp", "power:3"),
+    ("tonari.compat.faiss", "METRIC_Jaccard", "metric='jaccard'"),
+    ("tonari.compat.faiss", "IDSelectorBatch", "where="),
+    ("tonari.compat.faiss", "IndexIVFPQ", "IndexFlat"),
+    ("tonari.compat.scipy", "distance_matrix", "scipy.spatial.distance_matrix"),
     ("tonari.compat.astropy", "match_coordinates_3d", "tonari.search"),
     ("tonari.compat.astropy", "SkyCoord", "astropy.coordinates.SkyCoord"),
     ("tonari", "match_coordinates_sky", "tonari.compat.astropy"),
@@ -62,7 +65,8 @@ def _made() -> dict[str, Any]:
     from tonari.compat import faiss, scipy
 
     made = {"Index": tonari.Index(X), "KNNGraph": tonari.knn_graph(X, 3), "IndexFlat": faiss.IndexFlatL2(4)}
-    return made | {"KDTree": scipy.KDTree(X)}
+    made["IndexIDMap"] = faiss.IndexIDMap(faiss.IndexFlatL2(4))
+    return made | {"KDTree": scipy.KDTree(X), "cKDTree": scipy.cKDTree(X)}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +77,9 @@ def _made() -> dict[str, Any]:
         ("Index", "radius_neighbors", r"Index\.radius_search"),
         ("KNNGraph", "query", r"tonari\.Index"),
         ("KNNGraph", "kneighbors", r"graph\.distances"),
-        ("IndexFlat", "remove_ids", r"tonari\.Index"),
+        ("IndexFlat", "add_with_ids", "IndexIDMap"),
+        ("IndexIDMap", "reconstruct", "IndexIDMap2"),
+        ("cKDTree", "query_radius", "query_ball_point"),
         ("KDTree", "query_radius", "query_ball_point"),
         ("KDTree", "kneighbors", r"query\(x, k\)"),
     ],
