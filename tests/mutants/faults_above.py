@@ -214,8 +214,8 @@ _COMPAT = (
     Fault(
         "compat-threshold-itself",
         "src/tonari/compat/faiss/index_flat.py",
-        "radius_search(queries, **within, closed=False)",
-        "radius_search(queries, **within, closed=True)",
+        "radius_search(queries, **within, closed=False, threads=threads())",
+        "radius_search(queries, **within, closed=True, threads=threads())",
         "what is at the threshold is within it",
         ("tests/compat/test_faiss.py",),
     ),
@@ -286,6 +286,30 @@ _COMPAT = (
 )
 
 _SPANNING = (
+    Fault(
+        "spanning-walk-ends-by-the-first",
+        "native/spanning/leaving_tile.hpp",
+        "if (last_ < edge) last_ = edge;",
+        "if (edge < last_) last_ = edge;",
+        "points of a leaf stop where the first of their components needs no more",
+        ("tests/spanning/test_by_tree.py",),
+    ),
+    Fault(
+        "spanning-walk-without-ties",
+        "native/spanning/leaving_tile.hpp",
+        "if (cores_[place] > weight || bounds_[place] > weight) continue;",
+        "if (cores_[place] >= weight || bounds_[place] > weight) continue;",
+        "of edges of one weight not the first is taken",
+        ("tests/spanning/test_by_tree.py",),
+    ),
+    Fault(
+        "spanning-walk-core-of-one-end",
+        "native/spanning/leaving_tile.hpp",
+        "std::max(std::max(distance, cores_[point.place]), cores_[other])",
+        "std::max(distance, cores_[point.place])",
+        "an edge weighs less from its denser end",
+        ("tests/spanning/test_by_tree.py",),
+    ),
     Fault(
         "spanning-ties-not-asked",
         "src/tonari/spanning/boruvka.py",

@@ -11,10 +11,11 @@ from tonari.core.trail import Record
 from tonari.graph.directory import BUILDING, Manifest, record_of, value_dtype
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
+from tonari.shards.directory.disk import is_being_built
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes.registry import ROUTES
 from tonari.shards.tasks import add_tasks, title_of
-from tonari.shards.workspace import Workspace, is_being_built
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
             tasks = next(stages).tasks
         except StopIteration:
             break
-        except FileNotFoundError:  # what the next tasks are is found out by one that is not done
+        except FileNotFoundError:  # a task that is not finished determines the next tasks
             all_known = False
             break
         known |= {task.name for task in tasks}

@@ -43,7 +43,7 @@ class Selection(NamedTuple):
     allow_single_cluster: Any
 
     def checked(self) -> dict[str, Any]:
-        """Check the arguments, and return those of fast_hdbscan."""
+        """Check the arguments, and return them under the names of fast_hdbscan."""
         size = inputs.check_count(self.min_cluster_size, "min_cluster_size", least=2)
         method, epsilon, most = self.cluster_selection_method, self.cluster_selection_epsilon, self.max_cluster_size
         if method not in _METHODS:

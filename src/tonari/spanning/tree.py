@@ -20,12 +20,10 @@ class SpanningTree:
 
     Attributes
     ----------
-    edges : int32 array of shape (n - 1, 2), or int64 for 2**31 points or more
-        Row numbers of both ends, the smaller one first. Ordered by (weight, smaller end, larger end).
-    weights : float32 or float64 array of shape (n - 1,)
-        Ascending.
-
-    Both are NumPy arrays.
+    edges : NumPy int32 array of shape (n - 1, 2), or int64 for 2**31 points or more
+        Row numbers of both ends of each edge, the smaller one first, ordered by (weight, smaller end, larger end).
+    weights : NumPy float32 or float64 array of shape (n - 1,)
+        The weight of each edge, ascending.
     """
 
     edges: npt.NDArray[Any]
@@ -48,8 +46,8 @@ class SpanningTree:
         """Return HDBSCAN's clusters of this tree.
 
         fast_hdbscan condenses the tree and selects the clusters (``pip install 'tonari[hdbscan]'``). Arguments and
-        labels are those of HDBSCAN in fast_hdbscan, scikit-learn and hdbscan. Labels may differ from theirs where
-        weights are equal and there are several minimum spanning trees.
+        labels agree with HDBSCAN in fast_hdbscan, scikit-learn and hdbscan. If weights are equal, several minimum
+        spanning trees exist, and labels of border points may differ.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ covered                                 how
 ======================================  ===============================================================================
 ``match_coordinates_sky``               the nearest position, or the nthneighbor-th nearest one
 ``search_around_sky``                   all pairs within an angle, or within an angle for each position of coords1
-``match_one_to_one``                    pairs of which each is the other's nearest; astropy has no such function
+``match_one_to_one``                    mutual nearest positions; astropy has no such function
 coordinates                             SkyCoord and frames with data; the first is converted to the frame of the
                                         second. Or :func:`sky` of degrees, without astropy
 results                                 astropy's fields: int64, Angle and Quantity; arrays of degrees for :func:`sky`
@@ -29,8 +29,8 @@ a negative ``seplimit``
 
 Separations are correct to a few units in the last place from 0 to 180 degrees, on both sides of 0 h and at the poles.
 Which position is nearest, and which ones are within the limit, is decided by these numbers; astropy decides by the
-chords of rounded unit vectors. Equal separations are in ascending order of row number. Without astropy's own separation
-formula, the last digits of Angle differ from those of ``SkyCoord.separation``.
+chords of rounded unit vectors. Equal separations are in ascending order of row number. The formula is not
+astropy's, so the last digits of an Angle differ from ``SkyCoord.separation``.
 """
 
 from tonari.compat.astropy.arguments import Sky, sky

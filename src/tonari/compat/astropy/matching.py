@@ -79,7 +79,7 @@ def match_coordinates_sky(
 
 @not_compiled
 def match_one_to_one(coords1: Any, coords2: Any, seplimit: Any = None) -> CoordinateSearchResult:
-    """Find the pairs of two catalogues of which each position is the other's nearest.
+    """Find the mutual nearest neighbours of two catalogues.
 
     Each position is in at most one pair.
 

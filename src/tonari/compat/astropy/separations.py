@@ -6,7 +6,7 @@ With longitudes a, latitudes b and differences da and db, the angle t between tw
     cos^2(t / 2) = sin^2((b1 + b2) / 2)   + cos b1 cos b2 cos^2(da / 2)
 
 Both are sums of terms that are at least 0, so nothing cancels. t is 2 arcsin of the root of the first one, or pi minus
-2 arcsin of the root of the second one if that is smaller. What loses digits is the way to the terms, so
+2 arcsin of the root of the second one if that is smaller. Digits are lost only on the way to the terms, so
 
 - differences are taken in the unit of the coordinates: between close positions they are exact in degrees, but not
   after a conversion to radians;
@@ -14,7 +14,7 @@ Both are sums of terms that are at least 0, so nothing cancels. t is 2 arcsin of
   359.9999 and 0.0001 degrees are as good as any other pair;
 - the cosine of a latitude near a pole is the sine of 90 degrees minus the latitude, which is exact.
 
-The length of the chord of rounded unit vectors, from which ``metric="haversine"`` computes angles, has an absolute
+``metric="haversine"`` computes angles from chords of rounded unit vectors, whose lengths have an absolute
 error of about 1e-15. That is 1e-4 of an angle of a micro-arcsecond, and near 180 degrees an error of 1e-8 radians.
 """
 

@@ -17,7 +17,7 @@ covered                                               how
 ``IndexIDMap``, ``IndexIDMap2``                       the same with ``add_with_ids``; ``reconstruct`` in the second
 ``normalize_L2``                                      in place
 ``omp_set_num_threads``, ``omp_get_max_threads``      for the searches of this module
-``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as FAISS's
+``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as in FAISS
 ``METRIC_L1``, ``METRIC_Linf``, ``METRIC_Canberra``
 ----------------------------------------------------  ----------------------------------------------------------------
 refused                                               instead

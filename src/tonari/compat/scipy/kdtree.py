@@ -170,7 +170,7 @@ class KDTree(cKDTree):
     copy_data : bool
         Keep a copy of the data, which may then change.
     boxsize : float or array of shape (m,), optional
-        Lengths of a periodic box, in which coordinates are from 0 to less than the length; 0 for dimensions that are
+        Lengths of a periodic box, with coordinates from 0 to less than the length; 0 for dimensions that are
         not periodic. Queries may be outside of the box.
 
     Attributes

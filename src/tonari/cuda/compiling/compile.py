@@ -20,7 +20,6 @@ import contextlib
 import contextvars
 import dis
 import functools
-import gc
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -29,6 +28,7 @@ from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
+from tonari.core.process.garbage import collection_off
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.cuda import tuning
@@ -72,9 +72,9 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     shown: ProgressLike = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
-        stack.enter_context(_without_collecting())
+        stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
         pool = _Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
+        stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
@@ -102,18 +102,6 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
             failed[0],
         )
     return count
-
-
-@contextlib.contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Return a context without garbage collection, which would take a sixth of the time of translation."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _effort(call: Call) -> int:
@@ -209,7 +197,7 @@ class _Loading(Executor):
         return future
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel in the usual way, and let the next thread begin; another compiles the launcher."""
+        """Translate a kernel in the usual way, and let the next thread begin; another thread compiles the launcher."""
         try:
             return usual(*given, **named)
         finally:
@@ -277,7 +265,7 @@ class _Loading(Executor):
             for _ in threads:
                 jobs.put(None)
             for thread in threads:
-                if thread.is_alive():  # Ctrl-C may have come before it was started
+                if thread.is_alive():  # Ctrl-C may have prevented its start
                     thread.join()
 
 
@@ -332,7 +320,7 @@ def is_compiled(call: Call) -> bool:
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Start two preparations for the first kernel in threads; neither holds the interpreter's lock for long.
+    """Start two threads that prepare the first compilation; neither holds the interpreter's lock for long.
 
     One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
     """

@@ -43,11 +43,12 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import dealing
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
-from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
@@ -99,7 +100,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
 def _piece_rows(worker: Worker, count: int) -> int:
     """Return the number of rows per range for a number of ranges, reduced to the budget."""
     source, plan = worker.job.source, worker.job.plan
-    if worker.device == "cpu":  # instead of a shard, and of a part of what builds their graphs
+    if worker.device == "cpu":  # in the memory of a shard, and of a part of the engine
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // tuning.PIECES)
