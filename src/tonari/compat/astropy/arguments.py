@@ -175,8 +175,8 @@ def _degrees_of(x: Any, name: str) -> Float64:
     column = numbers_of(x, name, "(n,)")
     if column.dtype.kind == "f" and column.dtype.itemsize < np.dtype(np.float64).itemsize:
         warnings.warn(
-            f"{name}: degrees in {column.dtype.name}, and separations are exact for these rounded degrees only: float32 "
-            "is off by up to 0.05 arcseconds in a coordinate; pass float64",
+            f"{name}: degrees in {column.dtype.name}, and separations are exact for these rounded degrees only: "
+            "float32 is off by up to 0.05 arcseconds in a coordinate; pass float64",
             stacklevel=callers_level(),
         )
     degrees = column.astype(np.float64)
