@@ -34,15 +34,17 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
     [
         ({"metric": "precomputed"}, "use the class of the same name of sklearn.neighbors"),
         ({"metric": "nan_euclidean"}, "impute them first"),
-        ({"metric": "seuclidean"}, "StandardScaler"),
-        ({"metric": "mahalanobis"}, "inverse covariance"),
+        ({"metric": "seuclidean"}, "pass V=, such as"),
+        ({"metric": "mahalanobis"}, "pass VI=, the inverse of the covariance"),
+        ({"metric": "mahalanobis", "metric_params": {"w": [1]}}, "expected None or {'VI', 'V': ...}, as metric='maha"),
+        ({"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}}, "have 4 columns, but the matrix of the metric"),
         ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
         ({"metric": "hamming"}, "metric='hamming': compares rows of bits"),
         ({"metric": "triton:mine"}, "expected one of"),
         ({"metric": np.linalg.norm}, "expected a name; for a callable"),
         ({"p": 5}, "p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p"),
         ({"p": "2"}, "p='2': expected 0.5, 1, 1.5"),
-        ({"metric_params": {"V": [1]}}, "scale the columns of X"),
+        ({"metric_params": {"V": [1]}}, "expected None or {'w': ...}, as metric=.*change the columns of X"),
         ({"algorithm": "ball_tree"}, "'auto' takes the fastest, and all give the same answer"),
         ({"leaf_size": 10}, "leaf_size=10: expected 30"),
         ({"n_jobs": 0}, "n_jobs=0: expected None, -1 for all processors"),
@@ -63,6 +65,27 @@ def test_metrics_by_all_their_names() -> None:
     for name, record in METRICS.items():
         if not record.descending:
             assert metric_of(name, 2, None) == name
+
+
+def test_maps_are_scikit_learns() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 4)) * [1.0, 5.0, 0.1, 2.0]
+    shares = np.abs(rows) / np.abs(rows).sum(axis=1, keepdims=True)
+    covariance = np.cov(rows.T)
+    for given, x in (
+        ({"metric": "mahalanobis", "metric_params": {"VI": np.linalg.inv(covariance)}}, rows),
+        ({"metric": "seuclidean", "metric_params": {"V": rows.var(axis=0)}}, rows),
+        ({"metric": "braycurtis"}, shares),
+    ):
+        ours = estimators.NearestNeighbors(n_neighbors=4, **given).fit(x)
+        theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=4, algorithm="brute", **given).fit(x)
+        for queries in (x[:9], None):
+            for found, expected in zip(ours.kneighbors(queries), theirs.kneighbors(queries), strict=True):
+                np.testing.assert_allclose(found, expected, atol=1e-13)
+    by_covariance = estimators.NearestNeighbors(metric="mahalanobis", metric_params={"V": covariance}).fit(rows)
+    by_inverse = estimators.NearestNeighbors(metric="mahalanobis", metric_params={"VI": np.linalg.inv(covariance)})
+    np.testing.assert_allclose(by_covariance.kneighbors(rows)[0], by_inverse.fit(rows).kneighbors(rows)[0], atol=1e-12)
+    graph = estimators.KNeighborsTransformer(metric="seuclidean", metric_params={"V": [1.0, 25.0, 0.01, 4.0]})
+    assert graph.fit_transform(rows).shape == (60, 60)
 
 
 def test_jobs_count_down_from_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -521,6 +521,22 @@ _DEFINITIONS = (
         ("tests/metrics",),
     ),
     Fault(
+        "maps-last-pivots",
+        "src/tonari/metrics/maps.py",
+        "        if not left[pivot, pivot] > limit:",
+        "        if not left[pivot, pivot] >= 0:",
+        "a root of a matrix of lower rank has columns of rounding errors",
+        ("tests/metrics/test_maps.py",),
+    ),
+    Fault(
+        "maps-order-of-pivots",
+        "src/tonari/metrics/maps.py",
+        "    made[order] = root[:, :rank]",
+        "    made[:] = root[:, :rank]",
+        "the rows of a root are in the order of the pivots, so that columns are multiplied by those of others",
+        ("tests/metrics/test_maps.py",),
+    ),
+    Fault(
         "definitions-parallel-rows",
         "src/tonari/metrics/definitions.py",
         "near = np.where(chord <= shortest * shortest, 0.0,",

@@ -18,8 +18,7 @@ from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
-from tonari.metrics import get_metric
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import change_for
 
 
 @in_default_floats
@@ -30,6 +29,10 @@ def kth_distance(
     *,
     metric: str = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -71,7 +74,7 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
-    change = change_of(get_metric(metric).name, weights)
+    change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
     base = metric if change is None else change.base
     key = None
     if change is None and threads is memory is None:

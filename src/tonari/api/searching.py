@@ -39,6 +39,10 @@ def search(
     *,
     metric: str = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -75,10 +79,21 @@ def search(
         to float32 moves a coordinate by up to 0.05 arcseconds, and a warning says so. For rows of bits: "hamming", the
         number of differing bits (as in FAISS and cuVS; SciPy and scikit-learn divide it by the number of bits), and
         "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set.
+        "hellinger", sqrt(sum((sqrt(q) - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis",
+        sum(abs(q - x)) / sum(q + x), takes rows without negative numbers that each sum to one. "mahalanobis" needs `VI`
+        or `covariance`, "seuclidean" `V`. Values of all these are float64.
     weights : array of shape (d,), optional
         A weight >= 0 for each column, for "euclidean", "sqeuclidean", "l1" and "linf", with the meaning of SciPy's `w`:
         each term of the sum is multiplied by the weight of its column. For "linf", a column counts if its weight is not
         0. Weighted distances are float64. Weights that are all 1 have no effect.
+    VI, covariance : array of shape (d, d), optional
+        For "mahalanobis", sqrt((q - x) @ VI @ (q - x)): the inverse of the covariance of the columns, symmetric and
+        positive semi-definite; or the covariance itself, which is then inverted.
+    V : array of shape (d,), optional
+        For "seuclidean", sqrt(sum((q - x)**2 / V)): the variance of each column, above 0.
+    transform : array of shape (d, p), optional
+        A matrix by which the rows of queries and points are multiplied, in float64, before "euclidean" or another
+        metric in ``tonari.metrics.METRICS`` compares them. Distances are float64.
     method : str
         "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
         "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only method for
@@ -112,7 +127,7 @@ def search(
     memory : int or str, optional
         Limit on the memory beyond the input, in bytes or as a string such as "2GB"; a search that needs more works
         slice by slice. On CUDA it is a limit for each device, by default its free memory. It does not include the
-        float64 copies of rows made for "haversine", "minkowski:p" and weights.
+        float64 copies of rows that are transformed, as for "haversine", "minkowski:p" and weights.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal if the work takes more than about two seconds.
     plan : Plan, optional
@@ -210,6 +225,10 @@ def search_to_file(
     overwrite: bool = False,
     metric: str | None = None,
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str | None = None,
     device: str | Sequence[str] | None = None,
     threads: int | None = None,
@@ -243,7 +262,7 @@ def search_to_file(
         Continue an interrupted run of the same search. False starts over.
     overwrite : bool
         Replace an existing file `out` when the new one is complete.
-    metric, weights, method, device, threads, memory
+    metric, weights, VI, covariance, V, transform, method, device, threads, memory
         As for :class:`tonari.Index`. Not allowed if `points` is an Index, which has its own.
     progress : None, bool or callable(done, total)
         Counts queries. The bar shows their rate and the remaining time; None shows it on a terminal if the work takes
@@ -301,7 +320,8 @@ def search_to_file(
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
-    given = {"metric": metric, "weights": weights, "method": method, "device": device}
+    given = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
+    given |= {"method": method, "device": device}
     given |= {"threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
     write_neighbors(

@@ -21,12 +21,14 @@ class NearestNeighbors(Searching, Hinted):
         Only the default of 30 is accepted, since trees choose the size of their leaves themselves.
     metric : str
         "minkowski" with `p`; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
-        "canberra", "chi2", "haversine", and their other names (``tonari.metrics.ALIASES``). Others are refused with the
-        nearest fix.
+        "canberra", "chi2", "haversine", "hellinger", "mahalanobis", "seuclidean", "braycurtis" for rows that each sum
+        to one, and their other names (``tonari.metrics.ALIASES``). Others are refused with the nearest fix.
     p : float
         0.5, 1, 1.5, 2, 3, 4 or inf, for "minkowski".
     metric_params : dict, optional
-        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`.
+        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`. For "mahalanobis"
+        ``{"VI": inverse covariance}`` or ``{"V": covariance}``; for "seuclidean" ``{"V": variances}``. Both need them:
+        as elsewhere in tonari, none is computed from the rows.
     n_jobs : int, optional
         Threads on the CPU. None and -1: chosen by the amount of work, at most all processors; -2: at most all
         processors but one.

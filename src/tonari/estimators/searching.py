@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tonari.api.graphs import knn_graph
 from tonari.api.index.index import Index
 from tonari.core.results.neighbors import Neighbors
-from tonari.estimators.settings import check_n_neighbors, method_of, metric_of, threads_of
-from tonari.metrics.changed import check_weights as check_column_weights
+from tonari.estimators.settings import check_n_neighbors, columns_of, method_of, metric_of, threads_of
+from tonari.metrics.changed import change_for
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -52,14 +52,14 @@ class Searching(BaseEstimator):
         self.n_samples_fit_ = len(X)
         self.effective_metric_ = metric
         self.effective_metric_params_: dict[str, Any] = dict(self.metric_params or {})
-        check_column_weights(metric, self.effective_metric_params_.get("w"))
+        change_for(metric, **columns_of(metric, self.effective_metric_params_))
         return y
 
     def _how(self) -> dict[str, Any]:
         """The keyword arguments of a search."""
         return {
             "metric": self.effective_metric_,
-            "weights": self.effective_metric_params_.get("w"),
+            **columns_of(self.effective_metric_, self.effective_metric_params_),
             "method": method_of(self.algorithm, self.leaf_size),
             "device": self.device,
             "threads": threads_of(self.n_jobs),

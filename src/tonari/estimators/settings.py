@@ -18,10 +18,22 @@ _ELSEWHERE = {
     "precomputed": "distances are computed here; use the class of the same name of sklearn.neighbors, which takes the "
     "result of tonari.estimators.KNeighborsTransformer",
     "nan_euclidean": "rows with NaN are not searched; impute them first, as with sklearn.impute.SimpleImputer",
-    "seuclidean": "divide each column by its standard deviation first, as with sklearn.preprocessing.StandardScaler, "
-    "and use metric='euclidean'",
-    "mahalanobis": "multiply rows by a root of the inverse covariance first and use metric='euclidean'",
 }
+
+
+# The parameters of a metric, by scikit-learn's names, and the arguments of tonari that they are.
+_WEIGHTS = {"w": "weights"}
+_PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V": "V"}}
+
+
+def columns_of(metric: str, metric_params: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the arguments of a search by which columns count.
+
+    >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
+    ({'covariance': [[2.0]]}, {})
+    """
+    named = _PARAMETERS.get(metric, _WEIGHTS)
+    return {named[name]: value for name, value in (metric_params or {}).items()}
 
 
 def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
@@ -30,7 +42,7 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     Raises
     ------
     ValueError
-        The metric has no counterpart or is a similarity; or `metric_params` has keys other than "w".
+        The metric has no counterpart or is a similarity; or `metric_params` has keys that it does not take.
 
     Examples
     --------
@@ -46,10 +58,11 @@ sklearn.neighbors
     """
     if isinstance(metric_params, dict) and "p" in metric_params:
         raise ValueError(f"metric_params={metric_params!r}: p is an argument of its own; pass p={metric_params['p']!r}")
-    if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= {"w"}):
+    known = _PARAMETERS.get(metric, _WEIGHTS) if isinstance(metric, str) else _WEIGHTS
+    if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= known.keys()):
         raise ValueError(
-            f"metric_params={metric_params!r}: expected None or {{'w': weights of the columns}}, as tonari's metrics "
-            "take no other parameters; scale the columns of X instead"
+            f"metric_params={metric_params!r}: expected None or {{{', '.join(map(repr, known))}: ...}}, as "
+            f"metric={metric!r} takes no other parameters; change the columns of X instead"
         )
     if callable(metric):
         raise ValueError(

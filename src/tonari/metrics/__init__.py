@@ -5,7 +5,8 @@
     angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
                chord if that is small
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
-    changed    function of another metric of changed rows      haversine, minkowski:p
+    changed    function of another metric of changed rows      haversine, minkowski:p, hellinger, braycurtis,
+                                                               mahalanobis, seuclidean
     bits       between rows of bits, packed in bytes           hamming, jaccard
 
 S is the sum over all columns. The first three families have the "gemm" form: a matrix product on matrix units gives
@@ -14,8 +15,9 @@ is an additional elementwise metric, supported by NN-Descent on CUDA: its value 
 "bits" has neither form, since its rows are not numbers: it has its own method (``tonari.bits``) and table
 (:data:`BIT_METRICS`).
 
-The API transforms the rows of "changed" metrics and of metrics with weights (``changed.py``); the code below it
-compares the transformed rows by one of the other metrics. The records of "changed" metrics are in :data:`CHANGED`.
+The API transforms the rows of "changed" metrics, and of metrics with weights or a matrix (``changed.py``); the code
+below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in
+:data:`CHANGED`, and in :data:`MAPPED` if the transformation depends on an argument of the caller.
 
 Adding a metric
 ---------------
@@ -217,14 +219,20 @@ CHANGED: dict[str, Metric] = {
         Metric("minkowski:1.5", "changed", definitions.minkowski_three_halves),
         Metric("minkowski:3", "changed", definitions.minkowski_three),
         Metric("minkowski:4", "changed", definitions.minkowski_four),
+        Metric("hellinger", "changed", definitions.hellinger),
+        Metric("braycurtis", "changed", definitions.braycurtis),
     )
+}
+# Changed metrics that need a matrix or variances.
+MAPPED: dict[str, Metric] = {
+    metric.name: metric for metric in (Metric("mahalanobis", "changed"), Metric("seuclidean", "changed"))
 }
 # Metrics of rows of bits: packed uint8, or bool. A returned value is a float32.
 BIT_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
 }
-_NAMED = METRICS | CHANGED | BIT_METRICS
+_NAMED = METRICS | CHANGED | MAPPED | BIT_METRICS
 
 # Other names, in any case, of scikit-learn, SciPy, cuVS and so on. As in these, "l2" is euclidean, not its square.
 ALIASES = {
@@ -243,15 +251,8 @@ ALIASES = {
 
 # Well-known metrics that fit none of the families above, with the reason and an alternative.
 UNSUPPORTED = {
-    "braycurtis": "it is a ratio of two sums, S|q - x| / S|q + x|, and neither a product of rows nor a sum or maximum "
-    "of terms; for rows without negative values divide each by its sum and use metric='l1', which is then twice its "
-    "value",
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
     "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
-    "mahalanobis": "multiply rows by a root of the inverse covariance first and use metric='euclidean'",
-    "seuclidean": "divide each column by its standard deviation first, or pass weights= of 1 over its square, and use "
-    "metric='euclidean'",
-    "hellinger": "take the root of each value first and use metric='euclidean', which is then sqrt(2) times as large",
     "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
     "precomputed": "distances are computed here; pass the rows themselves, or tonari.select_k takes a matrix of "
     "distances",

@@ -11,7 +11,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
 from tonari.metrics import Metric, TritonFunction, get_metric, is_own
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import instead_of
 
 
 def make_problem(
@@ -87,11 +87,10 @@ def refuse_changed(metric: Metric) -> None:
     """Raise Unsupported for a metric of transformed rows, which only functions that transform them support."""
     if not metric.changed:
         return
-    change = change_of(metric.name)
-    assert change is not None
+    rows, base = instead_of(metric.name)
     raise Unsupported(
         f"metric={metric.name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the "
-        f"verbs of radii do by themselves; here pass {change.instead}, with metric={change.base!r}"
+        f"verbs of radii do by themselves; here pass {rows}, with metric={base!r}"
     )
 
 
