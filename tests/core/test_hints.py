@@ -120,11 +120,6 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "precomputed": (lambda: tonari.knn_graph(X, 2, metric="precomputed"), ValueError, "select_k"),
     "minkowski": (lambda: tonari.search(X, X, 2, metric="minkowski"), ValueError, "minkowski:p"),
     "callable": (lambda: tonari.search(X, X, 2, metric=lambda a, b: 0), ValueError, "expected a name"),  # type: ignore[arg-type]
-    "ints in lists": (
-        lambda: tonari.search([[1, 2]], [[3, 4]], 1),
-        TypeError,
-        r"numpy.asarray\(x, dtype=numpy.float32",
-    ),
     "None": (lambda: tonari.search([[None, 2]], X, 1), TypeError, "rows of numbers"),
     "path": (lambda: tonari.knn_graph("points.npy", 3), TypeError, "tonari.io.read"),
     "table": (

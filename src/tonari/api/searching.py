@@ -64,8 +64,9 @@ def search(
         float32, float16, bfloat16, float64, uint8 or int8. In host memory: NumPy arrays (bfloat16 from ml_dtypes),
         memory maps, torch tensors and JAX arrays. On CUDA: torch tensors, CuPy and JAX arrays, and other arrays with
         DLPack. Strided and read-only arrays are accepted. For metrics of bits: uint8 with packed bits
-        (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with a multiple of 8
-        columns.
+        (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with any number of
+        columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits become float32,
+        and a value beyond 2**24 in magnitude, which float32 may not hold, is refused.
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int

@@ -99,6 +99,8 @@ is 12 (row 2, point 3: 16 given, 4 exact)
     base = _rows(points, "points", named.bits)
     query_rows = base if own or queries is points else _rows(queries, "queries", named.bits)
     inputs.same_width(query_rows, base)
+    if named.bits and not own:
+        inputs.same_bits(inputs.bool_columns(queries), inputs.bool_columns(points))
     m, n = len(query_rows), len(base)
     listed = _listed(indices, m, "points" if own else "queries")
     numbers = _given(distances, listed.shape)
@@ -161,6 +163,8 @@ def _listed(indices: Any, m: int, noun: str) -> npt.NDArray[Any]:
             f"indices are {listed.dtype}, expected whole numbers, the row numbers of points; swap the two "
             "arrays if the distances came first"
         )
+    if not m:
+        raise ValueError(f"{noun}: has no rows, expected at least one to compare")
     if listed.ndim != 2 or len(listed) != m or 0 in listed.shape:
         raise ValueError(f"indices have the shape {listed.shape}, expected ({m}, k): a list for each of the {noun}")
     return listed

@@ -41,8 +41,9 @@ class IndexBase(Hinted):
     d: int
     metric: str
     weights: Weights | None
-    transform: Float64 | None
+    transform: Float64 | None = None
     _asked: str
+    _bits: int | None = None  # columns of bool rows of bits, which the last byte of packed rows may not show
     _base: str
     _call: Call
     _change: Change | None
@@ -129,6 +130,8 @@ class IndexBase(Hinted):
         """Check queries, and return them in the transformed form that is compared."""
         rows = self._given_rows(queries, "queries", threads)
         inputs.same_width(rows, now.sample)
+        if self._metric.bits:
+            inputs.same_bits(inputs.bool_columns(queries), self._bits)
         return self._compared(rows, "queries", threads)
 
     def _finished(self, found: Found) -> Found:

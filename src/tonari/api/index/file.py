@@ -58,6 +58,8 @@ _MATRIX: dict[str, schema.Test] = {
     "transform": lambda value: schema.list_of(whole(1, 2**31))(value) and len(value) == 2,
     "transform_crc": whole(0, 2**32 - 1),
 }
+# Of an Index of bool rows: their number of columns.
+_BITS: dict[str, schema.Test] = {"bits": whole(1)}
 _EXPECTED = "what tonari.Index.save writes"
 
 
@@ -87,6 +89,7 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
         "version": VERSION,
         "n": len(points),
         "d": points.shape[1],
+        **({} if state["_bits"] is None else {"bits": state["_bits"]}),
         "dtype": inputs.name_of_dtype(points),
         "metric": state["metric"],
         "weights": state["weights"],
@@ -137,7 +140,7 @@ def describe(path: Path) -> dict[str, Any]:
             raise ValueError(f"its format is {about['format']!r}")
         if type(about["version"]) is not int or about["version"] != VERSION:
             raise ValueError(f"its format version is {about['version']!r}, this release reads {VERSION}")
-        schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict), **_MATRIX})
+        schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict), **_MATRIX, **_BITS})
         if get_metric(about["metric"]).name != about["metric"]:
             raise ValueError(f"its metric is {about['metric']!r}")
         for name in ("asked", "method"):
@@ -194,6 +197,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         "weights": about["weights"],
         "transform": None if change is None else change.transform,
         "d": d,
+        "_bits": about.get("bits"),
         "_asked": about["asked"],
         "_overrides": about.get("overrides", {}),
         "_chosen": (about["method"], about["k"]),

@@ -142,6 +142,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         self._overrides = overrides
         self._set_call(place)
         rows = self._given_rows(points, "points")
+        self._bits = inputs.bool_columns(points) if self._metric.bits else None
         self.d, self._copied = rows.shape[1], 0
         if inputs.check_flag(copy, "copy") and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
