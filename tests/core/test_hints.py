@@ -110,6 +110,8 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "search radius": (lambda: tonari.search(X, X, 2, radius=0.5), TypeError, "tonari.radius_search"),
     "pairs threshold": (lambda: tonari.pairs(X, threshold=0.5), TypeError, "radius= or min_similarity="),
     "search p": (lambda: tonari.search(X, X, 2, p=3), TypeError, "metric='minkowski:3'"),
+    "search w": (lambda: tonari.search(X, X, 2, w=[1, 2]), TypeError, "weights="),
+    "search metric_params": (lambda: tonari.search(X, X, 2, metric_params={}), TypeError, "VI= and V="),
     "Index n_jobs": (lambda: tonari.Index(X, n_jobs=2).search(X, 1), TypeError, "n_jobs: .*threads="),
     "Index.search n_jobs": (lambda: tonari.Index(X).search(X, 2, n_jobs=2), TypeError, "threads="),
     "radius_search k": (lambda: tonari.radius_search(X, X, 1.0, k=2), TypeError, "max_neighbors="),
@@ -117,9 +119,14 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "seuclidean": (lambda: tonari.Index(X, metric="seuclidean"), ValueError, "pass V="),
     "braycurtis": (lambda: tonari.pairs(abs(X), 1.0, metric="braycurtis"), ValueError, "divide each row by its sum"),
     "dice": (lambda: tonari.knn_graph(X, 2, metric="dice"), ValueError, "jaccard"),
-    "precomputed": (lambda: tonari.knn_graph(X, 2, metric="precomputed"), ValueError, "select_k"),
+    "precomputed": (lambda: tonari.knn_graph(X, 2, metric="precomputed"), ValueError, r"expected \(n, n\)"),
     "minkowski": (lambda: tonari.search(X, X, 2, metric="minkowski"), ValueError, "minkowski:p"),
-    "callable": (lambda: tonari.search(X, X, 2, metric=lambda a, b: 0), ValueError, "expected a name"),  # type: ignore[arg-type]
+    "callable": (lambda: tonari.search(X, X, 2, metric=lambda a, b: 0), ValueError, "lambda a, B: numpy.array"),
+    "callable of an Index": (
+        lambda: tonari.Index(X, metric=lambda a, b: 0),  # type: ignore[arg-type]
+        ValueError,
+        "metric='function:<lambda>' is a function, which tonari.search, .* take on the CPU",
+    ),
     "None": (lambda: tonari.search([[None, 2]], X, 1), TypeError, "rows of numbers"),
     "path": (lambda: tonari.knn_graph("points.npy", 3), TypeError, "tonari.io.read"),
     "table": (

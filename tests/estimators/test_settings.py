@@ -32,8 +32,9 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"metric": "precomputed"}, "use the class of the same name of sklearn.neighbors"),
-        ({"metric": "nan_euclidean"}, "impute them first"),
+        ({"metric": "nan_euclidean"}, r"fill the gaps first \(sklearn.impute.SimpleImputer\)"),
+        ({"metric": np.linalg.norm, "algorithm": "kd_tree"}, "allows 'exact' alone"),
+        ({"metric": np.linalg.norm, "device": "cuda"}, "searched on the CPU alone"),
         ({"metric": "seuclidean"}, "pass V=, such as"),
         ({"metric": "mahalanobis"}, "pass VI=, the inverse of the covariance"),
         ({"metric": "mahalanobis", "metric_params": {"w": [1]}}, "expected None or {'VI', 'V': ...}, as metric='maha"),
@@ -41,7 +42,6 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
         ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
         ({"metric": "hamming"}, "metric='hamming': compares rows of bits"),
         ({"metric": "triton:mine"}, "expected one of"),
-        ({"metric": np.linalg.norm}, "expected a name; for a callable"),
         ({"p": 5}, "p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p"),
         ({"p": "2"}, "p='2': expected 0.5, 1, 1.5"),
         ({"metric_params": {"V": [1]}}, "expected None or {'w': ...}, as metric=.*change the columns of X"),
@@ -86,6 +86,48 @@ def test_maps_are_scikit_learns() -> None:
     np.testing.assert_allclose(by_covariance.kneighbors(rows)[0], by_inverse.fit(rows).kneighbors(rows)[0], atol=1e-12)
     graph = estimators.KNeighborsTransformer(metric="seuclidean", metric_params={"V": [1.0, 25.0, 0.01, 4.0]})
     assert graph.fit_transform(rows).shape == (60, 60)
+
+
+def manhattan(a: Any, b: Any, scale: float = 1.0) -> float:
+    return scale * float(np.abs(a - b).sum())
+
+
+@pytest.mark.parametrize("params", [None, {"scale": 3.0}])
+def test_functions_of_two_rows_are_scikit_learns(params: Any) -> None:
+    rows, labels = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 3
+    given = {"metric": manhattan, "metric_params": params}
+    for queries in (rows[:9] + 0.5, None):
+        ours = estimators.NearestNeighbors(n_neighbors=4, **given).fit(rows)
+        theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=4, **given).fit(rows)
+        for found, expected in zip(ours.kneighbors(queries), theirs.kneighbors(queries), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-14)
+        assert ours.effective_metric_ is manhattan
+    for name in ("KNeighborsClassifier", "KNeighborsRegressor"):
+        ours, theirs = (getattr(where, name)(4, **given).fit(rows, labels) for where in (estimators, sklearn.neighbors))
+        np.testing.assert_allclose(ours.predict(rows + 0.5), theirs.predict(rows + 0.5))
+    ours, theirs = (where.KNeighborsTransformer(n_neighbors=4, **given) for where in (estimators, sklearn.neighbors))
+    np.testing.assert_allclose(ours.fit_transform(rows).toarray(), theirs.fit_transform(rows).toarray(), atol=1e-14)
+
+
+def test_matrices_of_distances_are_scikit_learns() -> None:
+    rows, labels = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 3
+    table, asked = (np.abs(x[:, None] - rows).sum(axis=2) for x in (rows, rows[:9] + 0.5))
+    given = {"metric": "precomputed"}
+    for queries in (asked, None):
+        ours = estimators.NearestNeighbors(n_neighbors=4, **given).fit(table)
+        theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=4, **given).fit(table)
+        for found, expected in zip(ours.kneighbors(queries), theirs.kneighbors(queries), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    ours, theirs = (
+        where.KNeighborsClassifier(4, **given).fit(table, labels) for where in (estimators, sklearn.neighbors)
+    )
+    np.testing.assert_array_equal(ours.predict(asked), theirs.predict(asked))
+    assert ours.__sklearn_tags__().input_tags.pairwise
+    assert not estimators.NearestNeighbors().__sklearn_tags__().input_tags.pairwise
+    with pytest.raises(ValueError, match=r"X has the shape \(9, 40\), expected \(n, n\)"):
+        estimators.NearestNeighbors(**given).fit(asked)
+    with pytest.raises(ValueError, match="9 features"):
+        ours.predict(asked[:, :9])
 
 
 def test_jobs_count_down_from_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -521,6 +521,22 @@ _DEFINITIONS = (
         ("tests/metrics",),
     ),
     Fault(
+        "given-lists-of-later-rows",
+        "src/tonari/given/cpu/nearest.py",
+        "    _merge(found, near + rows.stop, best.values, best.indices + rows.start)",
+        "    _merge(found, near + rows.stop, best.values, best.indices)",
+        "mirrored distances of later blocks are those of the first rows",
+        ("tests/given/test_cpu.py",),
+    ),
+    Fault(
+        "given-own-of-later-blocks",
+        "src/tonari/given/values.py",
+        "    return every - rows.start, every - columns.start",
+        "    return every - rows.start, every - rows.start",
+        "in all blocks but the first, another point is left out in place of the row itself",
+        ("tests/given/test_cpu.py",),
+    ),
+    Fault(
         "maps-last-pivots",
         "src/tonari/metrics/maps.py",
         "        if not left[pivot, pivot] > limit:",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
+from tonari.api.given import kth_given, on_given_values
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -23,11 +24,13 @@ from tonari.metrics.changed import change_for
 
 @in_default_floats
 @inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
+@on_given_values(kth_given)
 def kth_distance(
     points: Any,
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
+    symmetric: bool = False,
     weights: Any = None,
     VI: Any = None,
     covariance: Any = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from tonari import inputs, io
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
+from tonari.api.given import on_given_values, search_given
 from tonari.api.index.index import Index
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
@@ -31,13 +32,14 @@ SUFFIXES = (".ibin",)
 
 
 @in_default_floats
+@on_given_values(search_given)
 @on_changed_rows
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
     VI: Any = None,
     covariance: Any = None,
@@ -83,6 +85,12 @@ def search(
         "hellinger", sqrt(sum((sqrt(q) - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis",
         sum(abs(q - x)) / sum(q + x), takes rows without negative numbers that each sum to one. "mahalanobis" needs `VI`
         or `covariance`, "seuclidean" `V`. Values of all these are float64.
+
+        Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of
+        rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the
+        (m, n) array of all distances, possibly a memory map, and `points` is None. Both run on the CPU, compute or read
+        every distance, and need no other argument than `threads`, `memory` and `progress`: a function is far slower
+        than a named metric. Its results are float64; those of a float32 matrix are float32.
     weights : array of shape (d,), optional
         A weight >= 0 for each column, for "euclidean", "sqeuclidean", "l1" and "linf", with the meaning of SciPy's `w`:
         each term of the sum is multiplied by the weight of its column. For "linf", a column counts if its weight is not

@@ -53,7 +53,8 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
         Distances of these neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) for missing
         neighbours.
     metric : str
-        A name in ``tonari.metrics.METRICS`` or ``tonari.metrics.CHANGED``.
+        A name in ``tonari.metrics.METRICS``, ``CHANGED`` or ``MAPPED``; "precomputed" for a matrix of distances, and
+        "function:" with the name of a function.
     method : str
         The method that built the graph: "exact" or "kdtree", which give the same graph, or "nn-descent". An imported
         graph has "imported".

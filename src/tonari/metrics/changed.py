@@ -36,7 +36,7 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.process.callers import callers_level
 from tonari.core.slices import cut
-from tonari.metrics import MAPPED, METRICS, get_metric, maps, tuning
+from tonari.metrics import GIVEN_VERBS, MAPPED, METRICS, get_metric, maps, tuning
 from tonari.metrics.definitions import (
     Float64,
     great_circle,
@@ -189,6 +189,8 @@ def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change
     ('euclidean', None)
     """
     record = get_metric(metric)
+    if record.given:
+        raise Unsupported(f"metric={record.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     numbers, matrix = check_weights(record.name, weights), maps.check_transform(transform)
     if matrix is not None:
         if record.name not in METRICS and record.name != "mahalanobis":

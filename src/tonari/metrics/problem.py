@@ -10,7 +10,7 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
-from tonari.metrics import Metric, TritonFunction, get_metric, is_own
+from tonari.metrics import GIVEN_VERBS, Metric, TritonFunction, get_metric, is_own
 from tonari.metrics.changed import instead_of
 
 
@@ -84,7 +84,9 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows, which only functions that transform them support."""
+    """Raise Unsupported for a metric of transformed rows or of given distances, which only some verbs support."""
+    if metric.given:
+        raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:
         return
     rows, base = instead_of(metric.name)
