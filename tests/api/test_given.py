@@ -184,7 +184,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "symmetric": (
         lambda: tonari.knn_graph(POINTS, 2, symmetric=True),
         ValueError,
-        "symmetric: is for metrics",
+        "symmetric: is for functions",
     ),
     "flag": (lambda: tonari.knn_graph(POINTS, 2, symmetric=1, **F), TypeError, "symmetric"),  # type: ignore[arg-type]
     "Index": (lambda: tonari.Index(EVERY, **D), ValueError, "'precomputed' stands for distances of the caller"),

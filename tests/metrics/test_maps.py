@@ -172,7 +172,8 @@ def test_blocks_and_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
     whole = product(rows, matrix)
     monkeypatch.setattr(tuning, "MAPPED_ELEMENTS", 30)
     monkeypatch.setattr(maps, "default_threads", lambda seconds: 3)
-    assert product(rows, matrix).tobytes() == whole.tobytes()
+    for threads in (None, 1, 2):
+        assert product(rows, matrix, threads).tobytes() == whole.tobytes()
     assert product(rows[:0], matrix).shape == (0, 9)
 
 

@@ -571,8 +571,8 @@ _DEFINITIONS = (
     Fault(
         "maps-order-of-pivots",
         "src/tonari/metrics/maps.py",
-        "    made[order] = root[:, :rank]",
-        "    made[:] = root[:, :rank]",
+        "    result[order] = root[:, :rank]",
+        "    result[:] = root[:, :rank]",
         "the rows of a root are in the order of the pivots, so that columns are multiplied by those of others",
         ("tests/metrics/test_maps.py",),
     ),

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# The arguments by which a verb changes rows.
+# The arguments of a verb that change rows.
 PARAMETERS = ("weights", "VI", "covariance", "V", "transform")
 _change_by_name = cached(64)(change_of)
 
@@ -30,7 +30,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
     If the metric, the weights or a matrix require it, the rows are transformed, the function is called with the base
     metric, and the values of its result are converted. The function has the arguments `queries` and `points`, or
-    `points` alone, `metric`, those of `PARAMETERS`, and possibly a radius. It never receives weights or a matrix: rows
+    `points` alone, `metric`, all of `PARAMETERS`, and possibly a radius. It never receives weights or a matrix: rows
     are multiplied by them.
     """
     signature = inspect.signature(verb)
@@ -65,10 +65,11 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         first = "queries" if "queries" in given else "points"
         side = inputs.side_of(given[first], first)
         points = given["points"]
-        given["points"] = change.rows(points, "points")
+        threads = inputs.check_threads(given.get("threads"))
+        given["points"] = change.rows(points, "points", threads)
         if first == "queries":
             queries = given["queries"]
-            given["queries"] = given["points"] if queries is points else change.rows(queries, "queries")
+            given["queries"] = given["points"] if queries is points else change.rows(queries, "queries", threads)
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))

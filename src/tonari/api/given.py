@@ -45,7 +45,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
 
     Arguments of the verb that `answer` does not have are refused unless they have their defaults.
     """
-    taken = inspect.signature(answer).parameters
+    accepted = inspect.signature(answer).parameters
 
     def wrap(verb: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(verb)
@@ -56,20 +56,18 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             metric = kwargs.get("metric", "euclidean")
             if not is_given(metric):
                 if kwargs.get("symmetric", False):
-                    raise ValueError(
-                        "symmetric: is for metrics that are functions, of which it cannot be known; leave it out"
-                    )
+                    raise ValueError("symmetric: is for functions; all named metrics are symmetric. Leave it out")
                 return verb(*args, **kwargs)
-            given = signature.bind(*args, **kwargs).arguments
-            for name, value in given.items():
-                if name not in taken and value is not defaults[name]:
+            arguments = signature.bind(*args, **kwargs).arguments
+            for name, value in arguments.items():
+                if name not in accepted and value is not defaults[name]:
                     raise Unsupported(
                         f"{name}: not with a function or 'precomputed' as metric, of whose distances nothing is known; "
                         f"leave {name} out, or name one of tonari.metrics.METRICS"
                     )
-            rows = {name: value for name, value in given.items() if name in ("queries", "points")}
+            rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
-            found: R = answer(**{name: value for name, value in given.items() if name in taken})
+            found: R = answer(**{name: value for name, value in arguments.items() if name in accepted})
             return found
 
         return asking
@@ -248,19 +246,19 @@ def _checked(
     return FunctionValues(metric, rows, base, name_of_function(metric)), threads
 
 
-def _matrix(given: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:
+def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:
     """Check a matrix of distances, which may be a memory map."""
     name = "points" if own else "queries"
     if not own and points is not None:
         raise ValueError(
             "points: metric='precomputed' takes the (m, n) distances in the place of the queries, and points=None"
         )
-    if inputs.place_of(given, name) is not None:
-        raise ValueError(f"{name}: distances are on {inputs.place_of(given, name)}, expected host memory; copy them")
-    if hasattr(given, "tocsr"):
+    if inputs.place_of(table, name) is not None:
+        raise ValueError(f"{name}: distances are on {inputs.place_of(table, name)}, expected host memory; copy them")
+    if hasattr(table, "tocsr"):
         raise TypeError(f"{name}: is sparse, expected all distances; use .toarray(), or tonari.KNNGraph.from_csr")
-    inputs.refuse_masked(given, name)
-    matrix = inputs.as_floats(inputs.held(given))
+    inputs.refuse_masked(table, name)
+    matrix = inputs.as_floats(inputs.held(table))
     if matrix.dtype.kind not in "iuf":
         raise TypeError(f"{name}: distances are {matrix.dtype}, expected numbers")
     if matrix.ndim != 2 or not matrix.shape[1]:

@@ -94,7 +94,7 @@ def kth_distance(
         memory=memory,
         progress=progress,
     )
-    rows = call.rows(points if change is None else change.rows(points, "points"), "points")
+    rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)
     size = max(1, tuning.KTH_HELD // (k + 1))

@@ -90,7 +90,7 @@ def search(
         rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the
         (m, n) array of all distances, possibly a memory map, and `points` is None. Both run on the CPU, compute or read
         every distance, and need no other argument than `threads`, `memory` and `progress`: a function is far slower
-        than a named metric. Its results are float64; those of a float32 matrix are float32.
+        than a named metric. Its results are float64; a float32 matrix has float32 results.
     weights : array of shape (d,), optional
         A weight >= 0 for each column, for "euclidean", "sqeuclidean", "l1" and "linf", with the meaning of SciPy's `w`:
         each term of the sum is multiplied by the weight of its column. For "linf", a column counts if its weight is not
@@ -101,7 +101,7 @@ def search(
     V : array of shape (d,), optional
         For "seuclidean", sqrt(sum((q - x)**2 / V)): the variance of each column, above 0.
     transform : array of shape (d, p), optional
-        A matrix by which the rows of queries and points are multiplied, in float64, before "euclidean" or another
+        The rows of queries and points are multiplied by this matrix, in float64, before "euclidean" or another
         metric in ``tonari.metrics.METRICS`` compares them. Distances are float64.
     method : str
         "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "power:p",
@@ -328,10 +328,9 @@ def search_to_file(
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
-    given = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
-    given |= {"method": method, "device": device}
-    given |= {"threads": threads, "memory": memory}
-    index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
+    options = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
+    options |= {"method": method, "device": device, "threads": threads, "memory": memory}
+    index = _index(points, {name: value for name, value in options.items() if value is not None}, progress)
     write_neighbors(
         source,
         index,

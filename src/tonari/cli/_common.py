@@ -342,15 +342,15 @@ COLUMNS = {
 
 
 def columns_options(command: Decorated) -> Decorated:
-    """Declare --VI, --covariance, --V and --transform, the files of arrays by which rows are changed."""
+    """Declare --VI, --covariance, --V and --transform: files of arrays that change the rows."""
     for name, text in reversed(COLUMNS.items()):
-        given = click.Path(path_type=Path)
-        command = click.option(f"--{name}", name, metavar="FILE.npy", type=given, help=text)(command)
+        kind = click.Path(path_type=Path)
+        command = click.option(f"--{name}", name, metavar="FILE.npy", type=kind, help=text)(command)
     return command
 
 
 def with_columns(options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the files of :func:`columns_options` by their arrays, and leave out those that are not given."""
+    """Replace the files of :func:`columns_options` by their arrays, and leave out options without a file."""
     read = {name: read_array(options[name]) for name in COLUMNS if options[name] is not None}
     return {name: value for name, value in options.items() if name not in COLUMNS} | read
 

@@ -21,7 +21,7 @@ _PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V
 
 
 def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a search by which columns count; none for a function, which gets its parameters itself.
+    """Return the arguments of a search that change the columns; none for a function, which gets its parameters itself.
 
     >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
     ({'covariance': [[2.0]]}, {})

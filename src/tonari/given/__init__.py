@@ -5,6 +5,6 @@
     reference.py   the plain definition: all distances, then a stable sort
     cpu/           the nearest points, and those within a radius, block by block
 
-Nothing is known about such distances, so nothing can be bounded: every distance is computed once, and there is no
-screen and no certificate. A graph by a function that the caller calls symmetric computes half of them.
+Nothing is known about such distances, so nothing can be bounded: every distance is computed, without a screen or a
+certificate. A graph by a function that the caller calls symmetric computes half of them.
 """

@@ -1,4 +1,4 @@
-"""The plan of a search by given distances: how many queries and points make a block."""
+"""The plan of a search by given distances: the numbers of queries and points of a block."""
 
 from __future__ import annotations
 

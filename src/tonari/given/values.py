@@ -83,10 +83,10 @@ class FunctionValues:
 
     def block(self, rows: slice, columns: slice) -> Array:
         points = _read_only(self.points[columns])
-        made = np.empty((rows.stop - rows.start, len(points)))
-        for row, query in zip(made, _read_only(self.queries[rows]), strict=True):
+        found = np.empty((rows.stop - rows.start, len(points)))
+        for row, query in zip(found, _read_only(self.queries[rows]), strict=True):
             row[:] = self._checked(self.function(query, points), len(points))
-        return made
+        return found
 
     def _checked(self, given: Any, count: int) -> Array:
         found = np.asarray(given)
@@ -103,7 +103,7 @@ class FunctionValues:
 
 @dataclass(frozen=True)
 class MatrixValues:
-    """Distances in a matrix, whose row i holds those of query i; it may be a memory map.
+    """Distances in a matrix, whose row i belongs to query i; it may be a memory map.
 
     Attributes
     ----------
@@ -143,28 +143,28 @@ def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) 
         values.block(rows, slice(begin, min(begin + step, columns.stop)))
         for begin in range(columns.start, columns.stop, step)
     ]
-    made = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-    bad = np.isnan(made) | (made == -np.inf)
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    bad = np.isnan(found) | (found == -np.inf)
     if own:
         bad[_own(rows, columns)] = False
     if bad.any():
         at, column = (int(each) for each in np.argwhere(bad)[0])
         raise ValueError(
             f"metric={values.name!r}: the distance of query {rows.start + at} and point {columns.start + column} is "
-            f"{made[at, column]}, expected a number, or inf; give pairs without a distance inf"
+            f"{found[at, column]}, expected a number, or inf; give pairs without a distance inf"
         )
-    return made
+    return found
 
 
-def without_own(made: Array, rows: slice, columns: slice) -> Array:
+def without_own(found: Array, rows: slice, columns: slice) -> Array:
     """Set the distance of each row to itself to NaN, in place; and return the distances."""
-    made[_own(rows, columns)] = np.nan
-    return made
+    found[_own(rows, columns)] = np.nan
+    return found
 
 
-def own_values(made: Array, rows: slice, columns: slice) -> Array:
+def own_values(found: Array, rows: slice, columns: slice) -> Array:
     """Copy the distance of each row to itself."""
-    return np.array(made[_own(rows, columns)])
+    return np.array(found[_own(rows, columns)])
 
 
 def _own(rows: slice, columns: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -27,7 +27,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,14 @@ from tonari.metrics.radius import limits_of
 from tonari.metrics.trigonometry import LARGEST_ANGLE
 
 Weights = tuple[float, ...]
+
+
+class Prepare(Protocol):
+    """A function that checks and transforms rows."""
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None, /) -> Any:
+        """Return float64 rows: an array, or a tensor on CUDA. On the CPU, `threads` threads may do the work."""
+
 
 # The factor by which a column is multiplied, from its weight.
 _FACTORS: dict[str, Callable[[Float64], Float64]] = {
@@ -84,7 +92,7 @@ class Change:
         The matrix that rows are multiplied by.
     base : str
         The metric that compares the transformed rows.
-    prepare : callable(rows, name) -> float64 rows
+    prepare : callable(rows, name, threads) -> float64 rows
         Checks and transforms rows: an array in host memory, of any supported dtype, or a torch tensor on CUDA.
     finish : callable(values) -> values, optional
         A monotone function from float64 values of `base` to values of this metric; None if they are equal.
@@ -96,24 +104,24 @@ class Change:
     metric: str
     weights: Weights | None
     base: str
-    prepare: Callable[[Any, str], Any]
+    prepare: Prepare
     finish: Callable[[Float64], Float64] | None = None
     instead: str = ""
     transform: Float64 | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The fields by which a graph or an Index remembers the transformation, in addition to the metric."""
+        """The attributes of a graph or an Index that describe the transformation, in addition to the metric."""
         return {"weights": self.weights, "transform": self.transform}
 
-    def rows(self, x: Any, name: str) -> Any:
+    def rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check an array of any supported kind; return the transformed rows, a NumPy array or a tensor on CUDA."""
         if inputs.place_of(x, name) is None:
-            return self.prepare(inputs.as_rows(x, name), name)
+            return self.prepare(inputs.as_rows(x, name, threads=threads), name, threads)
         rows = inputs.as_device_rows(x, name)
         if not bool(rows.isfinite().all()):
             inputs.check_values(rows, name, first=0, nonnegative=False)
-        return self.prepare(rows, name)
+        return self.prepare(rows, name, threads)
 
     def values(self, values: Any) -> Any:
         """Convert values of `base` to values of this metric, as a NumPy array or a tensor."""
@@ -239,10 +247,9 @@ def change_for(
     (0.25, 1.0)
     """
     named = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
-    given = [name for name, value in named.items() if value is not None]
-    if given:
-        name = get_metric(metric).name
-        _refuse_parameters(name, given)
+    present = [name for name, value in named.items() if value is not None]
+    if present:
+        _refuse_parameters(get_metric(metric).name, present)
         if VI is not None:
             transform = maps.root_of_inverse(VI)
         elif covariance is not None:
@@ -253,7 +260,7 @@ def change_for(
 
 
 def _refuse_parameters(metric: str, given: list[str]) -> None:
-    """Refuse arguments that do not go together, or that are those of another metric."""
+    """Refuse several arguments together, and arguments of another metric."""
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)}: expected one of them; each of them says how columns count")
     (name,) = given
@@ -315,7 +322,7 @@ class _Weighting:
     weights: npt.NDArray[np.float64]
     factors: Callable[[Float64], Float64]
 
-    def __call__(self, rows: Any, name: str) -> Any:
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
         if rows.shape[1] != len(self.weights):
             raise ValueError(
                 f"weights: has {len(self.weights)} numbers, but {name} have {rows.shape[1]} columns; give one for each"
@@ -336,14 +343,14 @@ class _Mapping:
 
     matrix: Float64
 
-    def __call__(self, rows: Any, name: str) -> Any:
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
         d = len(self.matrix)
         if rows.shape[1] != d:
             raise ValueError(
                 f"{name}: have {rows.shape[1]} columns, but the matrix of the metric is one of {d}; pass one that "
                 "has a row for each column"
             )
-        return _on_host(lambda held: maps.product(held, self.matrix), rows)
+        return _on_host(lambda held: maps.product(held, self.matrix, threads), rows)
 
 
 def _on_host(make: Callable[[Float64], Float64], rows: Any) -> Any:
@@ -353,41 +360,41 @@ def _on_host(make: Callable[[Float64], Float64], rows: Any) -> Any:
     return sys.modules["torch"].from_numpy(make(inputs.held(rows.cpu()))).to(rows.device)
 
 
-def _roots(rows: Any, name: str) -> Any:
+def _roots(rows: Any, name: str, threads: int | None = None) -> Any:
     """Check that rows have no negative number, and return their square roots in float64."""
     if not isinstance(rows, np.ndarray):
         if bool((rows < 0).any()):
             inputs.check_values(rows, name, first=0, nonnegative=True)
         return rows.double().sqrt()
-    inputs.check_nonnegative(rows, name)
+    inputs.check_nonnegative(rows, name, threads)
     return np.sqrt(np.ascontiguousarray(inputs.as_floats(rows), np.float64))
 
 
-def _shares(rows: Any, name: str) -> Any:
-    """Check that rows have no negative number and that each sums to one but for rounding; return them in float64."""
+def _shares(rows: Any, name: str, threads: int | None = None) -> Any:
+    """Check that no number is negative and that each row sums to one, up to rounding; return the rows in float64."""
 
     def check(held: npt.NDArray[Any]) -> Float64:
-        inputs.check_nonnegative(held, name)
-        made = np.ascontiguousarray(inputs.as_floats(held), np.float64)
-        sums = made.sum(axis=1)
+        inputs.check_nonnegative(held, name, threads)
+        wide = np.ascontiguousarray(inputs.as_floats(held), np.float64)
+        sums = wide.sum(axis=1)
         bad = np.abs(sums - 1) > (held.shape[1] + 8) * _EPSILON.get(inputs.dtype_name(held.dtype), 0.0)
         if bad.any():
             row = int(bad.argmax())
             raise ValueError(
                 f"{name}: row {row} sums to {sums[row]:.9g}, but metric='braycurtis' takes rows that each sum to one, "
-                "for which its ratio of two sums is half of 'l1'; divide each row by its sum, "
+                "since its ratio of two sums is then half of 'l1'; divide each row by its sum, "
                 "x / x.sum(axis=1, keepdims=True), or use scipy.spatial.distance.cdist for rows of other sums"
             )
-        return made
+        return wide
 
     return _on_host(check, rows)
 
 
-# Twice the rounding of a number of a dtype, relative to the number; float64 numbers may come from float32 ones.
+# Twice the rounding of a number of a dtype, relative to the number; float64 numbers may be converted float32 numbers.
 _EPSILON = {"float64": 2.0**-23, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
-def _unit_rows(rows: Any, name: str) -> Any:
+def _unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
     """Check latitudes and longitudes in radians, and return their unit vectors."""
     if rows.shape[1] != 2:
         raise ValueError(
@@ -419,7 +426,7 @@ class _Widening:
     metric: str
     largest: float
 
-    def __call__(self, rows: Any, name: str) -> Any:
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
         if isinstance(rows, np.ndarray):
             wide = np.ascontiguousarray(inputs.as_floats(rows), np.float64)
         else:

@@ -6,7 +6,7 @@
 
 The euclidean distance of changed rows, |(q - x) T|, is then the square root of (q - x) VI (q - x)ᵀ. BLAS and LAPACK add
 in another order on each processor. So a product has the fixed order of the sums of every metric (``definitions.py``),
-and roots are made of elementwise operations of NumPy, each of which rounds once.
+and roots are computed by elementwise operations of NumPy, which round once each.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ def check_transform(transform: Any) -> Float64 | None:
     """
     if transform is None:
         return None
-    made = _matrix(transform, "transform", "(d, p): a row for each column of the points")
-    if not made.any():
+    result = _matrix(transform, "transform", "(d, p): a row for each column of the points")
+    if not result.any():
         raise ValueError("transform: all numbers are 0, so that all distances would be; pass a matrix of another rank")
-    made.setflags(write=False)
-    return made
+    result.setflags(write=False)
+    return result
 
 
-def product(rows: npt.NDArray[Any], matrix: Float64) -> Float64:
+def product(rows: npt.NDArray[Any], matrix: Float64, threads: int | None = None) -> Float64:
     """Multiply rows by a matrix of shape (d, p): element j is the "inner_product" of the row and column j, in float64.
 
     >>> product(np.array([[1, 2]], np.int8), np.array([[1.0, 0.5], [10.0, 0.25]])).tolist()
     [[21.0, 1.0]]
     """
     (n, d), p = rows.shape, matrix.shape[1]
-    made, columns = np.empty((n, p)), np.ascontiguousarray(matrix.T)
+    result, columns = np.empty((n, p)), np.ascontiguousarray(matrix.T)
 
     def multiply(part: slice) -> None:
         wide = np.ascontiguousarray(inputs.as_floats(rows[part]), np.float64)
         every = np.tile(np.arange(p), (len(wide), 1))
-        _native.exact_values("inner_product", wide, columns, every, made[part])
+        _native.exact_values("inner_product", wide, columns, every, result[part])
 
     parts = cut(n, max(1, tuning.MAPPED_ELEMENTS // max(d, p)))
-    Workers(default_threads(tuning.MAPPED_SECONDS * n * d * p)).map(multiply, parts)
-    return made
+    Workers(threads or default_threads(tuning.MAPPED_SECONDS * n * d * p)).map(multiply, parts)
+    return result
 
 
 def root_of_inverse(matrix: Any) -> Float64:
@@ -78,10 +78,10 @@ def root_of_inverse(matrix: Any) -> Float64:
     >>> root_of_inverse([[4.0, 2.0], [2.0, 1.0]]).tolist()
     [[2.0], [1.0]]
     """
-    given = _symmetric(matrix, "VI")
-    d = len(given)
-    left, order, root = given.copy(), np.arange(d), np.zeros((d, d))
-    limit = d * _ROUNDING * float(given.diagonal().max())
+    symmetric = _symmetric(matrix, "VI")
+    d = len(symmetric)
+    left, order, root = symmetric.copy(), np.arange(d), np.zeros((d, d))
+    limit = d * _ROUNDING * float(symmetric.diagonal().max())
     rank = d
     for step in range(d):
         pivot = step + int(left.diagonal()[step:].argmax())
@@ -97,15 +97,15 @@ def root_of_inverse(matrix: Any) -> Float64:
     rest = left[rank:, rank:]
     if rest.size and max(float(rest.max()), -float(rest.min())) > 16 * max(limit, 0.0):
         raise ValueError(
-            f"VI: is not positive semi-definite (its smallest eigenvalue is {np.linalg.eigvalsh(given)[0]:.3g}), so "
-            "some squared distances would be negative; pass the inverse of a covariance, or covariance= itself"
+            f"VI: is not positive semi-definite (its smallest eigenvalue is {np.linalg.eigvalsh(symmetric)[0]:.3g}), "
+            "so some squared distances would be negative; pass the inverse of a covariance, or covariance= itself"
         )
     if not rank:
         raise ValueError("VI: all numbers are 0, so that all distances would be; pass the inverse of a covariance")
-    made = np.empty((d, rank))
-    made[order] = root[:, :rank]
-    made.setflags(write=False)
-    return made
+    result = np.empty((d, rank))
+    result[order] = root[:, :rank]
+    result.setflags(write=False)
+    return result
 
 
 def root_of_covariance(matrix: Any) -> Float64:
@@ -123,14 +123,14 @@ def root_of_covariance(matrix: Any) -> Float64:
     >>> root_of_covariance([[4.0, 0.0], [0.0, 0.25]]).tolist()
     [[0.5, 0.0], [0.0, 2.0]]
     """
-    given = _symmetric(matrix, "covariance")
-    d = len(given)
-    left, inverse = given.copy(), np.eye(d)
+    symmetric = _symmetric(matrix, "covariance")
+    d = len(symmetric)
+    left, inverse = symmetric.copy(), np.eye(d)
     for i in range(d):
-        if not left[i, i] > d * _ROUNDING * given[i, i]:
+        if not left[i, i] > d * _ROUNDING * symmetric[i, i]:
             raise ValueError(
-                f"covariance: is not positive definite (its smallest eigenvalue is {np.linalg.eigvalsh(given)[0]:.3g}; "
-                f"column {i} is a combination of earlier ones, or is constant), so it has no inverse; drop such "
+                f"covariance: is not positive definite (column {i} is constant, or a combination of others; the "
+                f"smallest eigenvalue is {np.linalg.eigvalsh(symmetric)[0]:.3g}), so it has no inverse; drop such "
                 "columns, or pass VI=numpy.linalg.pinv(covariance)"
             )
         root = np.sqrt(left[i, i])
@@ -138,13 +138,13 @@ def root_of_covariance(matrix: Any) -> Float64:
         left[i + 1 :, i + 1 :] -= column[:, None] * column
         inverse[i, : i + 1] /= root
         inverse[i + 1 :, : i + 1] -= column[:, None] * inverse[i, : i + 1]
-    made = np.ascontiguousarray(inverse.T)
-    made.setflags(write=False)
-    return made
+    result = np.ascontiguousarray(inverse.T)
+    result.setflags(write=False)
+    return result
 
 
 def weights_of_variances(variances: Any) -> tuple[float, ...]:
-    """Return 1 / V, the weights of the columns by which the standardized euclidean distance is a weighted one.
+    """Return 1 / V, the weights of the columns that make the standardized euclidean distance a weighted one.
 
     >>> weights_of_variances([4, 0.5])
     (0.25, 2.0)
@@ -165,18 +165,18 @@ def weights_of_variances(variances: Any) -> tuple[float, ...]:
 
 
 def _symmetric(matrix: Any, name: str) -> Float64:
-    """Check that a matrix is square and symmetric but for rounding, and return its symmetric part."""
-    made = _matrix(matrix, name, "(d, d)")
-    if made.shape[0] != made.shape[1]:
-        raise ValueError(f"{name}: has shape {made.shape}, expected (d, d): a row and a column for each column")
-    apart = np.abs(made - made.T)
-    if apart.max() > _ASYMMETRY * np.abs(made).max():
+    """Check that a matrix is square and symmetric up to rounding, and return its symmetric part."""
+    result = _matrix(matrix, name, "(d, d)")
+    if result.shape[0] != result.shape[1]:
+        raise ValueError(f"{name}: has shape {result.shape}, expected (d, d): a row and a column for each column")
+    apart = np.abs(result - result.T)
+    if apart.max() > _ASYMMETRY * np.abs(result).max():
         row, column = (int(at) for at in np.unravel_index(apart.argmax(), apart.shape))
         raise ValueError(
-            f"{name}: is not symmetric: {made[row, column]:.6g} in row {row}, column {column}, but "
-            f"{made[column, row]:.6g} in row {column}, column {row}; pass ({name} + {name}.T) / 2 if that is meant"
+            f"{name}: is not symmetric: {result[row, column]:.6g} in row {row}, column {column}, but "
+            f"{result[column, row]:.6g} in row {column}, column {row}; pass ({name} + {name}.T) / 2 if that is meant"
         )
-    return np.asarray(made / 2 + made.T / 2)
+    return np.asarray(result / 2 + result.T / 2)
 
 
 def _matrix(matrix: Any, name: str, shape: str) -> Float64:

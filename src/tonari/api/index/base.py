@@ -120,7 +120,8 @@ class IndexBase(Hinted):
         if self._change is None:
             return rows
         call = self._call
-        return call.place.rows(self._change.rows(rows, name), name, call.metric, threads or call.threads)
+        threads = threads or call.threads
+        return call.place.rows(self._change.rows(rows, name, threads), name, call.metric, threads)
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check rows of the caller without transforming them."""

@@ -61,38 +61,38 @@ def nearest(
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
         for rows in cut(values.m, plan.rows):
             columns = slice(rows.start if symmetric else 0, values.n)
-            made = strip(values, rows, columns, plan.columns, own=own)
+            block = strip(values, rows, columns, plan.columns, own=own)
             if own:
-                selves[rows] = own_values(made, rows, columns)
-                without_own(made, rows, columns)
-            most = min(k, made.shape[1] - own)
-            best = select_k(made, most, nan="last", threads=threads) if most else None
+                selves[rows] = own_values(block, rows, columns)
+                without_own(block, rows, columns)
+            most = min(k, block.shape[1] - own)
+            best = select_k(block, most, nan="last", threads=threads) if most else None
             if not symmetric:
                 assert best is not None
                 found.distances[rows], found.indices[rows] = best.values, best.indices
             else:
                 if best is not None:
                     _merge(found, np.arange(rows.start, rows.stop), best.values, best.indices + rows.start)
-                _mirror(found, made[:, rows.stop - rows.start :], rows, threads)
+                _mirror(found, block[:, rows.stop - rows.start :], rows, threads)
             bar.add(rows.stop - rows.start)
     return GivenLists(found, selves)
 
 
-def _mirror(found: Neighbors, made: Array, rows: slice, threads: int | None) -> None:
+def _mirror(found: Neighbors, block: Array, rows: slice, threads: int | None) -> None:
     """Merge the distances of a block of rows to later rows into the lists of the later rows."""
     last = found.distances[rows.stop :, -1]
     if not len(last):
         return
-    near = np.flatnonzero((made.min(axis=0) < last) | (found.indices[rows.stop :, -1] < 0))
+    near = np.flatnonzero((block.min(axis=0) < last) | (found.indices[rows.stop :, -1] < 0))
     if not len(near):
         return
-    turned = np.ascontiguousarray(made[:, near].T)
+    turned = np.ascontiguousarray(block[:, near].T)
     best = select_k(turned, min(found.indices.shape[1], turned.shape[1]), threads=threads)
     _merge(found, near + rows.stop, best.values, best.indices + rows.start)
 
 
 def _merge(found: Neighbors, rows: npt.NDArray[np.int64], values: Array, indices: Array) -> None:
-    """Merge lists into those of some rows, by (distance, index); missing entries come last."""
+    """Merge lists into the lists of some rows, by (distance, index); missing entries are last."""
     k = found.indices.shape[1]
     distances = np.concatenate([found.distances[rows], values], axis=1)
     ids = np.concatenate([found.indices[rows], indices], axis=1, dtype=found.indices.dtype)

@@ -30,20 +30,20 @@ def within(
 
     With `symmetric`, all limits must be equal.
     """
-    kept = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, values.dtype))]
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, values.dtype))]
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
         for rows in cut(values.m, plan.rows):
             columns = slice(rows.start if symmetric else 0, values.n)
-            made = strip(values, rows, columns, plan.columns, own=own)
+            block = strip(values, rows, columns, plan.columns, own=own)
             if own:
-                without_own(made, rows, columns)
-            at, to = np.nonzero(made <= limits[rows, None])
-            kept.append((at + rows.start, to + columns.start, made[at, to]))
+                without_own(block, rows, columns)
+            at, to = np.nonzero(block <= limits[rows, None])
+            parts.append((at + rows.start, to + columns.start, block[at, to]))
             if symmetric:
                 later = to >= rows.stop - rows.start
-                kept.append((to[later] + columns.start, at[later] + rows.start, made[at[later], to[later]]))
+                parts.append((to[later] + columns.start, at[later] + rows.start, block[at[later], to[later]]))
             bar.add(rows.stop - rows.start)
-    queries, points, distances = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    queries, points, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((points, distances, queries))
     counts = np.bincount(queries, minlength=values.m)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
@@ -52,10 +52,10 @@ def within(
 
 def count(values: Values, limits: Array, plan: GivenPlan, *, progress: ProgressLike = None) -> npt.NDArray[np.int64]:
     """Count the points at a distance of at most the limit of each query."""
-    made = np.zeros(values.m, np.int64)
+    counts = np.zeros(values.m, np.int64)
     with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
         for rows in cut(values.m, plan.rows):
             near = strip(values, rows, slice(0, values.n), plan.columns, own=False)
-            made[rows] = (near <= limits[rows, None]).sum(axis=1)
+            counts[rows] = (near <= limits[rows, None]).sum(axis=1)
             bar.add(rows.stop - rows.start)
-    return made
+    return counts

@@ -77,8 +77,8 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
     dtype('float32')
     >>> as_rows(np.array([[5, 2**24 + 1]]), "points")
     Traceback (most recent call last):
-    ValueError: points: row 0 has the int64 number 16777217 in column 1, expected at most 2**24 in magnitude, up to \
-which float32 holds every whole number; pass float64 rows, exact up to 2**53, or subtract an offset
+    ValueError: points: row 0 has the int64 number 16777217 in column 1, expected at most 2**24 in magnitude, since \
+float32 does not hold every larger one; pass float64 rows, exact up to 2**53, or subtract an offset
     """
     if type(x) is np.ndarray and x.dtype in _BUILTIN and x.flags.c_contiguous and x.flags.aligned:
         check_shape(x.shape, name)
@@ -107,7 +107,7 @@ def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
 
 
 def _from_whole(array: Rows, name: str) -> Rows:
-    """Convert whole numbers to float32, and refuse those that it may not hold."""
+    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
     if array.dtype.itemsize > 2 and array.size and not -LARGEST_WHOLE <= array.min() <= array.max() <= LARGEST_WHOLE:
         row, column = np.argwhere((array > LARGEST_WHOLE) | (array < -LARGEST_WHOLE))[0].tolist()
         raise too_large(array[row, column], dtype_name(array.dtype), name, row, column)
@@ -118,7 +118,7 @@ def too_large(value: Any, dtype: str, name: str, row: int, column: int) -> Value
     """Return the error for a whole number that float32 may not hold."""
     return ValueError(
         f"{name}: row {row} has the {dtype} number {int(value)} in column {column}, expected at most 2**24 in "
-        "magnitude, up to which float32 holds every whole number; pass float64 rows, exact up to 2**53, or subtract an "
+        "magnitude, since float32 does not hold every larger one; pass float64 rows, exact up to 2**53, or subtract an "
         "offset"
     )
 
