@@ -38,7 +38,10 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
         ({"metric": "seuclidean"}, "pass V=, such as"),
         ({"metric": "mahalanobis"}, "pass VI=, the inverse of the covariance"),
         ({"metric": "mahalanobis", "metric_params": {"w": [1]}}, "expected None or {'VI', 'V': ...}, as metric='maha"),
-        ({"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}}, "have 4 columns, but the matrix of the metric"),
+        (
+            {"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}},
+            "VI or covariance: is for rows of 3 columns, but points have 4",
+        ),
         ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
         ({"metric": "hamming"}, "metric='hamming': compares rows of bits"),
         ({"metric": "triton:mine"}, "expected one of"),

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 # The arguments of a verb that change rows.
-PARAMETERS = ("weights", "VI", "covariance", "V", "transform")
+_PARAMETERS = frozenset(("weights", "VI", "covariance", "V", "transform"))
 _change_by_name = cached(64)(change_of)
 
 
@@ -30,7 +30,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
     If the metric, the weights or a matrix require it, the rows are transformed, the function is called with the base
     metric, and the values of its result are converted. The function has the arguments `queries` and `points`, or
-    `points` alone, `metric`, all of `PARAMETERS`, and possibly a radius. It never receives weights or a matrix: rows
+    `points` alone, `metric`, all of `_PARAMETERS`, and possibly a radius. It never receives weights or a matrix: rows
     are multiplied by them.
     """
     signature = inspect.signature(verb)
@@ -39,11 +39,8 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(verb)
     def changing(*args: P.args, **kwargs: P.kwargs) -> R:
         metric = kwargs.get("metric", metric_by_default)
-        columns = {name: kwargs.pop(name) for name in PARAMETERS if name in kwargs}
-        if type(metric) is str and all(value is None for value in columns.values()):
-            change = _change_by_name(metric)
-        else:
-            change = change_for(metric, **columns)
+        columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()}
+        change = change_for(metric, **columns) if columns or type(metric) is not str else _change_by_name(metric)
         if change is None:
             return verb(*args, **kwargs)
         given = signature.bind(*args, **kwargs).arguments

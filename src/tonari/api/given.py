@@ -55,7 +55,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
         def asking(*args: P.args, **kwargs: P.kwargs) -> R:
             metric = kwargs.get("metric", "euclidean")
             if not is_given(metric):
-                if kwargs.get("symmetric", False):
+                if "symmetric" in kwargs and inputs.check_flag(kwargs["symmetric"], "symmetric"):
                     raise ValueError("symmetric: is for functions; all named metrics are symmetric. Leave it out")
                 return verb(*args, **kwargs)
             arguments = signature.bind(*args, **kwargs).arguments

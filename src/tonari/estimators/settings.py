@@ -9,7 +9,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.process.workers import default_threads
-from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, powers
+from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, name_of_function, powers
 
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
@@ -81,7 +81,8 @@ sklearn.neighbors
     if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= known.keys()):
         raise ValueError(
             f"metric_params={metric_params!r}: expected None or {{{', '.join(map(repr, known))}: ...}}, as "
-            f"metric={metric!r} takes no other parameters; change the columns of X instead"
+            f"metric={name_of_function(metric) if is_function(metric) else metric!r} takes no other parameters; change "
+            "the columns of X instead"
         )
     if metric in ("minkowski", "p"):
         named = MINKOWSKI.get(float(p)) if isinstance(p, Real) else None

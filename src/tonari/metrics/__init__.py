@@ -259,7 +259,8 @@ ALIASES = {
 # Well-known metrics that fit none of the families above, with the reason and an alternative.
 UNSUPPORTED = {
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
-    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
+    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer; tonari.search "
+    "and knn_graph take it as a function f(a, B)",
     "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
 }
 
@@ -402,7 +403,10 @@ def _minkowski(metric: str) -> str:
     except ValueError:
         p = math.nan
     if p not in MINKOWSKI:
-        raise Unsupported(f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}")
+        raise Unsupported(
+            f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}; tonari.search and "
+            "knn_graph take another p as a function, lambda a, B: (abs(B - a)**p).sum(axis=1)**(1 / p)"
+        )
     return MINKOWSKI[p]
 
 

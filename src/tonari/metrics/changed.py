@@ -210,8 +210,10 @@ def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change
             raise ValueError(
                 "weights: not with transform=; multiply the rows of the matrix by them, and leave weights out"
             )
-        base = "euclidean" if record.name == "mahalanobis" else record.name
-        return Change(record.name, None, base, _Mapping(matrix), transform=matrix)
+        base, called = record.name, "transform"
+        if record.name == "mahalanobis":
+            base, called = "euclidean", "VI or covariance"
+        return Change(record.name, None, base, _Mapping(matrix, called), transform=matrix)
     if record.name in MAPPED and numbers is None:
         raise ValueError(f"metric={record.name!r} {_NEEDS[record.name]}")
     if record.changed and record.name not in MAPPED:
@@ -339,16 +341,17 @@ class _Weighting:
 
 @dataclass(frozen=True)
 class _Mapping:
-    """Multiply rows by a matrix, in host memory."""
+    """Multiply rows by a matrix, in host memory; `called` names its argument in messages."""
 
     matrix: Float64
+    called: str
 
     def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
         d = len(self.matrix)
         if rows.shape[1] != d:
             raise ValueError(
-                f"{name}: have {rows.shape[1]} columns, but the matrix of the metric is one of {d}; pass one that "
-                "has a row for each column"
+                f"{self.called}: is for rows of {d} columns, but {name} have {rows.shape[1]}; pass a matrix with a row "
+                "for each column"
             )
         return _on_host(lambda held: maps.product(held, self.matrix, threads), rows)
 
