@@ -208,7 +208,11 @@ def test_other_bad_values_too() -> None:
 def test_chunks_that_are_no_rows_are_named() -> None:
     for bad, kind, said in (
         (queries(4)[0], ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\), got \(6,\)"),
-        (queries(4).astype(np.int64), TypeError, r"queries, chunk 1 \(from row 20 on\): int64 is not supported"),
+        (
+            queries(4).astype(np.complex64),
+            TypeError,
+            r"queries, chunk 1 \(from row 20 on\): complex64 is not supported",
+        ),
         (3.5, ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\)"),
         (None, TypeError, r"queries, chunk 1 \(from row 20 on\): object"),
         ("rows", TypeError, r"queries, chunk 1 \(from row 20 on\): text"),
