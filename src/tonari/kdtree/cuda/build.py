@@ -85,7 +85,7 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
             -(-leaves // WIDTH),
             {"rows_ptr": rows, "order_ptr": order, "n": n, "leaf": leaf},
             constants={"D": d, "LEAF": room, "LEVELS": WIDTH.bit_length() - 1, "BITS": MOST_STEP_BITS},
-            warps=room // 4,  # four values per thread; with eight, compilation takes longer
+            warps=room // 8,
         )
     return order
 
