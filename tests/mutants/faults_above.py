@@ -147,8 +147,8 @@ _ESTIMATORS = (
     Fault(
         "estimators-outputs-not-counted",
         "src/tonari/estimators/votes.py",
-        "_rows_at_once(k * values.shape[1], memory)",
-        "_rows_at_once(k, memory)",
+        "rows_at_once(k * values.shape[1], memory)",
+        "rows_at_once(k, memory)",
         "blocks of rows take as many times the memory as there are outputs",
         ("tests/estimators/test_votes.py::test_predictions_hold_a_block_at_a_time",),
     ),
@@ -170,11 +170,11 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-own-neighbour",
-        "src/tonari/estimators/searching.py",
+        "src/tonari/estimators/nearest.py",
         "k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)",
         "k = check_n_neighbors(k, self.n_samples_fit_, without_self=False)",
         "as many neighbours as rows are refused in other words",
-        ("tests/estimators/test_searching.py::test_refuses_what_it_cannot_answer",),
+        ("tests/estimators/test_nearest.py::test_numbers_of_neighbours_are_refused_with_what_is_possible",),
     ),
     Fault(
         "estimators-connectivity-of-self",
@@ -186,7 +186,7 @@ _ESTIMATORS = (
     ),
     Fault(
         "estimators-column-of-classes",
-        "src/tonari/estimators/k_neighbors_classifier.py",
+        "src/tonari/estimators/classifying.py",
         "self.outputs_2d_ = y.ndim == 2 and y.shape[1] != 1",
         "self.outputs_2d_ = y.ndim == 2",
         "a column of classes is taken for several outputs",
