@@ -126,7 +126,7 @@ FORMATS = {
     "select/papers/quick.py": "TILES SCRATCH_BYTES",
     "shards/planning/approximate.py": "_LOCKED _CENTRE_BYTES _GAP_BYTES",
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
-    "shards/workspace.py": "_LONGEST",
+    "shards/directory/done.py": "_LONGEST",
     "spanning/apart.py": "_VALUE_BYTES _LESS _LEAST",
     "spanning/boruvka.py": "_SIZES _ENTRY_BYTES",
     "streams/chunks.py": "LEAST_ROWS",

@@ -1102,7 +1102,7 @@ _PYTHON = (
 _SHARDS = (
     Fault(
         "shards-rows-not-synced",
-        "src/tonari/shards/workspace.py",
+        "src/tonari/shards/directory/workspace.py",
         "                os.fsync(file.fileno())\n            return _checksum",
         "            return _checksum",
         "a task counts as done before its rows are on the disk",
@@ -1182,7 +1182,7 @@ _SHARDS = (
     ),
     Fault(
         "shards-checksum-not-compared",
-        "src/tonari/shards/workspace.py",
+        "src/tonari/shards/directory/workspace.py",
         "whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)",
         "whole = array.nbytes == size",
         "a part with a flipped bit is used",

@@ -409,11 +409,11 @@ _PARTS = (
     ),
     Fault(
         "shards-memory-not-tried-again",
-        "src/tonari/shards/local.py",
+        "src/tonari/shards/workers/local.py",
         "PASSING = (RuntimeError, MemoryError)",
         "PASSING = (RuntimeError,)",
         "a task that lacked memory for a moment ends the build",
-        ("tests/shards/test_local.py",),
+        ("tests/shards/workers/test_local.py",),
     ),
     Fault(
         "shards-slower-lists",

@@ -18,10 +18,10 @@ from tonari.metrics import get_metric, is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.shards.build import Executor, Request, build
-from tonari.shards.local import LocalExecutor
-from tonari.shards.on_dask import DaskExecutor
 from tonari.shards.plan import METHODS
 from tonari.shards.source import ArraySource, as_source
+from tonari.shards.workers.local import LocalExecutor
+from tonari.shards.workers.on_dask import DaskExecutor
 
 
 @in_default_floats

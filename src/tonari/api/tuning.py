@@ -6,6 +6,9 @@ SMALL = 1024  # rows that are packed faster than a search visits one more segmen
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
 LISTED_MORE = 6  # neighbours listed in addition to the core distance's, for the first rounds [3, 6, 12]
+WALKED_VALUES = (
+    1 << 17
+)  # of the points: if there are no more, a spanning tree is found by a k-d tree [1 << 14, 1 << 17]
 MANY = 0.05  # share of the points: if more ask at once, all points are searched [0.02, 0.05, 0.1]
 
 # Not measured: bounds of memory.

@@ -22,9 +22,9 @@ from tonari.methods.answer import checked
 from tonari.methods.rows.value_range import may_underflow
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards import tuning
+from tonari.shards.directory.done import Done
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Task, Worker, in_one_piece
-from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
 

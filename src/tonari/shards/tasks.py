@@ -35,10 +35,11 @@ from tonari.methods.registry import method_for, search_method
 from tonari.methods.rows.place import Place
 from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
-from tonari.shards.workspace import Done, Workspace
 
 
 class Task(NamedTuple):

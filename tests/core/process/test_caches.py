@@ -32,7 +32,7 @@ LASTING = {
     "cuda.matrix_units._adds_as_assumed": "what a device was probed for by running products on it",
     "exact.cuda.attempts.in_batches.IDLE": "who can give memory up",
     "exact.cuda.replay.recorded._side_stream": "a stream of a device",
-    "shards.on_dask._jobs": "the job of a Dask worker's process",
+    "shards.workers.on_dask._jobs": "the job of a Dask worker's process",
 }
 
 MUTATORS = {

@@ -20,7 +20,6 @@ import contextlib
 import contextvars
 import dis
 import functools
-import gc
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -29,6 +28,7 @@ from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
+from tonari.core.process.garbage import collection_off
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.cuda import tuning
@@ -72,7 +72,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     shown: ProgressLike = False if callable(progress) else progress
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
-        stack.enter_context(_without_collecting())
+        stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
         pool = _Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
@@ -102,18 +102,6 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
             failed[0],
         )
     return count
-
-
-@contextlib.contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Return a context without garbage collection, which would take a sixth of the time of translation."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _effort(call: Call) -> int:

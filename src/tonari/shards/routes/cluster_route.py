@@ -43,11 +43,12 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import dealing
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
-from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from tonari.graph.directory import MANIFEST
 from tonari.shards import tuning
-from tonari.shards.local import PASSING
 from tonari.shards.routes.registry import run_task
 from tonari.shards.tasks import Job, Task, Worker
+from tonari.shards.workers.local import PASSING
 
 
 class Sent(NamedTuple):

@@ -19,10 +19,10 @@ from tests.helpers import checks
 from tests.helpers.command_line import as_json
 from tests.helpers.dask_sources import WAITS_SECONDS, Points
 from tests.helpers.shards import tight_memory
-from tonari.shards import on_dask
-from tonari.shards.on_dask import DaskExecutor
 from tonari.shards.source import as_source
 from tonari.shards.tasks import Task
+from tonari.shards.workers import on_dask
+from tonari.shards.workers.on_dask import DaskExecutor
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tonari.shards import local, tuning
-from tonari.shards.local import LocalExecutor
+from tonari.shards import tuning
+from tonari.shards.workers import local
+from tonari.shards.workers.local import LocalExecutor
 from tonari.streams.pipeline import Pipeline
 
 

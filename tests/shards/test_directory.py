@@ -22,7 +22,8 @@ from tests.helpers.shards import (
     small_points,
     stopped,
 )
-from tonari.shards.workspace import Lock, Workspace
+from tonari.shards.directory.disk import Lock
+from tonari.shards.directory.workspace import Workspace
 
 
 @pytest.fixture
