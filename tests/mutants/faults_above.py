@@ -192,6 +192,57 @@ _ESTIMATORS = (
         "a column of classes is taken for several outputs",
         ("tests/estimators/test_k_neighbors_classifier.py::test_a_column_of_classes_is_one_output",),
     ),
+    Fault(
+        "estimators-radius-self",
+        "src/tonari/estimators/predicting_within.py",
+        "found = without_own(lists, part.start) if queries is None else lists",
+        "found = lists",
+        "a fitted row votes for itself",
+        ("tests/estimators/test_radius_neighbors_classifier.py::test_classes_are_scikit_learns",),
+    ),
+    Fault(
+        "estimators-whole-radius-graph",
+        "src/tonari/estimators/blocks.py",
+        'stop = max(begin + 1, int(np.searchsorted(ends, held + self.entries, side="right")))',
+        "stop = len(ends)",
+        "the lists of all rows are in memory at once",
+        (
+            "tests/estimators/test_dbscan.py::test_memory_is_never_exceeded",
+            "tests/estimators/test_predicting_within.py::test_memory_is_never_exceeded",
+        ),
+    ),
+    Fault(
+        "estimators-components-by-blocks",
+        "src/tonari/estimators/components.py",
+        "self.of = places[merged][self.of]",
+        "self.of = places[merged]",
+        "the second block of pairs forgets what the first one joined",
+        ("tests/estimators/test_components.py::test_components_are_those_of_the_whole_graph",),
+    ),
+    Fault(
+        "estimators-border-of-the-last",
+        "src/tonari/estimators/dbscan.py",
+        "np.minimum.at(labels, own[near], labels[others[near]])",
+        "labels[own[near]] = labels[others[near]]",
+        "a row between two clusters has the label of the farther one",
+        ("tests/estimators/test_dbscan.py::test_a_row_between_two_clusters_has_the_first_one_s_label",),
+    ),
+    Fault(
+        "estimators-pairs-of-noise",
+        "src/tonari/estimators/dbscan.py",
+        "both = core[left] & core[right]",
+        "both = core[left] | core[right]",
+        "a row that is no core row joins two clusters",
+        ("tests/estimators/test_dbscan.py::test_a_row_between_two_clusters_has_the_first_one_s_label",),
+    ),
+    Fault(
+        "estimators-reach-of-the-row",
+        "src/tonari/estimators/local_outlier_factor.py",
+        "np.maximum(found.distances[part], self._farthest[found.indices[part]])",
+        "found.distances[part].astype(np.float64)",
+        "densities are of distances, not of reachability distances",
+        ("tests/estimators/test_local_outlier_factor.py::test_factors_are_those_of_the_definition",),
+    ),
 )
 
 _COMPAT = (

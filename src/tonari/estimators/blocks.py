@@ -63,6 +63,8 @@ class Budget:
         BudgetExceeded
             The list of a single query does not fit.
         """
+        if not len(counts):
+            return []
         most = int(counts.max()) + 1
         if self.memory is not None and most > self.entries:
             least = self.fixed + 2 * most * _ENTRY_BYTES

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 
 
 class Components:
@@ -27,7 +29,7 @@ class Components:
     """
 
     def __init__(self, n: int) -> None:
-        self.of: Integers = np.arange(n)
+        self.of: npt.NDArray[np.int64] = np.arange(n)
         self._count = n
 
     def join(self, left: Integers, right: Integers) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy.typing as npt
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from tonari.api.index.index import Index
+from tonari.api.one_radius import OneRadius
 from tonari.core.errors import BudgetExceeded
-from tonari.estimators.blocks import Budget, lists_within
+from tonari.estimators.blocks import Budget
 from tonari.estimators.components import Components
 from tonari.estimators.searching import Searching
 from tonari.estimators.settings import check_radius
@@ -56,8 +57,8 @@ class DBSCAN(ClusterMixin, Searching):
 
     Notes
     -----
-    Neighbours are counted first, without distances for most pairs. Then core rows are searched in blocks, and the pairs
-    of each block join components. Rows that are not core rows are searched last.
+    Neighbours are counted first, without distances for most pairs. Then pairs of rows are found in blocks, and those of
+    core rows join components. The neighbours of the other rows are listed last.
 
     Examples
     --------
@@ -133,10 +134,9 @@ class DBSCAN(ClusterMixin, Searching):
 
 
 class _Clustering:
-    """The rows of one clustering, their Index and the numbers of their neighbours."""
+    """The rows of one clustering, prepared for its radius, and the numbers of their neighbours."""
 
     def __init__(self, rows: npt.NDArray[Any], how: dict[str, Any], eps: float, memory: int | None) -> None:
-        self._rows, self._eps, self._threads = rows, eps, how["threads"]
         self._budget = Budget(memory, _ROW_BYTES * len(rows))
         if memory is not None and memory <= self._budget.fixed:
             least = 2 * self._budget.fixed
@@ -146,20 +146,17 @@ class _Clustering:
                 least=least,
             )
         with self._budget.refusals():
-            self._index = Index(rows, **how | {"memory": self._budget.searching})
-            self._counts = self._index.radius_count(rows, eps, progress=False)
+            self._rows = OneRadius(rows, eps, **how | {"memory": self._budget.searching})
+            self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:
         """Return the mask of core rows."""
         if weights is None:
             core: npt.NDArray[np.bool_] = self._counts >= min_samples
             return core
-        sums = np.empty(len(self._rows))
-        for part, found in lists_within(
-            self._index, self._rows, self._eps, self._budget, threads=self._threads, counts=self._counts
-        ):
-            owners = np.repeat(np.arange(part.stop - part.start), np.diff(found.indptr))
-            sums[part] = np.bincount(owners, weights[found.indices], minlength=part.stop - part.start)
+        sums = np.zeros(len(self._counts))
+        for own, others in self._lists(np.arange(len(sums))):
+            np.add.at(sums, own, weights[others])
         return sums >= min_samples
 
     def labels(self, core: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
@@ -167,25 +164,28 @@ class _Clustering:
         ids = np.flatnonzero(core)
         labels = np.full(len(core), len(ids))  # above all labels: of no cluster so far
         components, place = Components(len(ids)), np.cumsum(core) - 1
-        for own, others in self._pairs(ids):
-            later = core[others] & (others > own)
-            components.join(place[own[later]], place[others[later]])
+        for left, right in self._pairs():
+            both = core[left] & core[right]
+            components.join(place[left[both]], place[right[both]])
         labels[ids] = components.of
-        rest = np.flatnonzero(~core & (self._counts > 1))
-        for own, others in self._pairs(rest):
+        for own, others in self._lists(np.flatnonzero(~core & (self._counts > 1))):
             near = core[others]
             np.minimum.at(labels, own[near], labels[others[near]])
         labels[labels == len(ids)] = -1
         return labels
 
-    def _pairs(self, ids: npt.NDArray[np.int64]) -> Any:
+    def _lists(
+        self, ids: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer[Any]]]]:
         """Yield row numbers of some rows and of their neighbours, block by block."""
-        if not len(ids):
-            return
-        counts = self._counts[ids]
-        for part in self._budget.blocks(counts):
+        for part in self._budget.blocks(self._counts[ids]):
             with self._budget.refusals():
-                found = self._index.radius_search(
-                    self._rows[ids[part]], self._eps, threads=self._threads, progress=False
-                )
+                found = self._rows.lists(ids[part])
             yield np.repeat(ids[part], np.diff(found.indptr)), found.indices
+
+    def _pairs(self) -> Iterator[tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]]:
+        """Yield row numbers of all pairs of neighbours, each once, block by block."""
+        for part in self._budget.blocks(self._counts):
+            with self._budget.refusals():
+                found = self._rows.pairs(part)
+            yield found.left, found.right
