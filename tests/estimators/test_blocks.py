@@ -62,6 +62,14 @@ def test_a_list_that_does_not_fit_is_refused_with_what_would_be_enough() -> None
         Budget(least - 2, fixed=500).blocks(counts)
 
 
+def test_copies_of_rows_take_part_of_the_budget() -> None:
+    budget = Budget(2 * 96 * 20)
+    counts = np.full(10, 2)
+    assert [part.stop - part.start for part in budget.blocks(counts)] == [6, 4]
+    assert [part.stop - part.start for part in budget.blocks(counts, 200)] == [3, 3, 3, 1]
+    assert budget.blocks(np.zeros(0, np.int64)) == []
+
+
 def test_a_search_that_needs_more_than_its_share_names_the_whole() -> None:
     with (
         pytest.raises(BudgetExceeded, match="memory=100: allow at least 2500: 1000 for searches") as raised,

@@ -112,12 +112,20 @@ def test_memory_is_never_exceeded(algorithm: str, weighted: bool) -> None:
     np.testing.assert_array_equal(made.labels_, whole.labels_)
 
 
+def test_copies_of_wide_rows_keep_to_the_memory() -> None:
+    """The rows that are no core rows would take more than the budget, all at once."""
+    points = np.repeat(np.random.default_rng(0).random((560, 2_000)), 2, axis=0)
+    made = DBSCAN(eps=0.1, n_jobs=1, min_samples=3, memory=16_000_000)
+    assert peak_of(lambda: made.fit(points)) < 16_000_000 < points.nbytes
+    assert (made.labels_ == -1).all()
+
+
 def test_too_little_memory_is_refused_with_what_is_enough() -> None:
     points = np.random.default_rng(0).random((2_000, 2))
-    with pytest.raises(BudgetExceeded, match="memory=100000: 2000 rows take 128000 bytes before a search"):
+    with pytest.raises(BudgetExceeded, match="memory=100000: 2000 rows take 256000 bytes before a search"):
         DBSCAN(eps=0.3, memory=100_000).fit(points)
-    with pytest.raises(BudgetExceeded, match="memory=300000: allow at least") as raised:
-        DBSCAN(eps=0.3, memory=300_000).fit(points)
+    with pytest.raises(BudgetExceeded, match="memory=500000: allow at least") as raised:
+        DBSCAN(eps=0.3, memory=500_000).fit(points)
     found = DBSCAN(eps=0.3, memory=raised.value.least).fit(points)
     np.testing.assert_array_equal(found.labels_, DBSCAN(eps=0.3).fit(points).labels_)
 

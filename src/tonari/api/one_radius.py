@@ -30,6 +30,11 @@ class OneRadius:
     metric, weights, method, device, threads, memory
         As for :func:`tonari.radius_search`. `memory` does not include results.
 
+    Attributes
+    ----------
+    row_bytes : int
+        Bytes of a row as it is compared; :meth:`lists` copies its rows.
+
     Examples
     --------
     >>> import numpy as np
@@ -66,6 +71,7 @@ class OneRadius:
             progress=False,
         )
         self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
+        self.row_bytes = int(self._rows.nbytes) // len(self._rows)
         self._points = points.decided_within(self._rows, self._limits, False)
 
     @in_default_floats

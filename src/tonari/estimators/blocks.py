@@ -55,8 +55,15 @@ class Budget:
         """The number of entries of lists in memory at once."""
         return tuning.RADIUS_ENTRIES if self.searching is None else self.searching // _ENTRY_BYTES
 
-    def blocks(self, counts: npt.NDArray[np.int64]) -> list[slice]:
+    def blocks(self, counts: npt.NDArray[np.int64], row_bytes: int = 0) -> list[slice]:
         """Cut queries into blocks whose lists fit; each query counts as an entry of its own.
+
+        Parameters
+        ----------
+        counts : int64 array of shape (m,)
+            The lengths of lists.
+        row_bytes : int
+            Bytes of a query, if queries are copied.
 
         Raises
         ------
@@ -65,15 +72,17 @@ class Budget:
         """
         if not len(counts):
             return []
-        most = int(counts.max()) + 1
+        sizes = counts + (1 + -(-row_bytes // _ENTRY_BYTES))
+        most = int(sizes.max())
         if self.memory is not None and most > self.entries:
             least = self.fixed + 2 * most * _ENTRY_BYTES
+            row = int(counts.argmax())
             raise BudgetExceeded(
-                f"memory={self.memory}: the list of row {int(counts.argmax())} has {most - 1} rows within the radius; "
+                f"memory={self.memory}: the list of row {row} has {counts.max()} rows within the radius; "
                 f"allow at least {least}, or choose a smaller radius",
                 least=least,
             )
-        ends = np.cumsum(counts + 1)
+        ends = np.cumsum(sizes)
         parts, begin, held = [], 0, 0
         while begin < len(ends):
             stop = max(begin + 1, int(np.searchsorted(ends, held + self.entries, side="right")))

@@ -18,7 +18,7 @@ from tonari.estimators.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 
-_ROW_BYTES = 64  # of a row in the arrays that exist throughout: counts, weights, components and labels
+_ROW_BYTES = 128  # of a row in the arrays that exist throughout: counts, weights, components and labels
 
 
 class DBSCAN(ClusterMixin, Searching):
@@ -178,7 +178,7 @@ class _Clustering:
         self, ids: npt.NDArray[np.int64]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer[Any]]]]:
         """Yield row numbers of some rows and of their neighbours, block by block."""
-        for part in self._budget.blocks(self._counts[ids]):
+        for part in self._budget.blocks(self._counts[ids], self._rows.row_bytes):
             with self._budget.refusals():
                 found = self._rows.lists(ids[part])
             yield np.repeat(ids[part], np.diff(found.indptr)), found.indices
