@@ -1,4 +1,4 @@
-"""Rows that are prepared once for one radius: their counts, lists and pairs, of some rows at a time."""
+"""Rows that are prepared once for one radius: their counts, lists and pairs, also of a part of the rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from tonari.metrics.changed import change_of
 class OneRadius:
     """Rows in host memory, and the radius within which they are neighbours; results are NumPy arrays.
 
-    Distances are those of the compared rows, which are transformed rows for some metrics: see
-    :mod:`tonari.metrics.changed`.
+    Distances are between the compared rows, which are transformed for some metrics (:mod:`tonari.metrics.changed`).
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ class OneRadius:
     Attributes
     ----------
     row_bytes : int
-        Bytes of a row as it is compared; :meth:`lists` copies its rows.
+        Bytes of a compared row; :meth:`lists` copies rows.
 
     Examples
     --------

@@ -138,9 +138,9 @@ class _Known(NamedTuple):
 
 
 def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
-    """Build the k-d tree of points on the CPU if it found their lists, or if there are few points.
+    """Build the k-d tree of points on the CPU if a k-d tree found their lists, or if there are few points.
 
-    None if another method found them, on CUDA, and if the tree does not fit into the memory.
+    Return None for all other points, on CUDA, and if the tree does not fit into memory.
     """
     if not isinstance(rows, np.ndarray) or call.place.devices or len(rows) > MOST_POINTS:
         return None

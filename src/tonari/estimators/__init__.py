@@ -12,14 +12,14 @@ dbscan.py                        DBSCAN
 searching.py                     their common base: rows that are checked and prepared
 nearest.py                       kneighbors, kneighbors_graph
 within.py                        radius_neighbors, radius_neighbors_graph
-classifying.py                   what both classifiers share
-predicting.py                    what predictions by the k nearest share
-predicting_within.py             what predictions by a radius share
+classifying.py                   classes and scores of both classifiers
+predicting.py                    parameters of predictions by the k nearest
+predicting_within.py             lists and weights of predictions by a radius, by blocks
 settings.py                      conversion of scikit-learn's parameters
 votes.py                         weights of the k nearest, and the sums of a classifier's and a regressor's predictions
 votes_within.py                  the same of lists of different lengths
 blocks.py                        lists within a radius by blocks, within a memory budget
-components.py                    connected components of pairs that come by blocks
+components.py                    connected components of pairs, block by block
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """

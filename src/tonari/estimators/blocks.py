@@ -1,4 +1,4 @@
-"""Lists within a radius, one block of queries at a time, so that lists of unknown lengths keep to a memory budget.
+"""Lists within a radius, by blocks of queries, so that lists of unknown lengths keep to a memory budget.
 
 Points within the radius are counted first, unless all lists would fit together. A block has as many queries as its
 budget has room for entries.
@@ -19,7 +19,7 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
 
-_ENTRY_BYTES = 96  # of an entry of a list, with what is computed from it
+_ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed from it
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Connected components of a graph whose edges come in blocks, so that it need not be in memory."""
+"""Connected components of a graph whose edges are added block by block, so that it need not be in memory."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class DBSCAN(ClusterMixin, Searching):
 
     Notes
     -----
-    Neighbours are counted first, without distances for most pairs. Then pairs of rows are found in blocks, and those of
-    core rows join components. The neighbours of the other rows are listed last.
+    Neighbours are counted first, without distances for most pairs. Then pairs of rows are found in blocks, and pairs
+    of core rows join components. The neighbours of the other rows are listed last.
 
     Examples
     --------

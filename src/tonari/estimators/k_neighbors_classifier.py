@@ -50,7 +50,7 @@ class KNeighborsClassifier(Classifying, Predicting):
     """
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
-        """Keep rows and their classes.
+        """Store the rows to search, and their classes.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ from tonari.inputs import parse_memory
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _AUTO_OFFSET = -1.5  # scikit-learn's for contamination="auto"
-_TINY = 1e-10  # what scikit-learn adds to a mean distance, so that copies have a finite density
+_TINY = 1e-10  # scikit-learn adds this to a mean distance, so that copies have a finite density
 _INCORRECT = -1e7  # below this factor scikit-learn warns of copies
 
 

@@ -87,7 +87,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         self.memory = memory
 
     def fit(self, X: Any, y: Any) -> RadiusNeighborsClassifier:
-        """Keep rows and their classes.
+        """Store the rows to search, and their classes.
 
         Parameters
         ----------

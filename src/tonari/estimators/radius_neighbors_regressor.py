@@ -65,7 +65,7 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithi
         self.memory = memory
 
     def fit(self, X: Any, y: Any) -> RadiusNeighborsRegressor:
-        """Keep rows and their values.
+        """Store the rows to search, and their values.
 
         Parameters
         ----------

@@ -111,7 +111,7 @@ def means_within(values: Values, found: RadiusNeighbors, weights: Float64 | None
     sums = counts.astype(np.float64) if weights is None else np.bincount(rows, weights, minlength=m)
     if ((sums == 0) & (counts > 0)).any():
         row = int(((sums == 0) & (counts > 0)).argmax())
-        raise ValueError(f"weights: those of row {row} of a block add up to 0; expected weights with a sum")
+        raise ValueError(f"weights: add up to 0 for row {row} of a block; expected a sum other than 0")
     means = np.empty((m, values.shape[1]))
     for column, of_output in enumerate(values.T):
         near = of_output[found.indices].astype(np.float64)

@@ -37,9 +37,9 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions for points on a device; a large mask in host memory is copied there.
+        """Return the positions for points on a device, either on any device or in host memory.
 
-        They are on any device, or in host memory.
+        A large mask in host memory is copied to the device of the points, and its positions are computed there.
         """
         if not isinstance(self._given, np.ndarray) or len(self._given) < tuning.COPIED_ENTRIES:
             return self.places

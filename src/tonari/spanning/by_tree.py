@@ -2,11 +2,11 @@
 
 Every component takes its first edge, in the order of edges (pool.py), until a single component remains. The first
 candidates are the edges of the points' lists. Then the points of each leaf that may have an earlier edge walk through
-the tree together (native/spanning/leaving_tile.hpp). A walk leaves out boxes that are too far away, whose points all
-belong to the same component as the walking points, or whose core distances are too large.
+the tree together (native/spanning/leaving_tile.hpp). A walk leaves out a box if it is too far away, if its points all
+belong to the same component as the walking points, or if their core distances are too large.
 
-The tree is that of :mod:`tonari.spanning.boruvka`, which needs no k-d tree, but searches again for each point whose
-list does not reach beyond its component.
+The spanning tree is the same as that of :mod:`tonari.spanning.boruvka`, which needs no k-d tree, but searches again for
+each point whose list does not reach beyond its component.
 
 March, Ram and Gray 2010 (walks of many points together; bounds that stay valid in later rounds).
 """
@@ -41,7 +41,7 @@ def spanning_edges_by_tree(
     tree : Tree
         The k-d tree of all points, at most MOST_POINTS.
     plan : TreePlan
-        Its metric, isa and threads are used.
+        The plan of the k-d tree; its metric, isa and threads are used.
     lists : Neighbors of shape (n, k)
         The nearest other points of every point.
     core : float array of shape (n,)
