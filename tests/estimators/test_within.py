@@ -13,7 +13,7 @@ from sklearn import neighbors
 from sklearn.exceptions import NotFittedError
 
 from tests.helpers.radius_estimators import EXACT, HOSTILE, NAMES, lists_of, parts_of, radius_on_a_value
-from tonari.estimators import NearestNeighbors
+from tonari.estimators import NearestNeighbors, RadiusNeighborsClassifier
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -95,3 +95,23 @@ def test_haversine_and_weights_of_columns() -> None:
         for x in (rows[:20], None):
             one, other = (each.radius_neighbors_graph(x, mode="distance") for each in (ours, theirs))
             np.testing.assert_allclose(one.toarray(), other.toarray(), atol=1e-14)
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "function"])
+def test_distances_of_the_caller_are_searched_too(metric: str) -> None:
+    points, y = EXACT["grid"](60, 3), np.arange(60) % 3
+    matrix = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    given: dict[str, Any] = {
+        "metric": metric if metric == "precomputed" else lambda a, b: np.sqrt(((a - b) ** 2).sum())
+    }
+    rows = matrix if metric == "precomputed" else points
+    found = NearestNeighbors(radius=2.0, **given).fit(rows)
+    for x in (None, slice(0, 9)):
+        expected = NearestNeighbors(radius=2.0).fit(points).radius_neighbors(None if x is None else points[x])[1]
+        for mine, right in zip(found.radius_neighbors(None if x is None else rows[x])[1], expected, strict=True):
+            np.testing.assert_array_equal(mine, right)
+        ours = RadiusNeighborsClassifier(radius=2.0, outlier_label=0, **given).fit(rows, y)
+        plain = RadiusNeighborsClassifier(radius=2.0, outlier_label=0).fit(points, y)
+        np.testing.assert_array_equal(
+            ours.predict(None if x is None else rows[x]), plain.predict(None if x is None else points[x])
+        )

@@ -13,7 +13,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.methods.call import Call
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import change_for
 
 
 class OneRadius:
@@ -26,8 +26,10 @@ class OneRadius:
     rows : array of shape (n, d)
     radius : float
         A row is within the radius if its returned distance is at most this.
-    metric, weights, method, device, threads, memory
+    metric, method, device, threads, memory
         As for :func:`tonari.radius_search`. `memory` does not include results.
+    **columns
+        `weights`, `VI`, `covariance` or `V`, as for :func:`tonari.search`.
 
     Attributes
     ----------
@@ -50,13 +52,13 @@ class OneRadius:
         radius: float,
         *,
         metric: str = "euclidean",
-        weights: Any = None,
         method: str = "auto",
         device: Any = "auto",
         threads: int | None = None,
         memory: int | None = None,
+        **columns: Any,
     ) -> None:
-        change = change_of(metric, weights)
+        change = change_for(metric, **columns)
         within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
         if change is not None:
             within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base

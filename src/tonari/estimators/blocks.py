@@ -18,6 +18,7 @@ from tonari.api.index.index import Index
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
+from tonari.estimators.searching import GivenRows
 
 _ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed from it
 
@@ -107,7 +108,7 @@ class Budget:
 
 
 def lists_within(
-    index: Index,
+    index: Index | GivenRows,
     rows: npt.NDArray[Any],
     radius: float,
     budget: Budget,
@@ -119,7 +120,7 @@ def lists_within(
 
     Parameters
     ----------
-    index : Index
+    index : Index or GivenRows
     rows : checked rows of shape (m, d)
     radius : float
     budget : Budget

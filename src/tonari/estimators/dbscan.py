@@ -10,8 +10,9 @@ import numpy.typing as npt
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import _check_sample_weight
 
+from tonari.api.given import is_given
 from tonari.api.one_radius import OneRadius
-from tonari.core.errors import BudgetExceeded
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.estimators.blocks import Budget
 from tonari.estimators.components import Components
 from tonari.estimators.searching import Searching
@@ -113,6 +114,11 @@ class DBSCAN(ClusterMixin, Searching):
         tonari.core.errors.BudgetExceeded
             `memory` is too small; the message says how much is needed.
         """
+        if is_given(self.metric):
+            raise Unsupported(
+                f"metric={self.metric!r}: distances of the caller are not clustered here; use "
+                "sklearn.cluster.DBSCAN, or name a metric"
+            )
         self._keep(X)
         rows = self._rows.array
         del self._rows  # DBSCAN predicts nothing: the attributes are all that is kept

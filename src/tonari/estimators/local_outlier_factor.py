@@ -96,7 +96,7 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
         *,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         contamination: Any = "auto",

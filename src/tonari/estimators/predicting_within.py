@@ -8,6 +8,7 @@ from typing import Any
 from tonari.api.index.index import Index
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators.blocks import Budget, lists_within, without_own
+from tonari.estimators.searching import GivenRows
 from tonari.estimators.settings import check_weights, threads_of
 from tonari.estimators.votes import Float64
 from tonari.estimators.votes_within import weights_within
@@ -26,7 +27,7 @@ class PredictingWithin(Within):
     def _budget(self) -> Budget:
         return Budget(parse_memory(self.memory))
 
-    def _prepared(self) -> Index:
+    def _prepared(self) -> Index | GivenRows:
         with self._budget().refusals():
             return super()._prepared()
 

@@ -67,7 +67,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         algorithm: str = "auto",
         leaf_size: int = 30,
         p: float = 2,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         outlier_label: Any = None,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

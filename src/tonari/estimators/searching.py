@@ -11,10 +11,16 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tonari.api.given import is_given
 from tonari.api.index.index import Index
-from tonari.estimators.settings import DTYPES, method_of, metric_of, threads_of
+from tonari.api.radius import radius_count, radius_search
+from tonari.api.searching import search
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.estimators.settings import DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
-from tonari.metrics.changed import check_weights as check_column_weights
+from tonari.metrics import PRECOMPUTED
+from tonari.metrics.changed import change_for
 
 
 class Searching(BaseEstimator):
@@ -23,7 +29,7 @@ class Searching(BaseEstimator):
     algorithm: str
     leaf_size: int
     p: float | None
-    metric: str
+    metric: Any
     metric_params: dict[str, Any] | None
     n_jobs: int | None
     device: Any
@@ -44,25 +50,31 @@ class Searching(BaseEstimator):
             X = validate_data(self, X, **checks)
         else:
             X, y = validate_data(self, X, y, **checks)
+        if metric == PRECOMPUTED and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"metric='precomputed': X has the shape {X.shape}, expected (n, n), the distances of all "
+                "rows to all rows"
+            )
         self._rows = Rows(X)
         self.n_samples_fit_ = len(X)
         self.effective_metric_ = metric
         self.effective_metric_params_: dict[str, Any] = dict(self.metric_params or {})
-        check_column_weights(metric, self.effective_metric_params_.get("w"))
+        if not is_given(metric):
+            change_for(metric, **columns_of(metric, self.effective_metric_params_))
         return y
 
     def _how(self) -> dict[str, Any]:
         """The keyword arguments of a search."""
         return {
-            "metric": self.effective_metric_,
-            "weights": self.effective_metric_params_.get("w"),
+            "metric": searched_by(self.effective_metric_, self.effective_metric_params_),
+            **columns_of(self.effective_metric_, self.effective_metric_params_),
             "method": method_of(self.algorithm, self.leaf_size),
             "device": self.device,
             "threads": threads_of(self.n_jobs),
             "memory": self.memory,
         }
 
-    def _prepared(self) -> Index:
+    def _prepared(self) -> Index | GivenRows:
         """Return the Index of the fitted rows."""
         return self._rows.prepared(self._how())
 
@@ -70,6 +82,11 @@ class Searching(BaseEstimator):
         """Check that the estimator is fitted, and return the rows of X; None remains None, the fitted rows."""
         check_is_fitted(self)
         return None if X is None else validate_data(self, X, dtype=DTYPES, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == PRECOMPUTED
+        return tags
 
 
 class Rows:
@@ -79,11 +96,40 @@ class Rows:
         self.array = array
         self._index: Index | None = None
 
-    def prepared(self, how: dict[str, Any]) -> Index:
-        """Return the Index."""
+    def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
+        """Return the Index; for distances that a function or a matrix gives, which no Index takes, its counterpart."""
+        if is_given(how["metric"]):
+            return GivenRows(self.array, how)
         if self._index is None:
             self._index = Index(self.array, **how)
         return self._index
+
+
+class GivenRows:
+    """The fitted rows for a metric that is a function, or the matrix of their distances."""
+
+    def __init__(self, array: Any, how: dict[str, Any]) -> None:
+        self.array, self.how = array, how
+
+    def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
+        """Find the k nearest fitted rows of each query; for a matrix, `queries` are distances to the fitted rows."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        return search(queries, points, k, **self.how | {"threads": threads})
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def radius_search(
+        self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None
+    ) -> RadiusNeighbors:
+        """Find the fitted rows within a radius of each query."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        return radius_search(queries, points, radius, **self.how | {"threads": threads, "progress": progress})
+
+    def radius_count(self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None) -> Any:
+        """Count the fitted rows within a radius of each query."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        return radius_count(queries, points, radius, **self.how | {"threads": threads, "progress": progress})
 
 
 def check_mode(mode: Any) -> None:
