@@ -37,7 +37,7 @@ class DBSCAN(ClusterMixin, Searching):
     min_samples : int
         Neighbours of a core row, itself included; with weights, the smallest sum of their weights.
     metric, metric_params, algorithm, leaf_size, n_jobs, device
-        As for :class:`NearestNeighbors`.
+        As for :class:`NearestNeighbors`; callables and "precomputed" are refused.
     p : float, optional
         For ``metric="minkowski"``, as for :class:`NearestNeighbors`. None: 2.
     memory : int or str, optional
