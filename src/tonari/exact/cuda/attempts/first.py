@@ -149,6 +149,7 @@ class Search:
         self.width = self.least_width = plan.width
         self.unproved = 0.0  # share of the first rows that stay unproved at the fitted width
         self.left_before = 0  # number of rows that an earlier search by the same plan had to retry at a level
+        self._meanwhile: Callable[[], None] = nothing
 
     @property
     def sample(self) -> Sample | None:
@@ -159,6 +160,15 @@ class Search:
     def query_batch(self) -> int:
         """The queries of a batch."""
         return self.chooser.query_batch
+
+    def call_meanwhile(self, work: Callable[[], None]) -> None:
+        """Call a function once, as soon as the next screen has been launched, which keeps the device busy."""
+        self._meanwhile = work
+
+    def meanwhile(self) -> None:
+        """Call the function of :meth:`call_meanwhile` if that has not been done."""
+        work, self._meanwhile = self._meanwhile, nothing
+        work()
 
     def first_attempt(self) -> FirstAttempt | None:
         """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
@@ -245,9 +255,11 @@ class Search:
 
         plan, prepared = self.plan, self.prepared
         packed = pack_queries(queries, prepared.form, precision, self.flags, first=first or 0)
+        screened = self.chooser.screened_in_turn(packed, precision, sample, first)
+        self.meanwhile()
         found, following = refine_lowest(
             *self.refined_rows(queries, first),
-            self.chooser.screened_in_turn(packed, precision, sample, first),
+            screened,
             width,
             plan.k,
             metric=plan.metric,
