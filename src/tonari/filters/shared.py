@@ -37,15 +37,22 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions for points on a device; a large mask in host memory is copied there.
+        """Return the positions for points on a device; they are on any device, or in host memory.
 
-        They are on any device, or in host memory.
+        The bits of a large mask in host memory are copied to the device and read there, unless very few entries are
+        true.
         """
         if not isinstance(self._given, np.ndarray) or len(self._given) < tuning.COPIED_ENTRIES:
             return self.places
+        places = _few_places(self._given, tuning.READ_WORDS)
+        if places is not None:
+            return places
         from tonari.cuda.devices import to_device
 
-        return to_device(np.ascontiguousarray(self._given), device).nonzero().squeeze(1)
+        # One copy for the bits of the mask and the eight bits of a byte.
+        packed, bits = np.packbits(self._given, bitorder="little"), 1 << np.arange(8, dtype=np.uint8)
+        both = to_device(np.concatenate([packed, bits]), device)
+        return (both[:-8, None] & both[-8:]).view(-1).nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
@@ -56,16 +63,23 @@ class SharedMask:
 def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return the positions of the true entries of a mask, ascending.
 
-    In a large mask with few true entries, groups of eight entries are tested first, which is twice as fast as NumPy.
+    In a large mask with few true entries, words of eight entries are tested first, which takes less time than NumPy's
+    search for single entries.
 
     >>> true_places(np.array([True, False, True])).tolist()
     [0, 2]
     """
-    if len(mask) >= tuning.PACKED_ENTRIES:
-        packed = np.packbits(mask, bitorder="little")
-        some = np.flatnonzero(packed != 0)
-        if tuning.PACKED_BYTES * len(some) <= len(packed):
-            at = np.flatnonzero(np.unpackbits(packed[some], bitorder="little").view(bool))
-            places: npt.NDArray[np.int64] = (some[at >> 3] << 3) + (at & 7)
-            return places
-    return np.flatnonzero(mask)
+    places = _few_places(mask, tuning.FOUND_WORDS) if len(mask) >= tuning.WORDS_ENTRIES else None
+    return np.flatnonzero(mask) if places is None else places
+
+
+def _few_places(mask: npt.NDArray[np.bool_], share: int) -> npt.NDArray[np.int64] | None:
+    """Return the positions if at most one of `share` words of eight entries has a true one, else None."""
+    whole = len(mask) // 8 * 8
+    words = np.ascontiguousarray(mask[:whole]).view(np.uint64)
+    have_true = words != 0
+    if share * np.count_nonzero(have_true) > len(words):
+        return None
+    some = np.flatnonzero(have_true)
+    at = np.flatnonzero(words[some].view(bool))
+    return np.concatenate([(some[at >> 3] << 3) + (at & 7), whole + np.flatnonzero(mask[whole:])])
