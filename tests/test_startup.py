@@ -38,7 +38,7 @@ sys.meta_path.insert(0, Interrupting())
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("when", ["numpy", "tonari.core._native", "tonari.api", "click", "tonari.cli.info"])
+@pytest.mark.parametrize("when", ["numpy", "tonari.core._native", "tonari.api", "click", "tonari.cli.commands.info"])
 @pytest.mark.parametrize("how", ["-m", "script"])
 def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how: str) -> None:
     (folder / "sitecustomize.py").write_text(INTERRUPTING)

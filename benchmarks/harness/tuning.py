@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.caches import empty_caches
+from tonari.core.process.caches import empty_caches
 
 from .case import Case, Suite
 from .compare import LEAST_SECONDS, Verdict, digest_of

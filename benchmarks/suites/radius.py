@@ -94,7 +94,7 @@ def counts_of(case: Case, answer: Any) -> Any:
 
 def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -> int:
     """Compare a sample of rows with the reference; WrongAnswer if a bit differs."""
-    from tonari.core.radius_neighbors import limits_for
+    from tonari.core.results.radius_neighbors import limits_for
     from tonari.metrics.radius_reference import brute_within
 
     verb, count = case.parameters["verb"], min(PROVED_ROWS, len(queries))

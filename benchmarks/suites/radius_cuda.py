@@ -36,7 +36,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
     """All points within the radius of each other point, anew each time: a call."""
-    from tonari.core.radius_neighbors import limits_for
+    from tonari.core.results.radius_neighbors import limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 
@@ -64,7 +64,7 @@ def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
     """The rows that were compared; WrongAnswer where lists are not those of the reference and of the k nearest."""
     import torch
 
-    from tonari.core.radius_neighbors import limits_for
+    from tonari.core.results.radius_neighbors import limits_for
     from tonari.metrics.radius_reference import brute_within
 
     begins, counts = found.indptr[:-1], found.indptr.diff()

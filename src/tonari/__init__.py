@@ -3,7 +3,7 @@
     points, queries     any array
         │  inputs/      checked once, at the border
         ▼
-    Call, Points        methods/call.py, methods/points.py: what was asked for, and of which rows
+    Call, Points        methods/call.py, methods/rows/points.py: what was asked for, and of which rows
         │  filters/     which points may be found, if there are rules
         ▼
     Decision            methods/: which method answers; "auto" compares what each is expected to take
@@ -16,7 +16,7 @@
         ├── bits/       rows of bits: their differing or shared bits, counted
         └── nn_descent/ approximate graphs, up to a recall that is measured
         ▼
-    Neighbors           core/neighbors.py: distances and indices, rows in order
+    Neighbors           core/results/neighbors.py: distances and indices, rows in order
         │
         ▼
     KNNGraph            graph/: recall, merging, export, files
@@ -43,13 +43,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.core import leaving as leaving  # while what runs at exit can be registered
 from tonari.core.hints import attribute_error
+from tonari.core.process import leaving as leaving  # while what runs at exit can be registered
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # what reads programs without running them; at run time _HOMES tells where the names are
     from tonari.api.graphs import knn_graph, merge
-    from tonari.api.index import Index
+    from tonari.api.index.index import Index
     from tonari.api.kth import kth_distance
     from tonari.api.pairing import pairs
     from tonari.api.radius import radius_count, radius_graph, radius_search
@@ -57,10 +57,10 @@ if TYPE_CHECKING:  # what reads programs without running them; at run time _HOME
     from tonari.api.shards import build_graph, build_neighbors
     from tonari.api.spanning import mutual_reachability_tree
     from tonari.api.verifying import verify
-    from tonari.core.neighbors import Neighbors
-    from tonari.core.pairs import Pairs
     from tonari.core.plan import Plan
-    from tonari.core.radius_neighbors import RadiusNeighbors
+    from tonari.core.results.neighbors import Neighbors
+    from tonari.core.results.pairs import Pairs
+    from tonari.core.results.radius_neighbors import RadiusNeighbors
     from tonari.core.trail import recording
     from tonari.graph.directory import open_neighbors
     from tonari.graph.knn_graph import KNNGraph
@@ -109,7 +109,7 @@ __all__ = [
 # The module of a name is imported when the name is first used.
 _HOMES = {
     "tonari.api.graphs": ("knn_graph", "merge"),
-    "tonari.api.index": ("Index",),
+    "tonari.api.index.index": ("Index",),
     "tonari.api.kth": ("kth_distance",),
     "tonari.api.pairing": ("pairs",),
     "tonari.api.radius": ("radius_count", "radius_graph", "radius_search"),
@@ -117,10 +117,10 @@ _HOMES = {
     "tonari.api.shards": ("build_graph", "build_neighbors"),
     "tonari.api.spanning": ("mutual_reachability_tree",),
     "tonari.api.verifying": ("verify",),
-    "tonari.core.neighbors": ("Neighbors",),
-    "tonari.core.pairs": ("Pairs",),
+    "tonari.core.results.neighbors": ("Neighbors",),
+    "tonari.core.results.pairs": ("Pairs",),
     "tonari.core.plan": ("Plan",),
-    "tonari.core.radius_neighbors": ("RadiusNeighbors",),
+    "tonari.core.results.radius_neighbors": ("RadiusNeighbors",),
     "tonari.core.trail": ("recording",),
     "tonari.graph.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),

@@ -13,7 +13,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 
 X = checks.gaussian(20, 4)

@@ -17,7 +17,7 @@ from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import tensor_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute

@@ -14,7 +14,7 @@ from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.changed import change_of, first_outside
 from tonari.metrics.definitions import great_circle, unit_vectors
 from tonari.metrics.radius_reference import brute_within

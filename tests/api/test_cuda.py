@@ -24,7 +24,7 @@ from tests.helpers.device_rows import D, K, N, here, rows, there
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tonari import inputs
 from tonari.api import tuning
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.sides import Sides
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.call import Call

@@ -16,7 +16,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari import io
 from tonari.cli import main
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.kdtree.plan import TREE_METRICS, TreePlan
 from tonari.metrics.reference import brute
 

@@ -19,7 +19,7 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.device_rows import there
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.api import tuning
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.io import FileFormatError
 
 HAVERSINE = {"metric": "haversine"}

@@ -17,8 +17,8 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tonari import io
 from tonari.cli import main
-from tonari.core.caches import empty_caches
-from tonari.core.neighbors import Neighbors
+from tonari.core.process.caches import empty_caches
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.planning import planner as exact_plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import reference

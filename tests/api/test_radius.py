@@ -11,7 +11,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.devices import needs_torch
 from tests.helpers.radius_checks import all_values, assert_same_within, later_than
-from tonari.core.radius_neighbors import RadiusNeighbors, limits_for, nearest_of
+from tonari.core.results.radius_neighbors import RadiusNeighbors, limits_for, nearest_of
 from tonari.metrics import METRICS
 from tonari.metrics.radius_reference import brute_within
 

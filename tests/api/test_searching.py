@@ -14,7 +14,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]

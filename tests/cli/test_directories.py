@@ -21,8 +21,8 @@ from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
 from tests.helpers.shards import tight_memory
 from tonari import io
 from tonari.graph.knn_graph import KNNGraph
-from tonari.shards import local
-from tonari.shards.workspace import Lock
+from tonari.shards.directory.disk import Lock
+from tonari.shards.workers import local
 
 N, D, K = 1500, 8, 5
 FILES = ("a.npy", "b.fbin")

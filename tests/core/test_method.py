@@ -12,9 +12,9 @@ from tests.helpers import plans
 from tests.helpers.checks import gaussian
 from tonari.core.errors import Unsupported
 from tonari.core.method import Preparation, SearchMethod
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import brute
 

@@ -16,8 +16,8 @@ import tonari
 from tests.helpers import checks
 from tonari.core import trail, tuning
 from tonari.core.plan import Plan
+from tonari.core.process.workers import Workers
 from tonari.core.trail import Attempt, Choice, Record, recording
-from tonari.core.workers import Workers
 
 ROWS = checks.gaussian(600, 6)
 HALVES = ROWS[:500], ROWS[500:]

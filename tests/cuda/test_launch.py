@@ -14,7 +14,7 @@ pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari.cuda.rehearsal import Call, Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Call, Card, rehearsing
 
     launching = importlib.import_module("tonari.cuda.launch")
 

@@ -9,7 +9,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.device_rows import here, there
 from tests.helpers.devices import needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 
 pytestmark = [needs_torch, pytest.mark.usefixtures("cpu_for_cuda")]
 

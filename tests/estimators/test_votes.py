@@ -13,7 +13,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
 from tests.helpers import checks
 from tonari import estimators
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.estimators import votes
 
 X, NEW = checks.gaussian(120, 4, dtype=np.float64), checks.gaussian(30, 4, 1, np.float64)

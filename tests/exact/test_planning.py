@@ -31,7 +31,7 @@ def test_few_queries_split_the_points_and_many_do_not() -> None:
 def _many_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
-    monkeypatch.setattr("tonari.core.workers._cgroup_processors", lambda: None)
+    monkeypatch.setattr("tonari.core.process.workers._cgroup_processors", lambda: None)
 
 
 @pytest.mark.usefixtures("_many_processors")

@@ -13,7 +13,7 @@ from tonari.filters import asking, within
 from tonari.filters.rules import Rules
 from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call
-from tonari.methods.points import Points
+from tonari.methods.rows.points import Points
 from tonari.metrics.reference import brute
 
 N, M = 150, 11

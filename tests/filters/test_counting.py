@@ -9,7 +9,7 @@ import pytest
 
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
-from tonari.core.radius_neighbors import nearest_of
+from tonari.core.results.radius_neighbors import nearest_of
 from tonari.filters import counting, tuning
 
 N, M = 3_000, 150

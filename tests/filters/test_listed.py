@@ -10,7 +10,7 @@ import numpy as np
 from tests.helpers.checks import gaussian
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tests.helpers.scopes import scope_of
-from tonari.core.progress import Progress
+from tonari.core.process.progress import Progress
 from tonari.filters.listed import by_table, groups_of, in_room, lists_bytes, nothing
 from tonari.filters.nearest import fill
 from tonari.filters.rules import Rules

@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.filters import counting, looking, tuning, within
-from tonari.methods.points import DecidedPoints
+from tonari.methods.rows.points import DecidedPoints
 
 N, M = 2_000, 200
 RNG = np.random.default_rng(0)

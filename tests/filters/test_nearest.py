@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda import memory, tuning
 from tonari.filters import dropping, nearest
 from tonari.filters.rules import Rules
@@ -19,7 +19,7 @@ from tonari.filters.scope import Scope
 if HAS_TORCH:
     import torch
 
-    from tonari.methods.place_cuda import CudaPlace
+    from tonari.methods.rows.place_cuda import CudaPlace
 
 N, D = 1_000_000, 128
 

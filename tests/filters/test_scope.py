@@ -11,7 +11,7 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda import memory, tuning
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.filters.scope import Scope
@@ -19,7 +19,7 @@ from tonari.filters.scope import Scope
 if HAS_TORCH:
     import torch
 
-    from tonari.methods.place_cuda import CudaPlace
+    from tonari.methods.rows.place_cuda import CudaPlace
 
 N, D = 1_000_000, 128
 

@@ -11,20 +11,20 @@ import tonari
 from tests.helpers.checks import gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.scopes import Prepared, scope_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.filters import shared, tuning
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
 from tonari.filters.shared import SharedMask, true_places
-from tonari.methods.points import Points
+from tonari.methods.rows.points import Points
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
 
-    from tonari.methods.place_cuda import CudaPlace
+    from tonari.methods.rows.place_cuda import CudaPlace
 
 
 def rules_of(m: int, n: int, where: Any) -> Rules:

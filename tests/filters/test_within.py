@@ -11,7 +11,7 @@ from tests.helpers.checks import gaussian
 from tests.helpers.scopes import scope_of
 from tonari.filters import tuning, within
 from tonari.filters.rules import Rules
-from tonari.methods.points import DecidedPoints
+from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.reference import brute
 
 N = 800

@@ -9,8 +9,8 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.core import host_memory
 from tonari.core.errors import BudgetExceeded
+from tonari.core.process import host_memory
 from tonari.graph.building import merging
 
 N, D, K = 600, 8, 4

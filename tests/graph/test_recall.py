@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import checks
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph import recall as measuring
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS

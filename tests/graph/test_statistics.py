@@ -9,7 +9,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks, consumers
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph import tuning
 from tonari.graph.lists import Lists
 from tonari.graph.statistics import (

@@ -15,9 +15,10 @@ import torch
 from triton.runtime import driver
 from tests.helpers import plans
 from tests.helpers.target_alone import TargetAlone
-from tonari.cuda import ahead, compile
-from tonari.cuda.compile import compile_call, is_compiled
-from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.cuda.compiling import ahead
+from tonari.cuda.compiling import compile
+from tonari.cuda.compiling.compile import compile_call, is_compiled
+from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
 
 driver.set_active(TargetAlone())

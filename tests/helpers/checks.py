@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tonari
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import METRICS, get_metric
 
 Array = npt.NDArray[Any]

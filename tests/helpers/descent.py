@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tests.helpers import plans
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import METRICS
 from tonari.nn_descent.plan import DescentPlan
 

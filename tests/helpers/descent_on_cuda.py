@@ -10,7 +10,7 @@ import torch
 from tests.helpers import checks, plans
 from tests.helpers.devices import HAS_CUDA
 from tests.helpers.gpu_checks import GB, tensor_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 from tonari.nn_descent.cuda.backend import CudaBackend
 from tonari.nn_descent.entries import ID, NEW

@@ -9,7 +9,7 @@ import numpy as np
 from tests.helpers import checks
 from tests.helpers.devices import HAS_CUDA
 from tests.helpers.gpu_checks import tensor_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.helpers.checks import Array
-from tonari.core.neighbors import Neighbors
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
 

@@ -14,7 +14,7 @@ import pytest
 from tests.helpers import checks, plans
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.inputs import held, name_of_dtype
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute

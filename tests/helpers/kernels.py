@@ -7,7 +7,7 @@ from typing import Any
 
 import tonari
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.precisions import kernel_name
 
 ISAS = _native.supported_isas()

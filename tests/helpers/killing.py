@@ -97,7 +97,7 @@ def _build(wanted: dict[str, Any], pipe: int) -> None:
     from tests.helpers.disk import Disk
     from tests.helpers.shards import plans_of
     from tonari.shards import build
-    from tonari.shards.workspace import Workspace
+    from tonari.shards.directory.workspace import Workspace
 
     warnings.simplefilter("error")
     if "rows" in wanted:

@@ -63,8 +63,8 @@ def main(given: dict[str, Any]) -> dict[str, Any]:
 
     import tonari
     from tonari.graph.directory import Manifest
-    from tonari.shards import local
     from tonari.shards.tasks import Job, Step, Task
+    from tonari.shards.workers import local
 
     options = {name: value for name, value in given.items() if name in ("method", "recall", "threads")}
     rows = np.random.default_rng(0).standard_normal((600, 8)).astype(np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.helpers.checks import Array
 from tonari.core.method import SearchMethod
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.inputs import held
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem

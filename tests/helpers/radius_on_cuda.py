@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.helpers.checks import Array
 from tests.helpers.radius_checks import assert_same_within
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.inputs import held
 from tonari.metrics import get_metric
 from tonari.metrics.radius_reference import brute_within

@@ -14,20 +14,21 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers.checks import Array, assert_same_neighbors
+from tests.helpers.checks import Array, assert_same_neighbors, assert_valid_neighbors
 from tonari.core.errors import BudgetExceeded
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cpu import across
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, get_metric
+from tonari.metrics.reference import brute
 from tonari.shards import build, tuning
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes.registry import run_task, step_of
 from tonari.shards.source import as_source
 from tonari.shards.tasks import Job, Task, Worker
-from tonari.shards.workspace import Workspace
 
 ROUTES = ("exact", "clusters", "ggm")
 # Metrics of each kind in the thin suite, all others in the full one.
@@ -191,3 +192,19 @@ def stopped(points: Any, out: Path, method: str, after: int | str, patch: pytest
         patched.setattr(Workspace, "finish", until)
         with pytest.raises(Stopped):
             small(points, out, method, **more)
+
+
+def built(points: Any, k: int, out: Path, method: str, **given: Any) -> tonari.KNNGraph:
+    return tonari.build_graph(points, k, out / "graph", method=method, **given)
+
+
+def check_built(graph: tonari.KNNGraph, points: Any, metric: str = "euclidean") -> Neighbors:
+    """Check that lists are valid and whole and distances exact; return the truth."""
+    n, found = graph.n, lists(graph)
+    dtype = np.float64 if np.asarray(points).dtype == np.float64 else np.float32
+    assert_valid_neighbors(found, m=n, n=n, k=graph.k, dtype=dtype, metric=metric, self_ids=np.arange(n))
+    whole = brute(points, points, n - 1, metric, self_ids=np.arange(n))
+    every = np.empty((n, n), whole.distances.dtype)
+    np.put_along_axis(every, whole.indices.astype(np.int64), whole.distances, axis=1)
+    np.testing.assert_array_equal(np.take_along_axis(every, found.indices.astype(np.int64), axis=1), found.distances)
+    return Neighbors(*(np.ascontiguousarray(part[:, : graph.k]) for part in whole))

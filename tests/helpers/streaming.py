@@ -11,7 +11,7 @@ import numpy as np
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import Array
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 
 N, M, D, K = 400, 60, 6, 5
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 
 M, N, K = 5, 12, 4

@@ -10,7 +10,7 @@ from tests.helpers import plans
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH
 from tests.helpers.gpu_checks import GB, types_and_places
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.inputs import held
 from tonari.kdtree.plan import TreePlan
 from tonari.metrics.reference import brute

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tests.helpers import plans
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.inputs import held
 from tonari.kdtree.cpu.search import Visits, search_tree
 from tonari.kdtree.cpu.tree import Tree, plan_height

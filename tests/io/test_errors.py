@@ -13,7 +13,7 @@ import pytest
 
 import tonari
 from tests.helpers.files import counts, damage, points_file, refusal
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.io import (
     SUFFIXES,
     FileFormatError,

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import tonari
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Attempt, Record
 from tonari.io import SUFFIXES, FileFormatError, describe, read, read_ground_truth, write, write_ground_truth
 from tonari.streams.journal import Journal

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.io import SUFFIXES, describe, read, read_ground_truth, write, write_ground_truth
 
 

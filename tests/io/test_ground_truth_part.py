@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.checks import Array
 from tests.helpers.streaming import K, M, index_of, queries
 from tonari import io
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.io.ground_truth_part import GroundTruthPart
 from tonari.streams import tuning
 

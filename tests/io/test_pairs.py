@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tonari.core.pairs import Pairs
+from tonari.core.results.pairs import Pairs
 from tonari.io.pairs import write_pairs
 
 

@@ -15,8 +15,8 @@ import tonari
 from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core.method import SearchMethod, TreeMethod
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
+from tonari.core.results.neighbors import Neighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.costs.model import all_visits, brute_seconds, build_seconds, expected_visits, tree_seconds
 from tonari.costs.rates import BRUTE, TREE

@@ -12,9 +12,9 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.trail import recording
-from tonari.methods import points as searched
 from tonari.methods import repeated, tuning
 from tonari.methods.call import Call
+from tonari.methods.rows import points as searched
 from tonari.metrics.reference import brute
 
 N, D = 300, 5
@@ -214,7 +214,7 @@ def test_what_depends_on_data_or_processors_is_not_kept(decided: list[Any], monk
     queries, points = pair(2_000, 2_000, 40)
     for processors, times in ((2, 3), (2, 3), (1, 4), (3, 5), (3, 5)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, those=range(processors): those)
-        monkeypatch.setattr("tonari.core.workers._cgroup_processors", lambda: None)
+        monkeypatch.setattr("tonari.core.process.workers._cgroup_processors", lambda: None)
         tonari.search(queries, points, 2)
         assert len(decided) == times
         assert decided[-1].plan.threads == processors

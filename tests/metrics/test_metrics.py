@@ -14,7 +14,7 @@ import tonari
 from tests.helpers import checks
 from tonari.core import _native
 from tonari.core.errors import Unsupported
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.kdtree.cpu.build import build
 from tonari.metrics import ALIASES, BIT_METRICS, METRICS, MINKOWSKI, UNSUPPORTED, cuda_terms, get_metric
 from tonari.metrics.reference import pairwise

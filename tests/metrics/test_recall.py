@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import checks
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.recall import SLACK_UNITS, _interval, neighbors_recall
 from tonari.metrics.reference import brute
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.verification import Verification, verified
 
 VALUES = np.arange(1, 7, dtype=np.float32)  # of points 0 to 5, for every row

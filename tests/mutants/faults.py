@@ -757,11 +757,11 @@ _CUDA = (
 _PYTHON = (
     Fault(
         "core-order-of-results",
-        "src/tonari/core/workers.py",
+        "src/tonari/core/process/workers.py",
         "return [results[at] for at in range(len(tasks))]",
         "return list(results.values())",
         "results are in the order in which threads were done",
-        ("tests/core/test_workers.py::test_results_are_in_the_order_of_the_items",),
+        ("tests/core/process/test_workers.py::test_results_are_in_the_order_of_the_items",),
     ),
     Fault(
         "inputs-large-negative",
@@ -781,11 +781,11 @@ _PYTHON = (
     ),
     Fault(
         "core-lists-not-full",
-        "src/tonari/core/radius_neighbors.py",
+        "src/tonari/core/results/radius_neighbors.py",
         "    inside &= indices >= 0\n    kept = RadiusNeighbors(_indptr(inside",
         "    kept = RadiusNeighbors(_indptr(inside",
         "what a list lacks, -1, is within an infinite radius",
-        ("tests/core/test_radius_neighbors.py::test_what_a_list_lacks_is_within_no_radius",),
+        ("tests/core/results/test_radius_neighbors.py::test_what_a_list_lacks_is_within_no_radius",),
     ),
     Fault(
         "core-one-stream",
@@ -907,7 +907,7 @@ _PYTHON = (
     ),
     Fault(
         "core-record-of-other-threads",
-        "src/tonari/core/workers.py",
+        "src/tonari/core/process/workers.py",
         "work = carried(work, record)",
         "pass",
         "threads of a call add nothing to its record",
@@ -1102,7 +1102,7 @@ _PYTHON = (
 _SHARDS = (
     Fault(
         "shards-rows-not-synced",
-        "src/tonari/shards/workspace.py",
+        "src/tonari/shards/directory/workspace.py",
         "                os.fsync(file.fileno())\n            return _checksum",
         "            return _checksum",
         "a task counts as done before its rows are on the disk",
@@ -1158,7 +1158,7 @@ _SHARDS = (
     ),
     Fault(
         "filters-replayed-beyond-memory",
-        "src/tonari/methods/points.py",
+        "src/tonari/methods/rows/points.py",
         "if call.memory is not None or call.threads is not None or call.method",
         "if call.threads is not None or call.method",
         "a search within a memory budget is answered by a graph that holds memory of its own",
@@ -1182,7 +1182,7 @@ _SHARDS = (
     ),
     Fault(
         "shards-checksum-not-compared",
-        "src/tonari/shards/workspace.py",
+        "src/tonari/shards/directory/workspace.py",
         "whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)",
         "whole = array.nbytes == size",
         "a part with a flipped bit is used",

@@ -19,7 +19,7 @@ import pytest
 
 from tests.helpers import checks
 from tonari.core import _native
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.kdtree.cpu.build import build
 from tonari.metrics.reference import brute
 

@@ -12,7 +12,7 @@ import pytest
 import tonari
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 from tonari.select.registry import METHODS
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.metrics import reference
 from tonari.metrics.recall import neighbors_recall

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import plans
 from tests.helpers.checks import gaussian
 from tests.helpers.devices import needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 from tonari.nn_descent import method
 from tonari.nn_descent.method import NnDescentOnCpu, beside_rows

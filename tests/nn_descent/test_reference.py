@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import checks, plans
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import METRICS, reference
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.reference import ReferenceBackend

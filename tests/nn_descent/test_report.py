@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.helpers import checks, plans
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.reference import ReferenceBackend

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import checks
-from tonari.core.neighbors import Neighbors, first_repeated_row, index_dtype
+from tonari.core.results.neighbors import Neighbors, first_repeated_row, index_dtype
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.select.merge import merge_neighbors

@@ -24,9 +24,10 @@ from tests.helpers.shards import (
 )
 from tonari.core.errors import BudgetExceeded
 from tonari.graph.knn_graph import KNNGraph
-from tonari.shards import local
+from tonari.shards.directory.done import sealed
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.state import read_state
-from tonari.shards.workspace import Workspace, _sealed
+from tonari.shards.workers import local
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_a_build_without_records_is_resumed_without(
     for path in (out / "done").iterdir():
         facts = json.loads(path.read_text())
         del facts["checksum"], facts["record"]
-        path.write_text(json.dumps(_sealed(facts)))
+        path.write_text(json.dumps(sealed(facts)))
     assert read_state(out).record is None
     graph = small(points, out)
     assert graph.record is not None

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import HAS_TORCH, needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.shards import common, tuning
-from tonari.shards.workspace import Done, Workspace
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 
 if HAS_TORCH:
     import torch

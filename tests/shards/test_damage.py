@@ -20,7 +20,7 @@ from tests.helpers.shards import (
     stopped,
 )
 from tonari.io import FileFormatError
-from tonari.shards.workspace import _sealed
+from tonari.shards.directory.done import sealed
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_hostile_records_with_right_checksums(
         for step in place[:-1]:
             inner = inner[step]
         inner[place[-1]] = value
-        path.write_text(json.dumps(_sealed(facts)))
+        path.write_text(json.dumps(sealed(facts)))
         with pytest.raises(FileFormatError, match=rf"{record}\.json: is damaged \(it.*; build anew with resume=False"):
             small(points, out, method)
         path.write_text(before_it)

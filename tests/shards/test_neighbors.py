@@ -16,11 +16,11 @@ from tests.helpers.command_line import as_json, refused, run
 from tests.helpers.shards import tight_memory
 from tonari import io
 from tonari.graph.knn_graph import KNNGraph
-from tonari.shards import local
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
 from tonari.shards.state import read_state
+from tonari.shards.workers import local
 
 N, M, D, K = 1500, 900, 8, 5
 

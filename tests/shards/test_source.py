@@ -18,8 +18,8 @@ from tests.helpers.shards import (
     small_points,
     stopped,
 )
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.source import FileSource
-from tonari.shards.workspace import Workspace
 
 
 @pytest.fixture

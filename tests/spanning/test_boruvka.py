@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from tests.helpers import checks
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress
+from tonari.core.process.progress import Progress
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 from tonari.spanning import boruvka, tuning
 from tonari.spanning.boruvka import Forest, spanning_edges

@@ -8,7 +8,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.radius_checks import assert_same_within
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 POINTS = np.concatenate([checks.gaussian(150, 6), checks.gaussian(50, 6)])
 

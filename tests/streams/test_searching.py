@@ -18,7 +18,7 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_TORCH
 from tests.helpers.streaming import UNEVEN, K, M, N, Watched, cut, index_of, joined, points, queries, soon
 from tonari.core import tuning
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 
 
 @pytest.fixture(autouse=True)

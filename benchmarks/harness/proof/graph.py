@@ -18,7 +18,7 @@ from .neighbors import Answer
 from .rows import WrongAnswer, check_rows, own_places
 
 if TYPE_CHECKING:
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.metrics.recall import Recall
 
 # Of a sample, rows on which the exact engine itself is proved.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tonari.nn_descent.updates import LIST_SIZE, SAMPLES
 
 if TYPE_CHECKING:
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.papers.cuda.gnnd import Lists
 
 BLOCK = 1 << 16  # rows whose proposals exist at once
@@ -75,7 +75,7 @@ def finish(points: Any, lists: Lists, k: int) -> Neighbors:
     """The first k of all that is listed, by exact values."""
     import torch
 
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.exact.cuda.refine.groups import refine_groups
     from tonari.nn_descent.entries import ID
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tonari import inputs
-from tonari.core.caches import cached
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.process.caches import cached
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics.changed import Change, change_of
 from tonari.spanning.tree import SpanningTree, with_weights

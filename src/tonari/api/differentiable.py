@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 

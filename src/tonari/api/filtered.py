@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.methods.call import Call
-from tonari.methods.no_queries import none_nearest, refuse_unsupported
-from tonari.methods.points import Points
+from tonari.methods.rows.no_queries import none_nearest, refuse_unsupported
+from tonari.methods.rows.points import Points
 
 
 def refuse_plan(plan: Any) -> None:

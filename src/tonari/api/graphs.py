@@ -9,9 +9,9 @@ from typing import Any
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
-from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
 from tonari.filters.arguments import Given
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_allowed, build_lists, repeated_lists

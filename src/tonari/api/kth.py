@@ -10,14 +10,14 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.build import build_lists, repeated_lists
 from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call
-from tonari.methods.points import Points
+from tonari.methods.rows.points import Points
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
 

@@ -14,16 +14,16 @@ from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
 from tonari.api.radius import WithinCall
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import index_dtype
-from tonari.core.pairs import Pairs, pairs_of
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.filters.arguments import shared_mask
 from tonari.filters.scope import Scope
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
 from tonari.methods.call import Call
-from tonari.methods.points import DecidedPoints
+from tonari.methods.rows.points import DecidedPoints
 
 
 @in_default_floats

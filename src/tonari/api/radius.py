@@ -10,16 +10,16 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
-from tonari.core.floats import in_default_floats
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters import asking
 from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
-from tonari.methods.no_queries import none_counted, none_within_radius
-from tonari.methods.points import Points
+from tonari.methods.rows.no_queries import none_counted, none_within_radius
+from tonari.methods.rows.points import Points
 
 
 class WithinCall(NamedTuple):
@@ -30,7 +30,7 @@ class WithinCall(NamedTuple):
     queries : checked rows of shape (m, d)
     points : Points
     limits : array of shape (m,)
-        See :func:`tonari.core.radius_neighbors.limits_for`.
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
     """
 
     queries: Any

@@ -11,18 +11,18 @@ from tonari import inputs, io
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
-from tonari.api.index import Index
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
+from tonari.api.index.index import Index
 from tonari.core.plan import Plan
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.filters.arguments import Given
 from tonari.io._common import StrPath
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call
-from tonari.methods.no_queries import none_nearest
-from tonari.methods.points import Points
+from tonari.methods.rows.no_queries import none_nearest
+from tonari.methods.rows.points import Points
 from tonari.streams.chunks import Source
 from tonari.streams.output import check_absent, check_unfinished
 from tonari.streams.writing import write_neighbors

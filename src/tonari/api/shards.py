@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import get_metric, is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.shards.build import Executor, Request, build
-from tonari.shards.local import LocalExecutor
-from tonari.shards.on_dask import DaskExecutor
 from tonari.shards.plan import METHODS
 from tonari.shards.source import ArraySource, as_source
+from tonari.shards.workers.local import LocalExecutor
+from tonari.shards.workers.on_dask import DaskExecutor
 
 
 @in_default_floats

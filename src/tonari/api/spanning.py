@@ -11,17 +11,17 @@ import numpy as np
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
-from tonari.api.segment import Segment
+from tonari.api.index.segment import Segment
 from tonari.core.errors import Unsupported
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.filters import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
 from tonari.graph.building.build import build_lists
 from tonari.methods.call import Call
-from tonari.methods.points import Points
+from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
 from tonari.spanning.pool import Ids

@@ -1,6 +1,6 @@
 """Judgments of the verbs: the segments of an Index, and sizes of blocks. They change no answer."""
 
-# Not measured by a case, but by hand on a core of a Xeon: see api/balancing.py.
+# Not measured by a case, but by hand on a core of a Xeon: see api/index/balancing.py.
 AROUND = 64  # removed points that a search of a segment finds in vain
 SMALL = 1024  # rows that are packed faster than a search visits one more segment
 

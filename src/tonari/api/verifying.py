@@ -11,9 +11,9 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.searching import search
 from tonari.core.draws import Purpose, generator
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import get_metric
 from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned, values_at

@@ -7,11 +7,11 @@ from typing import Any
 
 from tonari.bits import tuning
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.isa import check_isa, chosen_isa
-from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
-from tonari.core.workers import default_threads
+from tonari.core.process.isa import check_isa, chosen_isa
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import index_dtype
 from tonari.costs.model import bits_seconds
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import BIT_METRICS

@@ -1,5 +1,7 @@
 """The command line: each command reads files, calls one function of the library, and writes or prints the result.
 
+Each command is a module of commands/:
+
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
     tonari pairs    all pairs of points within a distance of each other          pairs.py
@@ -21,17 +23,17 @@ from __future__ import annotations
 import click
 
 from tonari.cli._common import Program
-from tonari.cli.convert import convert
-from tonari.cli.graph import graph
-from tonari.cli.info import info
-from tonari.cli.merge import merge
-from tonari.cli.pairs import pairs
-from tonari.cli.plan import plan
-from tonari.cli.recall import recall
-from tonari.cli.report import report
-from tonari.cli.search import search
-from tonari.cli.verify import verify
-from tonari.cli.warm import warm
+from tonari.cli.commands.convert import convert
+from tonari.cli.commands.graph import graph
+from tonari.cli.commands.info import info
+from tonari.cli.commands.merge import merge
+from tonari.cli.commands.pairs import pairs
+from tonari.cli.commands.plan import plan
+from tonari.cli.commands.recall import recall
+from tonari.cli.commands.report import report
+from tonari.cli.commands.search import search
+from tonari.cli.commands.verify import verify
+from tonari.cli.commands.warm import warm
 from tonari.core.version import __version__
 
 __all__ = ["main"]

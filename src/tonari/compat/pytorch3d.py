@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 from tonari import inputs
 from tonari.api import searching
 from tonari.compat.arguments import numbers_of
-from tonari.core.compiling import not_compiled
 from tonari.core.errors import Unsupported
 from tonari.core.hints import missing_from
+from tonari.core.process.compiling import not_compiled
 
 __all__ = ["KNN", "knn_gather", "knn_points"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import tuning
-from tonari.core.isa import chosen_isa
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.workers import Workers, default_threads
+from tonari.core.process.isa import chosen_isa
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers, default_threads
+from tonari.core.results.neighbors import Neighbors
 
 
 @dataclass(frozen=True, eq=False)

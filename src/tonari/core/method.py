@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from tonari.core.errors import Unsupported
 from tonari.core.listed import Listed
-from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, Within, later_points
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 
 
 class GraphLists(NamedTuple):
@@ -167,7 +167,7 @@ class SearchMethod(Method):
         plan : Plan
             For the same problem with k = 1.
         limits : NumPy array of shape (m,), of the dtype of returned distances
-            See :func:`tonari.core.radius_neighbors.limits_for`.
+            See :func:`tonari.core.results.radius_neighbors.limits_for`.
         self_join : bool
             The queries are the points, and no point is its own neighbour.
         progress : None, bool or callable(done, total)

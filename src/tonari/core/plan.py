@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from tonari.core import html
 from tonari.core.problem import Problem
+from tonari.core.results import html
 from tonari.core.units import MIB
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-from tonari.core.neighbors import value_dtype
+from tonari.core.results.neighbors import value_dtype
 
 
 class PlanFields(TypedDict):

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari.core import tuning
-from tonari.core.compiling import not_compiled
+from tonari.core.process.compiling import not_compiled
 
 logger = logging.getLogger("tonari")
 

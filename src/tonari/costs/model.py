@@ -7,9 +7,9 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core._native import supported_isas
-from tonari.core.caches import cached
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
+from tonari.core.process.caches import cached
 from tonari.costs import tuning
 from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
 from tonari.costs.rates import (

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 
 R = TypeVar("R")
 

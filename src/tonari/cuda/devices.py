@@ -13,7 +13,7 @@ import torch
 
 from tonari import inputs
 from tonari.cuda import tuning
-from tonari.cuda.prefetch import bring
+from tonari.cuda.copying.prefetch import bring
 
 
 def on(device: Any) -> Any:

@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from tonari.cuda.ahead import prepare_for
-from tonari.cuda.compile import compiling
-from tonari.cuda.rehearsal import Call, note
+from tonari.cuda.compiling.ahead import prepare_for
+from tonari.cuda.compiling.compile import compiling
+from tonari.cuda.compiling.rehearsal import Call, note
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 

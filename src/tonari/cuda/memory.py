@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from tonari.core.caches import emptied_by
+from tonari.core.process.caches import emptied_by
 from tonari.cuda import tuning
 
 _known: dict[str, tuple[float, int]] = {}  # device -> time of the last query, and the bytes available to torch

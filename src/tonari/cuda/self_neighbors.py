@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.nn import functional as nn
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda import tuning
 from tonari.metrics import get_metric
 from tonari.metrics.definitions import LANES

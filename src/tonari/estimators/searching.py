@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tonari.api.graphs import knn_graph
-from tonari.api.index import Index
-from tonari.core.neighbors import Neighbors
+from tonari.api.index.index import Index
+from tonari.core.results.neighbors import Neighbors
 from tonari.estimators.settings import check_n_neighbors, method_of, metric_of, threads_of
 from tonari.metrics.changed import check_weights as check_column_weights
 

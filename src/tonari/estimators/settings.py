@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from tonari import inputs
-from tonari.core.workers import default_threads
+from tonari.core.process.workers import default_threads
 from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, powers
 
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.estimators import tuning
 

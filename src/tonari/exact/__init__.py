@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.planning.planner import plan_on_cpu

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tonari.core.errors import BudgetExceeded
-from tonari.core.neighbors import index_dtype
+from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.exact import tuning
 

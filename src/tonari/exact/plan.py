@@ -14,7 +14,7 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core.plan import Plan
-from tonari.core.workers import worth_sharing
+from tonari.core.process.workers import worth_sharing
 from tonari.costs.rates import DIRECT, PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact import tuning
 from tonari.exact.memory import ELEMENT_BYTES, BlockSizes, Needs, padded, resident_choices

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core import _native
-from tonari.core.caches import cached
 from tonari.core.problem import Problem
+from tonari.core.process.caches import cached
 from tonari.costs.model import begins_in_float32, exact_in_int8
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric

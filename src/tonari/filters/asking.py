@@ -1,7 +1,7 @@
 """Answers to a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
-The searched points are a :class:`tonari.methods.points.Points`. Results are on the device of the queries; with rules,
-they are in host memory.
+The searched points are a :class:`tonari.methods.rows.points.Points`. Results are on the device of the queries; with
+rules, they are in host memory.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.counting import count_allowed
 from tonari.filters.nearest import nearest_allowed
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.within import within_allowed
-from tonari.methods.points import Points
 from tonari.methods.radius import is_searched, search_within
+from tonari.methods.rows.points import Points
 
 
 def nearest(
@@ -61,7 +61,7 @@ def within(
     points, queries, rules, progress, around
         As for :func:`nearest`.
     limits : array of shape (m,)
-        See :func:`tonari.core.radius_neighbors.limits_for`.
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
     most : int, optional
         Largest number of points for each query.
     self_join : bool

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.listed import Listed
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.filters import tuning
 from tonari.filters.listed import (
     ENTRY,
@@ -46,7 +46,7 @@ def count_allowed(
     scope : Scope
     queries : checked rows of shape (m, d)
     limits : array of shape (m,)
-        See :func:`tonari.core.radius_neighbors.limits_for`.
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
     rules : Rules
     progress : None, bool or callable(done, total)
         Counts queries.

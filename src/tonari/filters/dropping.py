@@ -16,8 +16,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress
+from tonari.core.process.progress import Progress
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided, part
 from tonari.filters import tuning
 from tonari.filters.listed import PAIR, by_table, row_bytes

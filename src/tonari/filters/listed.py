@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.listed import Listed
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Progress
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import Progress
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import current
 from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules

@@ -8,8 +8,8 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.listed import Listed
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.trail import current, decided
 from tonari.filters import tuning

@@ -13,21 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded
-from tonari.core.isa import chosen_isa
 from tonari.core.listed import Listed
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.caches import cached
+from tonari.core.process.isa import chosen_isa
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
 from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import checked
-from tonari.methods.points import Points
 from tonari.methods.registry import by_force, search_method
+from tonari.methods.rows.points import Points
 from tonari.metrics import Metric
 
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.listed import Listed
-from tonari.core.neighbors import index_dtype
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists, nearest_of
 from tonari.filters import tuning
 from tonari.filters.listed import ENTRY, PAIR, by_lists, groups_of, in_room, kept_of, nothing, row_bytes, table_bytes
 from tonari.filters.looking import are_short, is_listed_soon, near_some
@@ -43,7 +43,7 @@ def within_allowed(
     scope : Scope
     queries : checked rows of shape (m, d)
     limits : array of shape (m,)
-        See :func:`tonari.core.radius_neighbors.limits_for`.
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
     rules : Rules
     most : int, optional
         Largest number of points for each query.

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.plan import WrittenPlan
+from tonari.core.process.floats import in_default_floats
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.trail import Record
 from tonari.graph.lists import Lists
 from tonari.inputs import dtype_of

@@ -17,17 +17,18 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.hints import Hinted
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
-from tonari.graph import npz_file, reshaping, structure
+from tonari.graph import npz_file, structure
 from tonari.graph.building.merging import add_points
 from tonari.graph.directory import open_lists
 from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.imports.made_from import MadeFrom
-from tonari.graph.lists import Lists, check_lists, in_numpy
+from tonari.graph.lists import Lists, check_lists, in_numpy, plain_array
 from tonari.graph.recall import graph_recall
+from tonari.graph.reshaping import Reshaped
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.changed import check_weights
@@ -36,7 +37,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
+class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays belong to the library of the points passed to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
@@ -113,7 +114,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
         if self.seed is not None:
             inputs.check_count(self.seed, "seed", least=0)
         for name in ("indices", "distances"):
-            object.__setattr__(self, name, _plain(getattr(self, name), name))
+            object.__setattr__(self, name, plain_array(getattr(self, name), name))
         indices, distances = self.indices, self.distances
         dtypes = inputs.name_of_dtype(indices), inputs.name_of_dtype(distances)
         if dtypes[0] not in ("int32", "int64") or dtypes[1] not in ("float32", "float64"):
@@ -245,78 +246,6 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
         )
         return KNNGraph.of_lists(add_points(self.lists, points, new_points, call, recall=recall, seed=seed))
 
-    def trim(self, k: int) -> KNNGraph:
-        """Return the graph of the first k columns, which shares memory with this graph.
-
-        Raises
-        ------
-        ValueError
-            The graph has fewer columns.
-
-        Examples
-        --------
-        >>> import numpy as np, tonari
-        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
-        >>> graph.trim(1).indices.ravel().tolist()
-        [1, 0, 1]
-        """
-        return KNNGraph.of_lists(reshaping.trim(self.lists, k))
-
-    def subset(self, rows: Any) -> KNNGraph:
-        """Return the graph of some of the points, with their neighbours among these points.
-
-        A list loses the neighbours that are not selected. The free places at its end are -1, as for missing neighbours.
-        To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to
-        host memory.
-
-        Parameters
-        ----------
-        rows : integers of shape (m,), or a mask of shape (n,)
-            Row numbers without repeats, or a mask. Point ``rows[i]`` of this graph is point i of the new one.
-
-        Returns
-        -------
-        KNNGraph of m points and as many columns
-            Lists are sorted by (distance, index) in the new numbers.
-
-        Raises
-        ------
-        TypeError
-            rows are neither whole numbers nor a mask.
-        ValueError
-            No point is selected, a number is out of range or occurs twice, or the mask has another length.
-
-        Examples
-        --------
-        >>> import numpy as np, tonari
-        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
-        >>> graph.subset([2, 0]).indices.tolist()
-        [[1, -1], [0, -1]]
-        """
-        return KNNGraph.of_lists(reshaping.subset(self.lists, rows))
-
-    def permute(self, order: Any) -> KNNGraph:
-        """Return the graph of ``points[order]``, without a search; a graph on CUDA is copied to host memory.
-
-        Parameters
-        ----------
-        order : integers of shape (n,)
-            A permutation of the row numbers. Point ``order[i]`` of this graph is point i of the new one.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As for :meth:`subset`, or a point is absent.
-
-        Examples
-        --------
-        >>> import numpy as np, tonari
-        >>> points = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
-        >>> tonari.knn_graph(points, k=1).permute([2, 1, 0]).indices.ravel().tolist()
-        [1, 2, 1]
-        """
-        return KNNGraph.of_lists(reshaping.permute(self.lists, order))
-
     def connected_components(self) -> npt.NDArray[np.int32]:
         """Return the connected component of each point, numbered from 0: int32 of shape (n,).
 
@@ -417,18 +346,3 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Hinted):
             A file is damaged, or of a later version of the format.
         """
         return cls.of_lists(open_lists(Path(folder)))
-
-
-def _plain(part: Any, name: str) -> Any:
-    """Return the array; raise TypeError unless it is a NumPy array, a tensor, or any array on CUDA."""
-    if not hasattr(part, "shape") or not hasattr(part, "dtype"):
-        raise TypeError(f"{name}: expected an array of shape (n, k), got {type(part).__name__}")
-    if isinstance(part, np.ndarray):
-        inputs.refuse_masked(part, name)
-        return np.asarray(part)
-    if inputs.kind_of(part) == "numpy" and inputs.place_of(part, name) is None:
-        raise TypeError(
-            f"{name}: expected a NumPy array or a torch tensor in host memory, got {type(part).__name__}; use "
-            "numpy.asarray(...)"
-        )
-    return part

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.results.neighbors import Neighbors, first_repeated_row
 from tonari.core.slices import cut
 from tonari.core.trail import Record
 from tonari.graph import tuning
@@ -173,3 +173,18 @@ def in_numpy(part: Any) -> npt.NDArray[Any]:
     """View an array in host memory as a NumPy array over the same memory."""
     array: npt.NDArray[Any] = part.detach().numpy() if inputs.kind_of(part) == "torch" else part
     return array
+
+
+def plain_array(part: Any, name: str) -> Any:
+    """Return the array; raise TypeError unless it is a NumPy array, a tensor, or any array on CUDA."""
+    if not hasattr(part, "shape") or not hasattr(part, "dtype"):
+        raise TypeError(f"{name}: expected an array of shape (n, k), got {type(part).__name__}")
+    if isinstance(part, np.ndarray):
+        inputs.refuse_masked(part, name)
+        return np.asarray(part)
+    if inputs.kind_of(part) == "numpy" and inputs.place_of(part, name) is None:
+        raise TypeError(
+            f"{name}: expected a NumPy array or a torch tensor in host memory, got {type(part).__name__}; use "
+            "numpy.asarray(...)"
+        )
+    return part

@@ -8,9 +8,9 @@ import numpy as np
 
 from tonari import exact
 from tonari.core.draws import Purpose, generator
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.lists import Lists
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import reprlib
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
 from tonari.inputs.arrays.kinds import from_host
+
+Graph = TypeVar("Graph", bound="Reshaped")
 
 
 def trim(lists: Lists, k: int) -> Lists:
@@ -79,3 +81,89 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     values[missing], ids[missing] = -np.inf if descending else np.inf, -1
     found = Neighbors(values, ids.astype(index_dtype(len(kept))))
     return dataclasses.replace(lists, found=found, report=None, record=None)
+
+
+class Reshaped:
+    """The methods of KNNGraph that keep a part of its lists or of its points, or number the points in another order."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def lists(self) -> Lists:
+            """The contents."""
+
+        @classmethod
+        def of_lists(cls: type[Graph], lists: Lists) -> Graph:
+            """Make a graph without checks."""
+
+    def trim(self: Graph, k: int) -> Graph:
+        """Return the graph of the first k columns, which shares memory with this graph.
+
+        Raises
+        ------
+        ValueError
+            The graph has fewer columns.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
+        >>> graph.trim(1).indices.ravel().tolist()
+        [1, 0, 1]
+        """
+        return self.of_lists(trim(self.lists, k))
+
+    def subset(self: Graph, rows: Any) -> Graph:
+        """Return the graph of some of the points, with their neighbours among these points.
+
+        A list loses the neighbours that are not selected. The free places at its end are -1, as for missing neighbours.
+        To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to
+        host memory.
+
+        Parameters
+        ----------
+        rows : integers of shape (m,), or a mask of shape (n,)
+            Row numbers without repeats, or a mask. Point ``rows[i]`` of this graph is point i of the new one.
+
+        Returns
+        -------
+        KNNGraph of m points and as many columns
+            Lists are sorted by (distance, index) in the new numbers.
+
+        Raises
+        ------
+        TypeError
+            rows are neither whole numbers nor a mask.
+        ValueError
+            No point is selected, a number is out of range or occurs twice, or the mask has another length.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
+        >>> graph.subset([2, 0]).indices.tolist()
+        [[1, -1], [0, -1]]
+        """
+        return self.of_lists(subset(self.lists, rows))
+
+    def permute(self: Graph, order: Any) -> Graph:
+        """Return the graph of ``points[order]``, without a search; a graph on CUDA is copied to host memory.
+
+        Parameters
+        ----------
+        order : integers of shape (n,)
+            A permutation of the row numbers. Point ``order[i]`` of this graph is point i of the new one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for :meth:`subset`, or a point is absent.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> points = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+        >>> tonari.knn_graph(points, k=1).permute([2, 1, 0]).indices.ravel().tolist()
+        [1, 2, 1]
+        """
+        return self.of_lists(permute(self.lists, order))

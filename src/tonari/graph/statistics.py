@@ -132,7 +132,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     --------
     >>> import numpy as np
     >>> from tonari.graph.lists import Lists
-    >>> from tonari.core.neighbors import Neighbors
+    >>> from tonari.core.results.neighbors import Neighbors
     >>> found = Neighbors(np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 1.0]]), np.array([[1, 2], [0, 2], [1, 0]]))
     >>> local_dimension(Lists(found, "euclidean", "exact")).each.round(3)  # 1 / log(2)
     array([1.443, 1.443])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 
 LARGEST_COUNT = 2**63 - 1  # of rows or bytes: the largest 64-bit index
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
+from tonari.core.process.floats import in_default_floats
+from tonari.core.results.neighbors import Neighbors
 from tonari.inputs.arrays.kinds import from_host
 from tonari.io._atomic import atomic
 from tonari.io._common import (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.io import tuning
 from tonari.io._atomic import named_after
 from tonari.io._common import Array

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.pairs import Pairs, record_dtype
+from tonari.core.results.pairs import Pairs, record_dtype
 from tonari.io._atomic import atomic
 
 SUFFIXES = (".npy",)
@@ -39,7 +39,7 @@ def write_pairs(
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np
-    >>> from tonari.core.pairs import Pairs
+    >>> from tonari.core.results.pairs import Pairs
     >>> from tonari.io.pairs import write_pairs
     >>> block = Pairs(np.array([0, 0]), np.array([2, 1]), np.array([0.5, 0.75]))
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tonari.core.neighbors import index_dtype
+from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes

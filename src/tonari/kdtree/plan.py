@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.host_memory import free_host_memory
-from tonari.core.isa import check_isa, chosen_isa
-from tonari.core.neighbors import index_dtype, value_dtype
 from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
-from tonari.core.workers import default_threads
+from tonari.core.process.caches import cached
+from tonari.core.process.host_memory import free_host_memory
+from tonari.core.process.isa import check_isa, chosen_isa
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import index_dtype, value_dtype
 from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, tree_seconds, tree_work
 from tonari.cuda import tuning as cuda_tuning
 from tonari.cuda.memory import available

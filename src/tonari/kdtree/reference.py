@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import index_dtype
+from tonari.core.results.neighbors import index_dtype
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, room_for
 from tonari.metrics import Metric, get_metric, reference
 

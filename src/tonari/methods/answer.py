@@ -9,20 +9,20 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core._native import environment
-from tonari.core.caches import emptied_by
 from tonari.core.method import GraphLists
-from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.caches import emptied_by
+from tonari.core.process.progress import ProgressLike
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import decided
-from tonari.core.workers import default_threads
 from tonari.methods import tuning
 from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import is_search, method_for
-from tonari.methods.value_range import check_range
+from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.method import TreeMethod
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 from tonari.core.trail import part
 from tonari.costs.formulas import MeanVisits
 from tonari.costs.model import (

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.caches import emptied_by
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.caches import emptied_by
+from tonari.core.process.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
 from tonari.methods import tuning
-from tonari.methods.place import Place
 from tonari.methods.registry import check_method, check_search_method
-from tonari.methods.where import place_for
+from tonari.methods.rows.place import Place
+from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from tonari.core.method import GraphLists, Method
-from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import current
 from tonari.methods import tuning
 

@@ -11,18 +11,18 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
+from tonari.core.process.floats import in_default_floats
 from tonari.core.trail import Record, recording
 from tonari.core.units import MIB
 from tonari.methods.answer import answer, build_graph
 from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster, without_looking
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.points import Points
 from tonari.methods.registry import NAMES, is_exact, method_for
-from tonari.methods.where import may_take_fewer
+from tonari.methods.rows.points import Points
+from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
+from tonari.core.process.floats import in_default_floats
 from tonari.methods.registry import by_force, check_method, is_exact, is_search, method_for
-from tonari.methods.where import may_take_fewer
+from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import TritonFunction
 from tonari.metrics.problem import make_problem
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.caches import emptied_by
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists
+from tonari.core.process.caches import emptied_by
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
 from tonari.core.trail import part
 from tonari.inputs.arrays.kinds import kind_of
 from tonari.methods import tuning
@@ -46,7 +46,7 @@ def decide_within(
         The problem with k = 1.
     points, queries : checked rows
     limits : array of shape (m,)
-        See :func:`tonari.core.radius_neighbors.limits_for`.
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
     method : str
     progress : None, bool or callable(done, total)
     """

@@ -12,8 +12,8 @@ import importlib
 from typing import NamedTuple, cast
 
 from tonari.bits import plan as bits
-from tonari.core.caches import cached
 from tonari.core.method import Method, SearchMethod
+from tonari.core.process.caches import cached
 from tonari.exact import overrides as exact
 from tonari.inputs.overrides import Overrides
 from tonari.kdtree import plan as kdtree

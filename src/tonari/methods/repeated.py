@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core._native import environment
-from tonari.core.caches import emptied_by
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.caches import emptied_by
+from tonari.core.process.progress import ProgressLike
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, recording
-from tonari.core.workers import default_threads
 from tonari.inputs import check_progress
 from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, answer, checked, processors_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.points import DecidedPoints
+from tonari.methods.rows.points import DecidedPoints
 
 Key: TypeAlias = tuple[Hashable, ...]
 

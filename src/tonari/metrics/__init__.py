@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from tonari.core.caches import emptied_by
 from tonari.core.errors import Unsupported
+from tonari.core.process.caches import emptied_by
 from tonari.metrics import definitions
 from tonari.metrics.definitions import Float64
 

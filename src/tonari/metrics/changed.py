@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.callers import callers_level
 from tonari.core.errors import Unsupported
+from tonari.core.process.callers import callers_level
 from tonari.core.slices import cut
 from tonari.metrics import get_metric, tuning
 from tonari.metrics.definitions import (

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics import tuning
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.radius_neighbors import limits_for
+from tonari.core.results.radius_neighbors import limits_for
 from tonari.metrics import Metric
 
 
@@ -34,7 +34,7 @@ def limits_of(
     Returns
     -------
     array of shape (m,) of the dtype
-        See :func:`tonari.core.radius_neighbors.limits_for`.
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
 
     Examples
     --------

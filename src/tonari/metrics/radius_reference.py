@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import index_dtype
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics import get_metric
 from tonari.metrics.reference import pairwise, returned
 
@@ -28,7 +28,7 @@ def brute_within(
     queries, points, metric, self_ids
         As for :func:`tonari.metrics.reference.brute`.
     limits : array of shape (m,)
-        See :func:`tonari.core.radius_neighbors.limits_for`; its dtype is that of the returned distances. For
+        See :func:`tonari.core.results.radius_neighbors.limits_for`; its dtype is that of the returned distances. For
         ``inner_product``, values are at least the limit.
 
     Returns

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.process.floats import in_default_floats
+from tonari.core.results.neighbors import Neighbors, first_repeated_row
 from tonari.metrics import get_metric
 
 # A returned point counts as a neighbour up to so many roundings beyond the true k-th distance, so that the last bits of
@@ -83,7 +83,7 @@ def neighbors_recall(
     --------
     >>> import numpy as np
     >>> from tonari.metrics.recall import neighbors_recall
-    >>> from tonari.core.neighbors import Neighbors
+    >>> from tonari.core.results.neighbors import Neighbors
     >>> truth = Neighbors(np.array([[1.0, 2.0]]), np.array([[4, 5]]))
     >>> tied = Neighbors(np.array([[1.0, 2.0]]), np.array([[4, 6]]))
     >>> result = neighbors_recall(tied, truth)

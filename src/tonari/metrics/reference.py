@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.inputs import as_floats, held
 from tonari.metrics import get_metric, tuning
 from tonari.metrics.definitions import LANES, Float64

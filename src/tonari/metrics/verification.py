@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import get_metric
 from tonari.metrics.recall import SLACK_UNITS, Recall, near_entries, recall_of, rounding, shared_entries
 

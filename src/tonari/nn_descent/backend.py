@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 
 
 class Round(NamedTuple):

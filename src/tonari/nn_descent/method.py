@@ -10,9 +10,9 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.method import GraphLists, Method
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.backend import Backend
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.plan import DescentPlan
@@ -77,7 +77,7 @@ class NnDescentOnCuda(NnDescent):
     device = "cuda"
 
     def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
-        from tonari.cuda.ahead import expecting
+        from tonari.cuda.compiling.ahead import expecting
         from tonari.nn_descent.cuda.rehearse import rehearse_descent
 
         if plan.update == GNND:

@@ -11,9 +11,9 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.problem import Problem
-from tonari.core.workers import default_threads
+from tonari.core.process.isa import check_isa, chosen_isa
+from tonari.core.process.workers import default_threads
 from tonari.costs.model import arrival_seconds, descent_seconds
 from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.draws import Purpose, generator
-from tonari.core.neighbors import Neighbors, value_dtype
+from tonari.core.results.neighbors import Neighbors, value_dtype
 from tonari.metrics import get_metric, reference
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tonari.core.caches import cached
+from tonari.core.process.caches import cached
 from tonari.select import tuning
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.isa import chosen_isa
-from tonari.core.workers import Workers, default_threads
+from tonari.core.process.isa import chosen_isa
+from tonari.core.process.workers import Workers, default_threads
 from tonari.select import tuning
 from tonari.select.request import Counters, Request, Selection
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors, first_repeated_row, index_dtype
+from tonari.core.process.floats import in_default_floats
+from tonari.core.results.neighbors import Neighbors, first_repeated_row, index_dtype
 from tonari.metrics import get_metric
 from tonari.select import tuning
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from tonari.core.caches import cached
+from tonari.core.process.caches import cached
 
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
 _PAPERS = ("insertion", "heap", "merge_queue", "quick")

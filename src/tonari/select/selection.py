@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.floats import in_default_floats
+from tonari.core.process.floats import in_default_floats
 from tonari.select.auto import choose
 from tonari.select.cpu import select_on_cpu
 from tonari.select.cuda.dispatch import select_on_gpu

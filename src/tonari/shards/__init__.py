@@ -7,7 +7,7 @@ the route, the number of shards, the cost              planning/      plan.py: b
     │ routes/              how slabs or shards are compared: exactly, or by NN-Descent
     ▼
 stages of tasks                                        tasks.py       read, compute, write; on CUDA one ahead
-    │  run here, or on workers of Dask                 local.py, on_dask.py
+    │  run here, or on workers of Dask                 workers/
     ▼
-a directory                                            workspace.py   parts, finished tasks, the rows of the graph
+a directory                                            directory/     parts, finished tasks, the rows of the graph
 """

@@ -12,21 +12,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tonari.core.callers import callers_level
 from tonari.core.errors import BudgetExceeded
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.callers import callers_level
+from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.trail import Record, recording, unrecorded
 from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
+from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes.registry import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
-from tonari.shards.workspace import Lock, check_own, full_disk_named, remove_graph
 
 logger = logging.getLogger("tonari")
 STAGE_DONE = "%s: %d tasks in %.3g s"  # what is logged after each stage

@@ -12,19 +12,19 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core import _native
 from tonari.core.draws import Purpose, generator
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.cuda.streams import synchronize
 from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.methods.answer import checked
-from tonari.methods.value_range import may_underflow
+from tonari.methods.rows.value_range import may_underflow
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards import tuning
+from tonari.shards.directory.done import Done
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Task, Worker, in_one_piece
-from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
 
@@ -80,7 +80,7 @@ def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
     Raises
     ------
     ValueError
-        As :func:`tonari.methods.value_range.check_range`, naming a row of the source.
+        As :func:`tonari.methods.rows.value_range.check_range`, naming a row of the source.
     """
     record, tiny = worker.call.metric, float(np.finfo(found.distances.dtype).tiny)
     one = worker.load.range(0, 1)
@@ -146,8 +146,8 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
     If the plan stages rows in page-locked memory, lists use it too: it is reused, whereas the first write to fresh
     memory takes longer than the copy.
     """
-    from tonari.cuda.collect import Collector
-    from tonari.cuda.staging import empty_on_host
+    from tonari.cuda.copying.collect import Collector
+    from tonari.cuda.copying.staging import empty_on_host
 
     shape, device = tuple(found.indices.shape), found.indices.device
     locked = worker.job.plan.staged_bytes > 0 and device.type == "cuda"

@@ -16,12 +16,12 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
+from tonari.core.process.workers import Workers, default_threads
 from tonari.core.slices import cut
-from tonari.core.workers import Workers, default_threads
 from tonari.cuda import tuning
+from tonari.cuda.copying.prefetch import Feeder
+from tonari.cuda.copying.staging import empty_on_host
 from tonari.cuda.devices import on, over
-from tonari.cuda.prefetch import Feeder
-from tonari.cuda.staging import empty_on_host
 from tonari.metrics import get_metric
 from tonari.shards.source import FileSource, Source
 

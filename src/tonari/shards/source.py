@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs, io
+from tonari.core.process.workers import Workers
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.shards import tuning
 
 _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32

@@ -11,10 +11,11 @@ from tonari.core.trail import Record
 from tonari.graph.directory import BUILDING, Manifest, record_of, value_dtype
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
+from tonari.shards.directory.disk import is_being_built
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes.registry import ROUTES
 from tonari.shards.tasks import add_tasks, title_of
-from tonari.shards.workspace import Workspace, is_being_built
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,23 +22,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.errors import BudgetExceeded
-from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, current, recording
-from tonari.core.workers import default_threads
 from tonari.exact.cpu.across import plan_across, search_across
 from tonari.graph.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
-from tonari.methods.place import Place
 from tonari.methods.registry import method_for, search_method
-from tonari.methods.where import place_for
+from tonari.methods.rows.place import Place
+from tonari.methods.rows.where import place_for
 from tonari.metrics import Metric, get_metric
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
-from tonari.shards.workspace import Done, Workspace
 
 
 class Task(NamedTuple):

@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Counter
+from tonari.core.process.progress import Counter
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.spanning import tuning
 from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
 

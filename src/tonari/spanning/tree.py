@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import index_dtype
+from tonari.core.results.neighbors import index_dtype
 from tonari.spanning.linkage import linkage_of
 from tonari.spanning.pool import Lightest
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
 from tonari.io.ground_truth_part import GroundTruthPart, being_written, is_locked
 from tonari.streams import tuning

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 from tonari.core._native import DefaultFloats
-from tonari.core.leaving import Helper, hold, was_stopped_at_exit
+from tonari.core.process.leaving import Helper, hold, was_stopped_at_exit
 from tonari.core.trail import carried, current
 from tonari.streams import tuning
 

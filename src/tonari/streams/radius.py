@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, none_within
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
 from tonari.streams import tuning
 from tonari.streams.chunks import Chunk, Pace, Source
 from tonari.streams.pipeline import Pipeline

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, no_neighbors, value_dtype
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors, no_neighbors, value_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import current, part
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 from pathlib import Path
 
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 from tonari.core.trail import recording
 from tonari.streams.chunks import Source
 from tonari.streams.journal import search_facts

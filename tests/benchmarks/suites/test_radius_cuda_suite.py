@@ -10,8 +10,8 @@ import pytest
 from tests.helpers import bench_checks
 from tests.helpers.bench_checks import Still
 from tests.helpers.checks import gaussian
-from tonari.core.neighbors import Neighbors
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import brute
 

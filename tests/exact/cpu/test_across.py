@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
 from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cpu import across
 from tonari.exact.cpu.across import plan_across, search_across
 from tonari.exact.plan import ExactPlan

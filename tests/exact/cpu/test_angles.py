@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers.checks import angles, assert_same_neighbors
 from tests.helpers.kernels import ISAS, planned_search
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute, pairwise, returned, values_at
 
 Array = npt.NDArray[Any]

@@ -17,8 +17,8 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.kernels import planned_search
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics.reference import brute
 

@@ -12,7 +12,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.precisions import kernel_name
 from tonari.metrics.reference import brute
 

@@ -16,8 +16,8 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors
 from tonari.core import _native
-from tonari.core.isa import chosen_isa
-from tonari.core.neighbors import Neighbors
+from tonari.core.process.isa import chosen_isa
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute

@@ -13,7 +13,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.exact.cpu import contraction
 from tonari.exact.planning.columns import LOOKED

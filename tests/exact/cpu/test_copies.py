@@ -13,7 +13,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.exact.cpu import copies, method
 from tonari.exact.plan import ExactPlan

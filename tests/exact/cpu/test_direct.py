@@ -12,7 +12,7 @@ import tonari
 from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.costs import model
 from tonari.exact import tuning
 from tonari.exact.cpu import direct

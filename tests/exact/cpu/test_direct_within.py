@@ -14,7 +14,7 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.radius_checks import assert_same_within, hard_limits, later_than
 from tonari.core import _native
-from tonari.core.radius_neighbors import Within
+from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.exact.cpu.prepared import PreparedPoints

@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.exact.cpu import across, join
 from tonari.exact.cpu.across import plan_across, search_across

@@ -11,7 +11,7 @@ from tests.helpers import checks
 from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
 from tonari.core import _native
 from tonari.core.listed import Listed
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cpu.listed import search_listed
 from tonari.inputs import held
 from tonari.metrics import METRICS

@@ -16,7 +16,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import HOSTILE, assert_same_neighbors
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 

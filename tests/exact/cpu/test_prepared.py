@@ -15,8 +15,8 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.core.neighbors import Neighbors
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.metrics.reference import brute
 

@@ -12,8 +12,8 @@ from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.kernels import ways
 from tests.helpers.radius_checks import all_values, assert_same_within, check_within, hard_limits, later_than
 from tonari.core import _native
+from tonari.core.process.workers import Stopped
 from tonari.core.trail import recording
-from tonari.core.workers import Stopped
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem

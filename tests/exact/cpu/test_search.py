@@ -14,8 +14,8 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress
+from tonari.core.process.progress import Progress
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, Report, search_prepared
 from tonari.exact import plan as planning
 from tonari.exact.cpu import search as engine

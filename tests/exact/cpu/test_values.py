@@ -14,7 +14,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, widest
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute

@@ -12,7 +12,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
 from tests.helpers.devices import HAS_TORCH, needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph import tuning
 from tonari.graph.building import merging
 from tonari.graph.knn_graph import KNNGraph

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.graphs import K, N, true_graph
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.exports.common import refuse_missing, refuse_similarities, refuse_squares, with_self
 from tonari.metrics import METRICS
 

@@ -12,7 +12,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.trees import ISAS, searched, tree_of
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics.reference import brute
 

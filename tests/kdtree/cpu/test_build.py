@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from tests.helpers.checks import HOSTILE, gaussian
-from tonari.core.progress import Progress
-from tonari.core.workers import Stopped, Workers
+from tonari.core.process.progress import Progress
+from tonari.core.process.workers import Stopped, Workers
 from tonari.inputs import held
 from tonari.kdtree.cpu import build as building
 from tonari.kdtree.cpu.build import build

@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.kdtree.cpu import method
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.plan import TREE_METRICS

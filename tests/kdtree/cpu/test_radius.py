@@ -11,7 +11,7 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.radius_checks import assert_same_within, check_within, hard_limits, later_than
 from tests.helpers.trees import ISAS
-from tonari.core.workers import Stopped
+from tonari.core.process.workers import Stopped
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.plan import TREE_METRICS
 from tonari.metrics.problem import make_problem

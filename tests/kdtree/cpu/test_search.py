@@ -16,7 +16,7 @@ from tests.helpers import checks, plans
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
 from tests.helpers.trees import ISAS, WAYS, searched, tree_of, ways
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.kdtree.cpu.search import Visits, search_tree
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, room_for
 from tonari.kdtree.plan import TREE_METRICS
@@ -378,7 +378,7 @@ from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import search_tree
 from tonari.kdtree.plan import plan_tree
 from tonari.metrics.problem import make_problem
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 
 points = {points}
 m = len(points)

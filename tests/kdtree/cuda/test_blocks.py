@@ -21,11 +21,11 @@ from tonari.metrics.reference import brute
 if HAS_TORCH:
     import torch
 
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.cuda import memory as device_memory
-    from tonari.cuda import staging
-    from tonari.cuda.collect import Collector
-    from tonari.cuda.prefetch import Feeder
+    from tonari.cuda.copying import staging
+    from tonari.cuda.copying.collect import Collector
+    from tonari.cuda.copying.prefetch import Feeder
     from tonari.kdtree.cuda import blocks
     from tonari.kdtree.cuda import dispatch as run
 

@@ -12,8 +12,8 @@ from tests.helpers.tree_search import DEVICE, plan_for
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 if HAS_TORCH:
     from tests.helpers.launches import launched
-    from tonari.cuda import ahead
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling import ahead
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.kdtree.cuda import dispatch
     from tonari.kdtree.cuda.rehearse import rehearse_tree
 

@@ -25,7 +25,7 @@ if HAS_TORCH:
     import triton
     import triton.language as tl
 
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.cuda import memory as device_memory
     from tonari.cuda.launch import launch
     from tonari.kdtree.cuda import dispatch as run

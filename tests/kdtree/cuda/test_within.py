@@ -16,7 +16,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import rows_of, tensors
 from tests.helpers.radius_on_cuda import check_within, limits_at
 from tests.helpers.tree_search import DEVICE, plan_for
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.kdtree import tuning
 from tonari.kdtree.plan import TREE_METRICS
 

@@ -13,7 +13,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.radius_checks import assert_same_within
 from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tests.helpers.tree_search import DEVICE, plan_for
-from tonari.core.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
 from tonari.kdtree import tuning
 from tonari.metrics.radius_reference import brute_within
 

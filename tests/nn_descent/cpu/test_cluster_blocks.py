@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.helpers import checks, plans
 from tonari.core import _native
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.metrics.reference import pairwise
 from tonari.nn_descent.cpu.cluster_blocks import Members, Pieces, Reach, pieces_of, search_clusters
 from tonari.nn_descent.cpu.init import best_of_clusters

@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.descent import as_dtype, groups, plan_for
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.metrics import METRICS
 from tonari.nn_descent.cpu.clusters import Form, find_centres
 

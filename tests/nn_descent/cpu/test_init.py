@@ -13,7 +13,7 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE
 from tests.helpers.descent import as_dtype, groups, plan_for, shared
 from tonari import exact
-from tonari.core.isa import chosen_isa
+from tonari.core.process.isa import chosen_isa
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute, returned, values_at

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors
 from tests.helpers.descent import ISAS, SMALL, as_dtype, plan_for
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import checks, plans
 from tonari.core import _native
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute, pairwise
 from tonari.nn_descent.cpu.init import best_of_clusters

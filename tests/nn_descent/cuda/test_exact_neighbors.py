@@ -18,7 +18,7 @@ from tonari.nn_descent.reference import ReferenceBackend
 if HAS_TORCH:
     import torch
 
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda.backend import CudaBackend
     from tonari.nn_descent.cuda.exact_neighbors import plan_nearest

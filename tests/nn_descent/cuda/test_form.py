@@ -14,7 +14,7 @@ from tonari.metrics.reference import brute
 if HAS_TORCH:
     import torch
 
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda.form import form_of
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]

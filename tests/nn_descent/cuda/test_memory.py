@@ -11,7 +11,7 @@ import pytest
 
 from tests.helpers import plans
 from tests.helpers.devices import HAS_CUDA, needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.units import MIB
 from tonari.graph import tuning
 from tonari.nn_descent import memory
@@ -89,7 +89,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     from tonari.graph.building import merging, sides
     from tonari.graph.lists import Lists
     from tonari.methods.call import Call
-    from tonari.methods.place_cuda import CudaPlace
+    from tonari.methods.rows.place_cuda import CudaPlace
 
     def nearest(queries: Any, points: Any, k: int, metric: str, room: int) -> Neighbors:
         del points, metric

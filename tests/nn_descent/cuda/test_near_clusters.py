@@ -18,7 +18,7 @@ from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 if HAS_TORCH:
     import torch
 
-    from tonari.core.neighbors import Neighbors
+    from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda.clusters import _bounds, find_clusters
     from tonari.nn_descent.cuda.form import Form, form_of, terms_of

@@ -12,8 +12,8 @@ from tests.helpers.gpu_checks import DEVICE, GB, tensor_of
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 if HAS_TORCH:
     from tests.helpers.launches import launched
-    from tonari.cuda import ahead
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling import ahead
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.nn_descent.cuda.backend import CudaBackend
     from tonari.nn_descent.cuda.rehearse import rehearse_descent
 

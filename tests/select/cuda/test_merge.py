@@ -11,7 +11,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.device_rows import here, there
 from tests.helpers.devices import HAS_CUDA, needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 from tonari.select.merge import merge_neighbors
 

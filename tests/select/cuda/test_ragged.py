@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.radius_checks import assert_same_within
 from tests.helpers.radius_on_cuda import on_host
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.select import tuning
 
 pytestmark = needs_torch

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tonari
 from tests.helpers import checks
-from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
-from tests.helpers.shards import by_shards, clustered, lists
-from tonari.core.neighbors import Neighbors
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.shards import built, by_shards, check_built, clustered, lists
 from tonari.metrics.recall import neighbors_recall
-from tonari.metrics.reference import brute
-
-
-def built(points: Any, k: int, out: Path, method: str, **given: Any) -> tonari.KNNGraph:
-    return tonari.build_graph(points, k, out / "graph", method=method, **given)
-
-
-def check(graph: tonari.KNNGraph, points: Any, metric: str = "euclidean") -> Neighbors:
-    """Check that lists are valid and whole and distances exact; return the truth."""
-    n, found = graph.n, lists(graph)
-    dtype = np.float64 if np.asarray(points).dtype == np.float64 else np.float32
-    assert_valid_neighbors(found, m=n, n=n, k=graph.k, dtype=dtype, metric=metric, self_ids=np.arange(n))
-    whole = brute(points, points, n - 1, metric, self_ids=np.arange(n))
-    every = np.empty((n, n), whole.distances.dtype)
-    np.put_along_axis(every, whole.indices.astype(np.int64), whole.distances, axis=1)
-    np.testing.assert_array_equal(np.take_along_axis(every, found.indices.astype(np.int64), axis=1), found.distances)
-    return Neighbors(*(np.ascontiguousarray(part[:, : graph.k]) for part in whole))
 
 
 def test_the_recall_is_not_that_for_which_the_overlap_was_chosen(
@@ -56,7 +37,7 @@ def test_a_recall_that_is_not_reached_is_said(tmp_path: Path, monkeypatch: pytes
     points = checks.gaussian(600, 40)  # without clusters: no margin covers the neighbours
     with pytest.warns(UserWarning, match=r"graph: recall 0\.\d+ .*of 0.99 not reached"):
         graph = built(points, 10, tmp_path, "clusters", recall=0.99)
-    truth = check(graph, points)
+    truth = check_built(graph, points)
     assert graph.report is not None
     assert not graph.report.reached
     assert graph.report.estimate.by_index == neighbors_recall(lists(graph), truth).by_index < 0.99

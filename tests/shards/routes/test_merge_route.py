@@ -12,7 +12,7 @@ import pytest
 import tonari
 from tests.helpers.checks import Array, gaussian
 from tests.helpers.shards import by_shards, clustered
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.shards.planning import approximate

@@ -10,30 +10,22 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
-from tests.helpers.shards import MOST_METRICS, Shuffled, by_executor, by_shards, clustered, contents, lists
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.shards import (
+    MOST_METRICS,
+    Shuffled,
+    built,
+    by_executor,
+    by_shards,
+    check_built,
+    clustered,
+    contents,
+    lists,
+)
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
 from tonari.metrics.recall import neighbors_recall
-from tonari.metrics.reference import brute
 
 ROUTES = ("clusters", "ggm")
-
-
-def built(points: Any, k: int, out: Path, method: str, **given: Any) -> tonari.KNNGraph:
-    return tonari.build_graph(points, k, out / "graph", method=method, **given)
-
-
-def check(graph: tonari.KNNGraph, points: Any, metric: str = "euclidean") -> Neighbors:
-    """Check that lists are valid and whole and distances exact; return the truth."""
-    n, found = graph.n, lists(graph)
-    dtype = np.float64 if np.asarray(points).dtype == np.float64 else np.float32
-    assert_valid_neighbors(found, m=n, n=n, k=graph.k, dtype=dtype, metric=metric, self_ids=np.arange(n))
-    whole = brute(points, points, n - 1, metric, self_ids=np.arange(n))
-    every = np.empty((n, n), whole.distances.dtype)
-    np.put_along_axis(every, whole.indices.astype(np.int64), whole.distances, axis=1)
-    np.testing.assert_array_equal(np.take_along_axis(every, found.indices.astype(np.int64), axis=1), found.distances)
-    return Neighbors(*(np.ascontiguousarray(part[:, : graph.k]) for part in whole))
 
 
 @pytest.mark.parametrize("method", ROUTES)
@@ -45,7 +37,7 @@ def test_the_recall_of_all_rows(
     by_shards(monkeypatch, rows)
     points = clustered(500)  # fewer than are sampled: the recall is measured on all of them
     graph = built(points, 6, tmp_path, method, recall=recall)
-    truth = check(graph, points)
+    truth = check_built(graph, points)
     assert graph.report is not None
     measured = neighbors_recall(lists(graph), truth)
     assert graph.report.estimate.by_index == measured.by_index
@@ -71,7 +63,7 @@ def test_the_recall_of_a_sample(method: str, tmp_path: Path, monkeypatch: pytest
 def test_the_largest_seed_serves_every_shard(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_shards(monkeypatch, 200)
     points = clustered(500)
-    check(built(points, 6, tmp_path, method, recall=0.9, seed=2**32 - 1), points)
+    check_built(built(points, 6, tmp_path, method, recall=0.9, seed=2**32 - 1), points)
 
 
 @pytest.mark.parametrize("metric", MOST_METRICS)
@@ -87,7 +79,7 @@ def test_metrics_and_dtypes(
         return
     by_shards(monkeypatch, 120)
     graph = built(points, 5, tmp_path, method, metric=metric, recall=0.5)
-    check(graph, points, metric)
+    check_built(graph, points, metric)
 
 
 @pytest.mark.parametrize("name", ["all_equal", "offset_float64", "zero_rows"])
@@ -96,7 +88,7 @@ def test_hostile_points(method: str, name: str, tmp_path: Path, monkeypatch: pyt
     by_shards(monkeypatch, 100)
     points = checks.HOSTILE[name](350, 6, 0)
     graph = built(points, 5, tmp_path, method, recall=0.5)
-    check(graph, points)
+    check_built(graph, points)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +103,7 @@ def test_small_graphs_have_no_missing_entries(
     by_shards(monkeypatch, rows)
     points = checks.gaussian(n, 3)
     graph = built(points, k, tmp_path, method, recall=0.5)
-    check(graph, points)
+    check_built(graph, points)
 
 
 @pytest.mark.parametrize("method", ["exact", *ROUTES])
@@ -134,5 +126,5 @@ def test_any_number_of_shards_is_merged(shards: int, tmp_path: Path, monkeypatch
     by_shards(monkeypatch, -(-360 // shards))
     points = clustered(360)
     graph = built(points, 6, tmp_path, "ggm", recall=0.9)
-    measured = neighbors_recall(lists(graph), check(graph, points))
+    measured = neighbors_recall(lists(graph), check_built(graph, points))
     assert measured.by_distance >= 0.9

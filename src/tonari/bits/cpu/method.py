@@ -11,7 +11,7 @@ from tonari.bits.cpu.search import PreparedBits, count_bits, find_bits, search_b
 from tonari.bits.plan import BitsPlan, plan_bits, refusal
 from tonari.core.method import OnCpu, SearchMethod
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 
 
 class BitsOnCpu(OnCpu):

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from tonari.bits import tuning
 from tonari.bits.plan import LANES, WORD, BitsPlan
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.slices import cut
 from tonari.core.trail import current
-from tonari.core.workers import Workers
 
 
 class PreparedBits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tonari.bits import tuning
-from tonari.core.neighbors import index_dtype
+from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 

@@ -12,7 +12,7 @@ from tonari.bits.cuda.within import count_bits, find_bits
 from tonari.bits.plan import refusal
 from tonari.core.method import SearchMethod
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 
 
 class BitsOnCuda(SearchMethod):

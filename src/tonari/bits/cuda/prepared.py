@@ -7,8 +7,8 @@ from typing import Any
 
 from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.core.slices import cut
+from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
-from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from tonari.bits.cuda.pairs import Pairs, over_devices
 from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current
 from tonari.cuda.streams import synchronize
 from tonari.select.cuda.dispatch import k_smallest

@@ -11,9 +11,9 @@ import torch
 from tonari.bits.cuda.pairs import Pairs, over_devices
 from tonari.bits.cuda.plan import BitsCudaPlan
 from tonari.bits.cuda.prepared import PreparedBits
-from tonari.core.neighbors import index_dtype
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.inputs import Side, hand_back
 from tonari.select.cuda.ragged import join_parts, moved, one_after_another, order_lists
 

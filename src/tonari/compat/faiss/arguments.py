@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.compat.arguments import numbers_of
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import METRICS
 
 METRIC_INNER_PRODUCT = 0

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.index import Index
+from tonari.api.index.index import Index
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, metric_of, padded, rows_of
-from tonari.core.compiling import not_compiled
 from tonari.core.hints import Hinted
+from tonari.core.process.compiling import not_compiled
 from tonari.metrics import METRICS
 
 

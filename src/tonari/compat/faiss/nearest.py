@@ -11,7 +11,7 @@ from tonari import inputs
 from tonari.api.searching import search
 from tonari.compat.arguments import leave_out
 from tonari.compat.faiss.arguments import METRIC_L2, filled, metric_of, padded, rows_of
-from tonari.core.compiling import not_compiled
+from tonari.core.process.compiling import not_compiled
 
 
 @not_compiled

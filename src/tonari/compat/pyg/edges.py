@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 
 def no_edges(like: Any) -> Any:

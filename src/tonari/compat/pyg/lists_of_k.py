@@ -10,7 +10,7 @@ from tonari import inputs
 from tonari.api import graphs, searching
 from tonari.compat.pyg.arguments import both_of, check_flow, clouds_of, groups_of, options_of, rows_of
 from tonari.compat.pyg.edges import edges_of, flowing, no_edges
-from tonari.core.compiling import not_compiled
+from tonari.core.process.compiling import not_compiled
 
 
 @not_compiled

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.index import Index
+from tonari.api.index.index import Index
 from tonari.compat.arguments import leave_out, number_of, threads_of
 from tonari.compat.scipy.arguments import float64_rows, metric_of, queries_of, radii_of, ranks_of
 from tonari.compat.scipy.two_trees import TwoTrees, lists_of
-from tonari.core.compiling import not_compiled
 from tonari.core.hints import Hinted
+from tonari.core.process.compiling import not_compiled
 
 
 class KDTree(Hinted, TwoTrees):

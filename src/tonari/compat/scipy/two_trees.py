@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.index import Index
+from tonari.api.index.index import Index
 from tonari.api.pairing import pairs
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.scipy.arguments import metric_of, radii_of
-from tonari.core.compiling import not_compiled
-from tonari.core.pairs import Pairs
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.compiling import not_compiled
+from tonari.core.results.pairs import Pairs
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 _OUTPUTS = ("dok_matrix", "coo_matrix", "dict", "ndarray")
 _ENTRY = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)

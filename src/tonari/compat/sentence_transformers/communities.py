@@ -10,7 +10,7 @@ from tonari import inputs
 from tonari.api import radius
 from tonari.compat.arguments import number_of
 from tonari.compat.sentence_transformers.arguments import embeddings_of
-from tonari.core.compiling import not_compiled
+from tonari.core.process.compiling import not_compiled
 
 
 @not_compiled

@@ -9,7 +9,7 @@ import numpy as np
 from tonari import inputs
 from tonari.api import graphs
 from tonari.compat.sentence_transformers.arguments import embeddings_of, score_of
-from tonari.core.compiling import not_compiled
+from tonari.core.process.compiling import not_compiled
 
 
 @not_compiled

@@ -7,7 +7,7 @@ from typing import Any
 from tonari import inputs
 from tonari.api import searching
 from tonari.compat.sentence_transformers.arguments import beside, embeddings_of, score_of
-from tonari.core.compiling import not_compiled
+from tonari.core.process.compiling import not_compiled
 
 
 @not_compiled

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.isa import chosen_isa
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.isa import chosen_isa
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.passes import Search
 from tonari.exact.cpu.prepared import PreparedPoints

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.process.workers import Workers
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.exact import tuning
 
 Numbers = npt.NDArray[np.int64]

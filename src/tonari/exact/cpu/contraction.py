@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.process.workers import Workers
 from tonari.core.trail import decided
-from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Clusters

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import ProgressLike, counting
+from tonari.core.process.progress import ProgressLike, counting
+from tonari.core.process.workers import Workers, worth_sharing
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.trail import current
-from tonari.core.workers import Workers, worth_sharing
 from tonari.exact import tuning
 from tonari.exact.plan import ExactPlan
 from tonari.select.merge import merge_neighbors

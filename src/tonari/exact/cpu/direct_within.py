@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.caches import cached
-from tonari.core.neighbors import index_dtype
-from tonari.core.progress import ProgressLike, counting
-from tonari.core.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.process.caches import cached
+from tonari.core.process.progress import ProgressLike, counting
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric

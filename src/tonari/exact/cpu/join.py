@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress
-from tonari.core.workers import Workers
+from tonari.core.process.progress import Progress
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact import tuning
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.memory import JOIN_BLOCK

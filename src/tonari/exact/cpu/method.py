@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.method import OnCpu, own_rows
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.costs.rates import SCREEN_START, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.copies import first_copies
 from tonari.exact.cpu.direct import search_directly, search_unchecked

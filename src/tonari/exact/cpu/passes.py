@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress
+from tonari.core.process.progress import Progress
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
-from tonari.core.workers import Workers
 from tonari.exact.cpu.clusters import Near, Numbers, Sketch
 from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of

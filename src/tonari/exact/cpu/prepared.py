@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core._native import PackedPoints
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.workers import Workers
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.contraction import arrange_points
 from tonari.exact.plan import ExactPlan

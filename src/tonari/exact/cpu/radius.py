@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import index_dtype
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.trail import current, decided
-from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.join import Bounds
 from tonari.exact.cpu.passes import Search, cut_blocks

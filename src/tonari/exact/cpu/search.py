@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
-from tonari.core.workers import Workers
 from tonari.exact import tuning
 from tonari.exact.cpu.clusters import Near, Numbers
 from tonari.exact.cpu.passes import Search, Some, Task

@@ -27,11 +27,11 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import decided
-from tonari.cuda.ahead import card_of, compile_ahead, expecting
+from tonari.cuda.compiling.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on, to_device
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning

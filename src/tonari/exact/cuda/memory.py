@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tonari.core.neighbors import index_dtype
+from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.model import copying_seconds
 from tonari.costs.rates import CARD

@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any
 
 from tonari.core.method import Preparation, SearchMethod
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import is_contracted_for, plan_on_cuda

@@ -7,9 +7,9 @@ import dataclasses
 from typing import Any
 
 from tonari import inputs
-from tonari.core.caches import cached
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.problem import Problem
+from tonari.core.process.caches import cached
 from tonari.costs.model import brute_seconds
 from tonari.costs.rates import CARD
 from tonari.cuda import tuning as cuda_tuning

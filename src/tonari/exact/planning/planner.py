@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tonari import inputs
-from tonari.core.caches import cached
 from tonari.core.errors import Unsupported
-from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.problem import Problem
-from tonari.core.workers import default_threads, worth_sharing
+from tonari.core.process.caches import cached
+from tonari.core.process.isa import check_isa, chosen_isa
+from tonari.core.process.workers import default_threads, worth_sharing
 from tonari.costs.model import (
     arrival_seconds,
     brute_seconds,

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 from tonari.graph.lists import Lists
 from tonari.methods.auto import choose_graph
 from tonari.methods.decision import Decision, by_plan
-from tonari.methods.place import Place
 from tonari.methods.plan import check_exact
 from tonari.methods.registry import is_exact, method_for
+from tonari.methods.rows.place import Place
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.updates import check_name
 

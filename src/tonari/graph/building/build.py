@@ -9,8 +9,8 @@ from typing import Any
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.filters.arguments import Given
 from tonari.filters.nearest import nearest_allowed
@@ -20,8 +20,8 @@ from tonari.graph.lists import Lists
 from tonari.methods import repeated
 from tonari.methods.answer import build_graph, check_plan, on_side_of
 from tonari.methods.call import Call
-from tonari.methods.points import Points
 from tonari.methods.registry import by_force, is_search, method_for
+from tonari.methods.rows.points import Points
 
 _NO_OPTIONS = GraphOptions()
 

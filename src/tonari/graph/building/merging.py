@@ -14,10 +14,10 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
-from tonari.core.floats import in_default_floats
-from tonari.core.host_memory import free_host_memory
-from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.host_memory import free_host_memory
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
 from tonari.graph.building.approximate import GraphOptions

@@ -13,13 +13,13 @@ from tonari import inputs
 from tonari.core._native import exact_values
 from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, check_lists
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for
-from tonari.methods.value_range import check_range
+from tonari.methods.rows.value_range import check_range
 from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent

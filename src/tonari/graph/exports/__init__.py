@@ -6,9 +6,7 @@ common.py          shared helpers: lists with or without self, and refusals
 
 csr.py             scipy.sparse.csr_matrix
 weights.py         the similarity of both ends of each edge, as a SciPy matrix
-umap.py            UMAP's precomputed_knn; umap_index.py is the object that finds neighbours of new points,
-                   searcher.py the interface of the index behind it
-opentsne.py        openTSNE's knn_index; opentsne_index.py also searches for new points
+embeddings/        UMAP's precomputed_knn and openTSNE's knn_index, with and without a search for new points
 sklearn.py         metric="precomputed"
 scanpy.py          obsp and uns of an AnnData
 hdbscan.py         core distances, mutual reachability, hdbscan and fast_hdbscan

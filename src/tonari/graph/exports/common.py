@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.lists import Lists
 
 

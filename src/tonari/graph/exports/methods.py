@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from tonari.graph.exports import (
-    arrow,
-    csr,
-    edge_index,
-    hdbscan,
-    igraph,
-    networkx,
-    opentsne,
-    scanpy,
-    sklearn,
-    umap,
-    weights,
-)
+from tonari.graph.exports import arrow, csr, edge_index, hdbscan, igraph, networkx, scanpy, sklearn, weights
+from tonari.graph.exports.embeddings import opentsne, umap
 
 
 class Exports:

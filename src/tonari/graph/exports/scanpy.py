@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, value_dtype
+from tonari.core.results.neighbors import Neighbors, value_dtype
 from tonari.graph import tuning
 from tonari.graph.exports.common import HasLists, refuse_missing, refuse_similarities, refuse_squares, with_self
 from tonari.graph.exports.csr import matrix_of

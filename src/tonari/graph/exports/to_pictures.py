@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
-from tonari.core import html
+from tonari.core.results import html
 from tonari.graph.lists import Lists
 from tonari.graph.page.contents import contents
 from tonari.graph.page.template import render

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
+from tonari.core.process.floats import in_default_floats
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.graph import tuning
 from tonari.graph.exports.common import HasLists, refuse_similarities, refuse_squares, with_self

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import first_repeated_row, index_dtype
+from tonari.core.results.neighbors import first_repeated_row, index_dtype
 from tonari.inputs.arrays.kinds import from_host
 from tonari.metrics import get_metric
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.floats import in_default_floats
-from tonari.core.progress import ProgressLike
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
 from tonari.core.trail import Record
 from tonari.graph.lists import Lists
 from tonari.graph.recall import graph_recall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from tonari.core.html import table
 from tonari.core.plan import shown
+from tonari.core.results.html import table
 from tonari.core.trail import Attempt, Choice, Record, duration
 from tonari.core.version import __version__
 from tonari.graph.page import charts

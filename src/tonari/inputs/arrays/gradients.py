@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tonari.core.callers import callers_level
+from tonari.core.process.callers import callers_level
 
 P = ParamSpec("P")
 R = TypeVar("R")

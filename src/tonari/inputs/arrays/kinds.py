@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.caches import cached
+from tonari.core.process.caches import cached
 from tonari.inputs.arrays.bfloat16 import BFLOAT16, NAME
 
 Kind: TypeAlias = Literal["numpy", "torch"]

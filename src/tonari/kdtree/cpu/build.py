@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import index_dtype
-from tonari.core.progress import Counter
-from tonari.core.workers import Workers
+from tonari.core.process.progress import Counter
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import index_dtype
 from tonari.costs import tuning as costs_tuning
 from tonari.costs.formulas import TOP_LEVELS
 from tonari.kdtree import tuning
@@ -58,7 +58,7 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     --------
     >>> import numpy as np
     >>> from tonari.kdtree.cpu.build import build
-    >>> from tonari.core.workers import Workers
+    >>> from tonari.core.process.workers import Workers
     >>> points = np.arange(40, dtype=np.float32).reshape(20, 2)
     >>> tree = build(points, height=2, double=False, workers=Workers(1))
     >>> tree.begins.tolist(), tree.rows.shape

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.method import OnCpu, TreeMethod
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.exact.cpu.copies import first_copies
 from tonari.kdtree import tuning

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Progress, ProgressLike, counting
+from tonari.core.process.progress import Progress, ProgressLike, counting
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.trail import current
-from tonari.core.workers import Workers
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import Visits, search_tree

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.search import Visits, order_of

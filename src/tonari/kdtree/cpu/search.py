@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors, value_dtype
-from tonari.core.progress import Counter
+from tonari.core.process.progress import Counter
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, value_dtype
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.papers.rounds import Rounds

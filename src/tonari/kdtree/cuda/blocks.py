@@ -24,12 +24,12 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter
+from tonari.core.process.progress import Counter
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.collect import Collector
+from tonari.cuda.copying.collect import Collector
+from tonari.cuda.copying.prefetch import slabs_of
 from tonari.cuda.devices import over, to_device
-from tonari.cuda.prefetch import slabs_of
 from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, order_of_points, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import DeviceTree

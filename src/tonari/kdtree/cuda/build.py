@@ -18,10 +18,10 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
-from tonari.core.caches import cached
+from tonari.core.process.caches import cached
+from tonari.cuda.compiling.rehearsal import numbers_from, order_of
 from tonari.cuda.devices import to_device
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import numbers_from, order_of
 from tonari.cuda.streams import Written
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import has_beyond

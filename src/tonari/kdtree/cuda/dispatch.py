@@ -19,12 +19,12 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.core.trail import current, decided, part
 from tonari.costs.formulas import MeanVisits
-from tonari.cuda.ahead import expecting
+from tonari.cuda.compiling.ahead import expecting
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.cuda.self_neighbors import without_own

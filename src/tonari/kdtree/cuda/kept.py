@@ -20,9 +20,9 @@ import numpy.typing as npt
 import torch
 
 from tonari.core.slices import cut
-from tonari.cuda.collect import Collector
+from tonari.cuda.copying.collect import Collector
+from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import on
-from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
 from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of, part_bytes

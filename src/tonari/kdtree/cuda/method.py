@@ -6,8 +6,8 @@ from typing import Any
 
 from tonari.core.method import TreeMethod
 from tonari.core.problem import Problem
-from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.exact.cuda.dispatch import side_of
 from tonari.exact.cuda.routes.within import counting, finding

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
 from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.kdtree.cuda.build import build_checked

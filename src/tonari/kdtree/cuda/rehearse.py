@@ -1,4 +1,4 @@
-"""A rehearsal of a k-d tree on CUDA: record the kernels that building and searching it launch (cuda/rehearsal.py)."""
+"""A rehearsal of a k-d tree on CUDA, which records the kernels that building and searching it launch."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.rehearsal import numbers_from, to_visit
+from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.blocks import new_lists
 from tonari.kdtree.cuda.build import build_on_device

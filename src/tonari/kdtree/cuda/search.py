@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter
+from tonari.core.process.progress import Counter
+from tonari.core.results.neighbors import Neighbors
+from tonari.cuda.compiling.rehearsal import order_of as order_of_keys
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import order_of as order_of_keys
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.core.progress import Counter
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import Counter
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import box_offsets, in_steps, order_of, order_of_points

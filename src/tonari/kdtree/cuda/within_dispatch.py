@@ -16,8 +16,8 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
-from tonari.core.progress import Counter, Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import Counter, Progress, ProgressLike
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device

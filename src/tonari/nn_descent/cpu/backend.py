@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import exact
-from tonari.core.neighbors import Neighbors
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cpu.init import best_of_clusters
 from tonari.nn_descent.cpu.rounds import point_terms, run_round

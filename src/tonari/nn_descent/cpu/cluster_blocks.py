@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.nn_descent import tuning
 
 Pack = Callable[[npt.NDArray[np.int32]], _native.PackedPoints]

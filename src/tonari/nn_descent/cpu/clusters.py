@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.draws import Purpose, generator
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.inputs import as_floats
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.nn_descent import tuning
 from tonari.nn_descent.cpu.cluster_blocks import Members, Pieces, Reach, pieces_of, search_clusters
 from tonari.nn_descent.cpu.clusters import Form, Nearest, find_centres

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.neighbors import Neighbors
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.plan import DescentPlan

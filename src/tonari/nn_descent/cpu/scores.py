@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
 from tonari.exact import PreparedPoints
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.cuda.self_neighbors import without_own
 from tonari.metrics import get_metric

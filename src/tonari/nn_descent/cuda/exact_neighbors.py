@@ -9,8 +9,8 @@ import torch
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded
-from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import dispatch as run
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.planning import plan_on_cuda

@@ -1,4 +1,4 @@
-"""A rehearsal of NN-Descent on CUDA: record the kernels that a plan launches (cuda/rehearsal.py).
+"""A rehearsal of NN-Descent on CUDA: record the kernels that a plan launches (cuda/compiling/rehearsal.py).
 
 The rehearsal runs each step that does not depend on data once: the form, the clusters, the scan of the first and of the
 last block, a light round and a full round. The exact search for rows with incomplete lists has its own rehearsal.
@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.rehearsal import numbers_from, to_visit
+from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.metrics import get_metric
 from tonari.nn_descent.cuda.form import Form, form_of, terms_of

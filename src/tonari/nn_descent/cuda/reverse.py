@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from tonari.cuda.compiling.rehearsal import numbers_from
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import numbers_from
 from tonari.nn_descent import tuning
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.memory import columns_sorted

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.nn_descent.backend import Round

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.cuda.devices import on
 from tonari.metrics import get_metric
 from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES, merge_lists

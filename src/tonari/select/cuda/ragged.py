@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.caches import cached
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.caches import cached
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.cuda.launch import launch
 from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits

@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tonari.core.caches import cached
+from tonari.core.process.caches import cached
 from tonari.cuda.launch import launch
 from tonari.select import tuning
 from tonari.select.cuda import radix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.host_memory import free_host_memory
+from tonari.core.process.host_memory import free_host_memory
 from tonari.cuda.memory import available
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.approximate import clusters, ggm

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.errors import BudgetExceeded
-from tonari.core.host_memory import free_host_memory
-from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
+from tonari.core.process.host_memory import free_host_memory
+from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.graph.directory import value_dtype
 from tonari.methods.registry import method_for

@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.draws import Purpose, derived_seed
-from tonari.core.neighbors import Neighbors, index_dtype, value_dtype
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.shards import tuning
 from tonari.shards.common import (
     RECALL,
@@ -43,11 +43,12 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import dealing
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
-from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.shards.common import empty_lists
 from tonari.shards.routes import pair_rounds
 from tonari.shards.routes.pair_rounds import Meeting

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.shards.common import blocks, empty_lists, in_range, merge_into, renumbered
+from tonari.shards.directory.done import Done
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
-from tonari.shards.workspace import Done, Workspace
 
 
 def _read(worker: Worker, args: tuple[int, int]) -> Any:

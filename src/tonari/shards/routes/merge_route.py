@@ -16,18 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.draws import Purpose, derived_seed
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.shards.common import RECALL, TRUTH, in_host_memory, recall_stage, truth_of, truth_stage
+from tonari.shards.directory.workspace import Workspace
 from tonari.shards.plan import ShardPlan
 from tonari.shards.routes import pair_rounds
 from tonari.shards.routes.pair_rounds import Meeting
 from tonari.shards.tasks import Route, Stage, Worker
-from tonari.shards.workspace import Workspace
 
 
 def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:

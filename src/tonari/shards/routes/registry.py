@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tonari.core.floats import in_default_floats
+from tonari.core.process.floats import in_default_floats
 from tonari.shards.routes.cluster_route import CLUSTERS
 from tonari.shards.routes.exact_pairs_route import EXACT_PAIRS
 from tonari.shards.routes.exact_route import EXACT

@@ -15,7 +15,7 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
 from tests.helpers.plans import exact_cuda
-from tonari.core.caches import empty_caches
+from tonari.core.process.caches import empty_caches
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 
@@ -23,7 +23,7 @@ pytestmark = [needs_torch]
 if HAS_TORCH:
     import torch
 
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import as_bytes as module
     from tonari.exact.cuda.attempts.as_bytes import AsBytes, BytePoints, byte_points, in_int8

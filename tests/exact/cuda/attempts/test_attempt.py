@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.checks import assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import DEVICE, on_host, plan_of, tensors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute
 
 pytestmark = [needs_torch]

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.checks import Array, all_equal, assert_same_neighbors, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts import compare as module
 from tonari.metrics import METRICS

@@ -18,7 +18,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, on_host, plan_of, rows_of, search, tensors
 from tonari import exact, inputs
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute

@@ -28,7 +28,7 @@ from tests.helpers.gpu_checks import (
     tensors,
 )
 from tonari import exact, inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS

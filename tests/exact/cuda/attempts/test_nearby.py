@@ -231,7 +231,7 @@ def test_angular_metrics_compare_all_values(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("attempts")
 def test_retries_are_rehearsed_with_what_finds_copies() -> None:
     from tests.helpers.plans import exact_cuda
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
 
     def launched(rows: int, metric: str, *, subsets: bool) -> set[str]:
         plan = exact_cuda(1000, 1000, 40, 10, metric=metric, devices=("cuda:0",), free_bytes=10**9)
@@ -250,7 +250,7 @@ def test_retries_are_rehearsed_with_what_finds_copies() -> None:
 
 @pytest.mark.usefixtures("attempts")
 def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
 
     monkeypatch.setattr(tuning, "COPIES_LEFT", 2)
     expected: list[set[str]] = []
@@ -278,7 +278,7 @@ def test_a_neighbourhood_expects_the_kernels_of_its_search(monkeypatch: pytest.M
 @pytest.mark.full  # takes ten seconds and more in the interpreter
 def test_all_neighbourhoods_of_a_round_are_rehearsed_as_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of different sizes."""
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
 
     rehearsed: set[Any] = set()
     seen: list[Any] = []
@@ -403,7 +403,7 @@ def test_inseparable_rows_are_told_by_a_sample(kind: str, most: int, expected: b
 _AMONG = """
 import json, torch
 from tests.helpers import plans
-from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts import attempt
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import search_all

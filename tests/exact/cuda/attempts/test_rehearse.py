@@ -20,8 +20,8 @@ if HAS_TORCH:
     import torch
 
     from tests.helpers.launches import launched
-    from tonari.cuda import ahead
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling import ahead
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import attempt, first
     from tonari.exact.cuda.attempts.rehearse import rehearse_preparation, rehearse_search

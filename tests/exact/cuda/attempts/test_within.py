@@ -18,7 +18,7 @@ from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
 from tests.helpers.radius_checks import assert_same_within
 from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tonari.core.errors import Unsupported
-from tonari.core.radius_neighbors import RadiusNeighbors, later_points
+from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 from tonari.metrics.radius_reference import brute_within

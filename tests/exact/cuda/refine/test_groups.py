@@ -18,7 +18,7 @@ import pytest
 from tests.helpers.checks import DTYPES, HOSTILE, Array, angles, assert_same_neighbors, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine import groups
 from tonari.exact.cuda.refine.groups import refine_all, refine_groups
@@ -207,8 +207,8 @@ import json
 import torch
 from triton.runtime import driver
 from tests.helpers.target_alone import TargetAlone
-from tonari.cuda.compile import compile_call
-from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.cuda.compiling.compile import compile_call
+from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.refine.groups import refine_all, refine_groups
 
 driver.set_active(TargetAlone())

@@ -21,7 +21,7 @@ from tests.helpers.checks import DTYPES, Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, rows_of, tensor_of
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.replay import cache as graphs
@@ -34,7 +34,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.cuda import memory as device_memory
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda.attempts.in_batches import in_batches
     from tonari.exact.cuda.replay import capture as replay

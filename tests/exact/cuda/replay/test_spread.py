@@ -18,7 +18,7 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import on_host, rows_of, tensor_of
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.replay import cache as graphs

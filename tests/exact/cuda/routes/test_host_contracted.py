@@ -31,7 +31,7 @@ from tests.helpers.gpu_checks import (
 )
 from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import tuning
 from tonari.metrics.reference import brute
 

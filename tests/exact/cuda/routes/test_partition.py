@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.helpers import plans
 from tests.helpers.devices import HAS_TORCH, needs_torch
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 
 if HAS_TORCH:
     from tonari.exact.cuda.routes.partition import search_whole

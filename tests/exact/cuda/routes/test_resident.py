@@ -136,7 +136,7 @@ def test_points_that_are_prepared_for_many_searches_keep_all_copies() -> None:
 
 
 def test_kernels_are_rehearsed() -> None:
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
 
     plan = exact_cuda(1000, 1000, 40, 10, devices=("cuda:0",), free_bytes=GB)
     names = []

@@ -39,8 +39,8 @@ from tests.helpers.gpu_checks import (
     tensors,
 )
 from tonari import exact
-from tonari.core.neighbors import Neighbors
-from tonari.core.workers import Workers
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda import tuning as cuda_tuning
 from tonari.exact.cuda import tuning
 from tonari.inputs import held
@@ -56,8 +56,8 @@ if HAS_TORCH:
 
     from tonari.core.slices import cut
     from tonari.cuda import devices as places
-    from tonari.cuda import staging
-    from tonari.cuda.prefetch import Feeder, bring, slabs
+    from tonari.cuda.copying import staging
+    from tonari.cuda.copying.prefetch import Feeder, bring, slabs
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda.routes import host_refine as screened
     from tonari.exact.cuda.routes import multi_gpu as several

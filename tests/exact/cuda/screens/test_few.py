@@ -31,8 +31,8 @@ if HAS_TORCH:
     import torch
 
     from tests.helpers.launches import launched
-    from tonari.cuda import ahead
-    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.cuda.compiling import ahead
+    from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts.ladder import DevicePoints
     from tonari.exact.cuda.attempts.rehearse import rehearse_search
@@ -363,8 +363,8 @@ import torch
 from triton.runtime import driver
 from tests.helpers import plans
 from tests.helpers.target_alone import TargetAlone
-from tonari.cuda.compile import compile_call
-from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.cuda.compiling.compile import compile_call
+from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
 
 driver.set_active(TargetAlone())

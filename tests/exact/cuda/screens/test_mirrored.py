@@ -19,7 +19,7 @@ from tests.helpers.checks import HOSTILE, Array, assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
 from tests.helpers.plans import exact_cuda
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, recording
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows import tiles
@@ -376,7 +376,7 @@ def test_rehearsals_import_nothing_for_it() -> None:
     program = """
 import sys
 from tests.helpers.plans import exact_cuda
-from tonari.cuda.rehearsal import Card, rehearsing
+from tonari.cuda.compiling.rehearsal import Card, rehearsing
 from tonari.exact.cuda.attempts.rehearse import rehearse_search
 
 plan = exact_cuda(10**6, 10**6, 768, 10, devices=("cuda:0",), self_join=True, free_bytes=10**11, form_dim="full")

@@ -11,7 +11,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import on_host, tensors
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.kdtree import tuning
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TREE_METRICS

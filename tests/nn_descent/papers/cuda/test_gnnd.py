@@ -24,7 +24,7 @@ from tests.helpers.gnnd import (
 )
 from tests.helpers.gnnd_reference import PlainForm, PlainLists
 from tests.helpers.gpu_checks import GB
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.nn_descent.plan import DescentPlan

@@ -18,7 +18,7 @@ from tests.helpers.gnnd import (
     on_device,
 )
 from tests.helpers.gpu_checks import GB
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.entries import ID, random_entries
 from tonari.nn_descent.plan import DescentPlan
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from tonari.cuda.compiling.rehearsal import without_data
 from tonari.cuda.devices import over
-from tonari.cuda.rehearsal import without_data
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Search

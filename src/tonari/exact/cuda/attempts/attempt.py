@@ -12,10 +12,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.ahead import expecting
-from tonari.cuda.rehearsal import without_data
+from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.compiling.rehearsal import without_data
 from tonari.exact.cuda.attempts.first import Again, Search, Searchable
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.plan import CudaPlan

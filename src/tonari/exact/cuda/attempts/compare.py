@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.slices import cut
-from tonari.cuda.rehearsal import all_repeated, each_repeated, joined, numbers_from, to_visit
+from tonari.cuda.compiling.rehearsal import all_repeated, each_repeated, joined, numbers_from, to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.exact.cuda.rows.groups import group_count

@@ -16,11 +16,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
-from tonari.cuda.rehearsal import joined, without_data
+from tonari.cuda.compiling.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import BytePoints, byte_points

@@ -20,13 +20,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
-from tonari.cuda.ahead import expecting
+from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.compiling.rehearsal import all_repeated, without_data
 from tonari.cuda.devices import on
-from tonari.cuda.rehearsal import all_repeated, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.compare import compare_few

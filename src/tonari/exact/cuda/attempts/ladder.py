@@ -25,11 +25,11 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core import trail
-from tonari.core.caches import emptied_by
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter
+from tonari.core.process.caches import emptied_by
+from tonari.core.process.progress import Counter
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.rehearsal import to_visit
+from tonari.cuda.compiling.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import Again, Level, Search

@@ -1,4 +1,4 @@
-"""Rehearse a whole search: compile in advance the kernels that its plan will launch (cuda/rehearsal.py).
+"""Rehearse a whole search: compile in advance the kernels that its plan will launch (cuda/compiling/rehearsal.py).
 
 A rehearsal runs the code of the search with tensors on the device "meta", which have no data. It prepares points, and
 searches them once in each way that depends on sizes alone. It omits the choice of a contraction, which depends on the

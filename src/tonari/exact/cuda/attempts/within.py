@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.core.progress import Counter
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import Counter
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import byte_points, in_int8

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.slices import cut
+from tonari.cuda.compiling.rehearsal import joined, to_visit
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import joined, to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.metrics import Metric, cuda_terms, get_metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.listed import Listed
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import refine_groups
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.core.neighbors import Neighbors
-from tonari.cuda.rehearsal import least_of
+from tonari.core.results.neighbors import Neighbors
+from tonari.cuda.compiling.rehearsal import least_of
 from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.select.cuda.order import merge_lists

@@ -24,9 +24,9 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from tonari.core.caches import emptied_by
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.caches import emptied_by
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import IDLE
 

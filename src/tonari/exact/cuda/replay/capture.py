@@ -22,17 +22,15 @@ unproved rows come first; proved rows only fill up the number and keep their ans
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.garbage import collection_off
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.devices import on
@@ -102,7 +100,8 @@ def capture_if_due(
     too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
-    with _capturing, on(plan.devices[0]), _no_collection():
+    # If the collector destroyed another graph meanwhile, the capture would fail.
+    with _capturing, on(plan.devices[0]), collection_off():
         GRAPHS.make_room(nbytes)
         try:
             if isinstance(prepared, SpreadPoints):
@@ -116,18 +115,6 @@ def capture_if_due(
             return None
         GRAPHS.put(key, graph)
     return graph.answer(given, progress)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Disable Python's garbage collector: if it destroyed another graph, the capture would fail."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
@@ -285,7 +272,7 @@ class CapturedSearch(KeptSearch):
             self._pinned.copy_(here, non_blocking=True)
             return both
 
-        with _capturing, on(plan.devices[0]), _no_collection(), torch.inference_mode(False), torch.no_grad():
+        with _capturing, on(plan.devices[0]), collection_off(), torch.inference_mode(False), torch.no_grad():
             search()
             try:
                 check_room(self._device, POOL_BYTES)  # it uses the memory of the first graph

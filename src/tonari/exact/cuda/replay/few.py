@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.cuda.streams import CurrentStream
 from tonari.exact.cuda.attempts.first import DevicePoints

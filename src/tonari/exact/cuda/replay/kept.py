@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
 from tonari.cuda.devices import on
 from tonari.exact.cuda.attempts.first import DevicePoints

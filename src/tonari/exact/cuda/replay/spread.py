@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from tonari.core import trail
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import ProgressLike
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import decided
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device

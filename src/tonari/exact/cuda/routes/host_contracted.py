@@ -22,11 +22,11 @@ import numpy.typing as npt
 import torch
 
 from tonari.core.errors import Unsupported
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter
+from tonari.core.process.progress import Counter
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
-from tonari.cuda.prefetch import slabs
 from tonari.cuda.streams import Written
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.in_batches import in_batches

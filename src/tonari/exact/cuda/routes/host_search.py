@@ -16,12 +16,12 @@ import torch
 from tonari import inputs
 from tonari.core import _native
 from tonari.core.errors import BudgetExceeded
-from tonari.core.isa import chosen_isa
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Counter
+from tonari.core.process.isa import chosen_isa
+from tonari.core.process.progress import Counter
+from tonari.core.process.workers import Workers, default_threads
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.trail import current, decided
-from tonari.core.workers import Workers, default_threads
 from tonari.costs.rates import CARD
 from tonari.cuda import tuning as cuda_tuning
 from tonari.cuda.devices import over

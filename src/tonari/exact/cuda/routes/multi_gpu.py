@@ -26,10 +26,10 @@ import numpy as np
 import torch
 
 from tonari.core import trail
-from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Counter, Progress, ProgressLike
+from tonari.core.process.progress import Counter, Progress, ProgressLike
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
 from tonari.exact.cuda.attempts.attempt import Begun

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter, Progress, ProgressLike
+from tonari.core.process.progress import Counter, Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter, ProgressLike
+from tonari.core.process.progress import Counter, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.attempt import Begun

@@ -1,7 +1,7 @@
 """The route for streamed points: each slab is searched like a whole search, and the lists are merged.
 
     for slab of queries:
-        for slab of points, forth and back:      the next slab is copied at the same time (cuda/prefetch.py)
+        for slab of points, forth and back:      the next slab is copied at the same time (cuda/copying/prefetch.py)
             pack, search                         attempts/ladder.py
             merge                                by (value, number), so that the order of the slabs does not matter
 
@@ -19,11 +19,11 @@ import torch
 
 from tonari import inputs
 from tonari.core import trail
-from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Counter, ProgressLike
+from tonari.core.process.progress import Counter, ProgressLike
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.slices import cut
+from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
-from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.ladder import search_on_device
 from tonari.exact.cuda.plan import CudaPlan

@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Plan
-from tonari.core.progress import Counter, Progress, ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.process.progress import Counter, Progress, ProgressLike
+from tonari.core.results.neighbors import index_dtype
+from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
+from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
-from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.within import WithinSearch
 from tonari.exact.cuda.plan import CudaPlan

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.draws import Purpose, derived_seed
+from tonari.cuda.compiling.rehearsal import product_of
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import product_of
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags

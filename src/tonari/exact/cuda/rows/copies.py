@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 

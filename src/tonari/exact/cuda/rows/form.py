@@ -17,8 +17,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.cuda.compiling.rehearsal import without_data
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import without_data
 from tonari.exact.cuda import tuning
 from tonari.metrics import Metric, get_metric
 

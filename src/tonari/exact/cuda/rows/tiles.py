@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tonari.core.caches import cached
-from tonari.cuda.rehearsal import rehearsed_card
+from tonari.core.process.caches import cached
+from tonari.cuda.compiling.rehearsal import rehearsed_card
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tonari.cuda.compiling.rehearsal import both_of
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import both_of
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine.group_lists import Screened, parts_of

@@ -14,7 +14,7 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import Launch
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan

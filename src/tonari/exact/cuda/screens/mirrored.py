@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tonari.core.slices import cut
+from tonari.cuda.compiling.rehearsal import to_visit
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.group_lists import Listed, Mirrored, Noted
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, LISTED, POINT_TILE

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tonari.core.caches import cached
+from tonari.core.process.caches import cached
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import group_count
 

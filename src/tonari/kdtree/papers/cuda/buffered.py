@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.core.progress import Counter
+from tonari.core.process.progress import Counter
 from tonari.cuda.launch import launch
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.search import LISTS, TreeSearch, box_offsets, walk

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tonari.core.neighbors import Neighbors
+from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.devices import on
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.nn_descent.backend import Round

@@ -1,0 +1,172 @@
+"""The base class of `tonari.Index`: its state, which updates replace, and the checks and transformations of rows.
+
+If the metric or its weights need transformed rows (`tonari.metrics.changed`), segments compare these by the base
+metric: points are transformed when a segment is built, queries when a search begins, and values when it ends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import threading
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.index.segment import Segment
+from tonari.api.index.state import State
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.hints import Hinted
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.arguments import Given
+from tonari.filters.rules import Rules
+from tonari.methods.call import Call
+from tonari.methods.registry import search_method
+from tonari.methods.rows.place import Place
+from tonari.metrics import Metric, get_metric
+from tonari.metrics.changed import Change, Weights, change_of
+from tonari.metrics.radius import limits_of
+
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
+
+
+class IndexBase(Hinted):
+    """The fields of :class:`tonari.Index`, and helpers that its methods share."""
+
+    d: int
+    metric: str
+    weights: Weights | None
+    _asked: str
+    _base: str
+    _call: Call
+    _change: Change | None
+    _copied: int
+    _memory: int | None
+    _metric: Metric  # that of the values; searches compare by that of the call
+    _overrides: dict[str, Any]
+    _state: State
+    _threads: int | None
+
+    @property
+    def dtype(self) -> str:
+        """dtype of the compared rows: float64 for transformed rows, else the dtype of the points."""
+        return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
+
+    def _set_metric(self, metric: str, weights: Any) -> None:
+        self._metric = get_metric(metric)
+        self.metric = self._metric.name
+        self._change = change_of(self.metric, weights)
+        self.weights, self._base = None, self.metric
+        if self._change is not None:
+            self.weights, self._base = self._change.weights, self._change.base
+
+    def _set_call(self, place: Place) -> None:
+        """Set the call that all searches share, for transformed rows."""
+        self._call = Call(
+            metric=get_metric(self._base),
+            place=place,
+            method=self._asked,
+            threads=self._threads,
+            memory=self._memory,
+            progress=False,
+        )
+
+    def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
+        """Return the call of one verb, within the memory of the Index."""
+        call = self._call if threads is None else dataclasses.replace(self._call, threads=threads)
+        return call.with_progress(progress)
+
+    def _segment(
+        self,
+        rows: Any,
+        taken: int = 0,
+        method: str | None = None,
+        progress: ProgressLike = False,
+        chosen: Any = None,
+        source: Any = None,
+    ) -> Segment:
+        """Prepare checked rows as a segment of this Index, by a method if one is named."""
+        memory = None if self._memory is None else max(1, self._memory - self._copied)
+        call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
+        overrides = self._overrides if method is None else None
+        compared = self._compared(rows, "points")
+        try:
+            return Segment(compared, call, taken=taken, chosen=chosen, given=rows, source=source, overrides=overrides)
+        except BudgetExceeded as error:
+            if not self._copied or error.least is None:
+                raise
+            least = error.least + self._copied
+            raise BudgetExceeded(
+                f"copy=True takes {self._copied} bytes of memory={self._memory}: allow at least {least}, or leave copy "
+                "out and do not change the array",
+                least=least,
+            ) from error
+
+    def _copy_of(self, rows: Any) -> Any:
+        """Copy the points; on the CPU, and of tensors on CUDA, the copy is part of `memory`."""
+        host = isinstance(rows, np.ndarray)
+        if not (host and self._call.place.devices):
+            self._copied = rows.nbytes
+        return rows.copy() if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
+
+    def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:
+        """Transform checked rows for comparison, and check them again, since weights may make them too large."""
+        if self._change is None:
+            return rows
+        call = self._call
+        return call.place.rows(self._change.rows(rows, name), name, call.metric, threads or call.threads)
+
+    def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
+        """Check rows of the caller without transforming them."""
+        return self._call.place.rows(x, name, self._metric, threads or self._threads)
+
+    def _rows(self, now: State, queries: Any, threads: int | None) -> Any:
+        """Check queries, and return them in the transformed form that is compared."""
+        rows = self._given_rows(queries, "queries", threads)
+        inputs.same_width(rows, now.sample)
+        return self._compared(rows, "queries", threads)
+
+    def _finished(self, found: Found) -> Found:
+        """Return a result with values of the requested metric."""
+        return found if self._change is None else found._replace(distances=self._change.values(found.distances))
+
+    def _frozen(self) -> Any:
+        """Return a copy of the present state, which later updates do not change."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _updating=threading.Lock())
+        return made
+
+    def _rules(self, now: State, m: int, given: Given) -> Rules | None:
+        """Check the filters of m queries; arrays refer to ids."""
+        noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
+        return given.rules(m, now.next_id, noun=noun)
+
+    def _check_method(self, now: State, k: int) -> None:
+        """Raise if the named method does not support all points together, as the constructor does."""
+        if self._asked == "auto":
+            return
+        one = self._compared(now.sample[:1], "points")
+        problem = dataclasses.replace(self._call.problem(one, one, 1), n=now.n, k=k)
+        refused = search_method(self._asked, problem.device).refuses(problem)
+        if refused is not None:
+            raise Unsupported(refused)
+
+    def _value_dtype(self, rows: Any) -> str:
+        """Return the dtype of distances to transformed rows."""
+        return "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
+
+    def _checked(
+        self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
+    ) -> tuple[Any, npt.NDArray[Any]]:
+        """Return the queries in the form that is compared, and the limit of each."""
+        now.check_unchanged()
+        rows = self._rows(now, queries, threads)
+        value = self._value_dtype(rows)
+        within = {"radius": radius, "min_similarity": similarity, "closed": closed}
+        if self._change is not None:
+            within = self._change.within(len(rows), **within)
+        return rows, limits_of(self._call.metric, len(rows), value, **within)

@@ -1,0 +1,111 @@
+"""Add and remove points: the methods of `tonari.Index` that change it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.index.base import IndexBase
+from tonari.core.process.floats import in_default_floats
+
+
+class ChangingIndex(IndexBase):
+    """The updates of :class:`tonari.Index`."""
+
+    _updating: threading.Lock
+
+    @in_default_floats
+    @inputs.without_gradients("use tonari.search with differentiable=True")
+    def add(self, points: Any) -> npt.NDArray[np.int64]:
+        """Add points, and return their ids.
+
+        Parameters
+        ----------
+        points : array of shape (any, d)
+            Rows of the same dtype as the points, in the same memory (on CUDA, on the same device). They are copied.
+
+        Returns
+        -------
+        int64 array of shape (rows,)
+            The ids of the added points, which follow the largest id ever assigned.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The rows have another dtype, device or number of columns, or contain NaN, infinity or other refused values.
+            The Index is then unchanged.
+
+        Notes
+        -----
+        A few added rows are packed together with at most 1,024 others. Segments are merged as they grow: an Index has
+        O(log n) segments, and each row is packed O(log n) times in all.
+        """
+        sample = self._state.sample
+        no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
+        if no_rows and inputs.name_of_dtype(points) == inputs.name_of_dtype(sample):
+            return np.empty(0, np.int64)
+        rows = self._given_rows(points, "points")
+        sample = self._state.sample
+        inputs.same_width(rows, sample)
+        came, expected = (
+            f"{inputs.name_of_dtype(x)} in {inputs.place_of(x, 'points') or 'host memory'}" for x in (rows, sample)
+        )
+        if came != expected:
+            raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
+        compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
+        inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
+        host = isinstance(rows, np.ndarray)
+        rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
+        with self._updating:
+            self._state.check_unchanged()
+            begin = self._state.next_id
+            self._state = self._state.with_rows(rows, self._segment)
+        return np.arange(begin, begin + len(rows))
+
+    @in_default_floats
+    def remove(self, ids: Any) -> None:
+        """Remove points.
+
+        Parameters
+        ----------
+        ids : int, or integers of shape (any,)
+            Ids of the points to remove, without repeats. All points may be removed.
+
+        Raises
+        ------
+        TypeError
+            An id is not an integer.
+        ValueError
+            An id was never assigned, is already removed, or occurs twice. The Index is then unchanged.
+
+        Notes
+        -----
+        Up to 64 removed points stay in their segment: each search finds that many additional points and drops the
+        removed ones. After more removals, the segment is packed without them. On average, removing a point packs n / 64
+        rows.
+        """
+        with self._updating:
+            self._state.check_unchanged()
+            self._state = self._state.without_ids(checked_ids(ids), self._segment)
+
+    @in_default_floats
+    def compact(self) -> None:
+        """Pack all remaining points as one segment. Ids and answers do not change."""
+        with self._updating:
+            self._state.check_unchanged()
+            self._state = self._state.compacted(self._segment)
+
+
+def checked_ids(ids: Any) -> npt.NDArray[np.int64]:
+    """Return ids as an int64 array of shape (any,)."""
+    array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise TypeError(f"ids: expected integers of shape (any,), got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)

@@ -1,0 +1,288 @@
+"""`tonari.Index`: points that are prepared once, searched many times, and may be changed between searches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.index import file as index_file
+from tonari.api.index.changes import ChangingIndex
+from tonari.api.index.part import Part
+from tonari.api.index.radius import RadiusIndex
+from tonari.api.index.search import SearchIndex
+from tonari.api.index.state import Kind, State
+from tonari.core.process.compiling import not_compiled
+from tonari.core.process.floats import in_default_floats
+from tonari.core.process.progress import ProgressLike
+from tonari.methods.registry import by_force, check_search_method
+from tonari.methods.rows.where import place_for
+
+
+class Index(SearchIndex, RadiusIndex, ChangingIndex):
+    """Points that are prepared once, searched many times, and may be changed between searches.
+
+    Parameters are those of :func:`search`. The constructor packs the points into the layout of the kernels, or builds a
+    tree. The Index also keeps a reference to the array, since exact values are computed from the original rows: the
+    array must not change while the Index is in use (see `copy`). On CUDA, NaN and other refused values are reported by
+    the first search, so that the constructor does not wait for the device.
+
+    For "haversine" and "minkowski:p", and with weights, the Index also keeps a float64 copy of the transformed rows,
+    and transforms the queries of each search.
+
+    copy : bool
+        Keep a copy of the points, which counts towards `memory`; the array may then change. Without a copy, each
+        search, and each other use of the points, compares 3 to 32 rows of a writable array with their earlier values;
+        for a tensor it also checks torch's version counter. This check takes less than 2 % of a search. It detects an
+        array that was filled with new data, but it may miss a change of a few values of a NumPy or CuPy array.
+
+    With method="auto" the method is chosen once, in the constructor, for an expected number of queries equal to the
+    number of points.
+
+    Further keyword arguments set fields of the plan of every search, as for :func:`plan`; method="auto" then means
+    brute force. For example, ``Index(points, device="cuda", route="host_refine", form_dim=64)`` keeps the points in
+    host memory and only 64 values of each point on the device.
+
+    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` copy the points and the chosen method. The copy
+    packs the points again, by a plan for the machine that it is on. Points on CUDA return to the device of the same
+    number. ``copy.copy`` shares the points and the packed data. Every copy returns the same bits.
+
+    On the CPU, as many points stay packed as fit into `memory` together with a search; every search packs the other
+    points again. On CUDA, a k-d tree that does not fit on the device stays in host memory if it takes at most half of
+    the free host memory.
+
+    Results contain the ids of points. The initial points have their row numbers as ids; added points get the next
+    numbers, and no id is used twice. After :meth:`add` and :meth:`remove`, answers have the same bits as answers of a
+    new Index of the remaining points in ascending order of id, with ids in place of row numbers; ties go to the smaller
+    id. :attr:`points` and :attr:`ids` return the remaining points and their ids.
+
+    An Index that was changed consists of a few segments, and a search visits one after the other. The segments share
+    `memory`. If it is too small for all of them, segments drop their packed points and pack them again when they are
+    searched. If all points are removed, :meth:`search` refuses every k, radius searches find nothing, and :meth:`add`
+    continues with the next ids.
+
+    Several threads may search one Index at once. Points are packed by one thread for all; `memory` limits each search
+    separately. Other threads may change the Index during a search: a search, or a stream of searches, sees the Index as
+    it was when it began. Searches never wait for an update; updates wait for each other.
+
+    Raises
+    ------
+    RuntimeError
+        The array of the points has changed (see `copy`). Every method that uses the points raises it.
+
+    Warns
+    -----
+    UserWarning
+        `memory` is too small to keep all points of a segment packed. The warning has the number of points that stay
+        packed and the memory for all points; it is issued once per segment.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> points = np.eye(3, dtype=np.float32)
+    >>> index = tonari.Index(points, metric="inner_product")
+    >>> index.search(points[:1], k=1).indices.tolist()
+    [[0]]
+
+    Change an Index and save it to a file:
+
+    >>> index.add(2 * points[:1]).tolist()
+    [3]
+    >>> index.remove([0])
+    >>> len(index), index.search(points[:1], k=1).indices.tolist()
+    (3, [[3]])
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index.save(os.path.join(folder, "points.index"))
+    ...     again = tonari.Index.load(os.path.join(folder, "points.index"))
+    >>> again.ids.tolist(), again.add(points[:1]).tolist()
+    ([1, 2, 3], [4])
+    """
+
+    @in_default_floats
+    def __init__(
+        self,
+        points: Any,
+        *,
+        metric: str = "euclidean",
+        weights: Any = None,
+        method: str = "auto",
+        device: str | Sequence[str] = "auto",
+        threads: int | None = None,
+        memory: int | str | None = None,
+        copy: bool = False,
+        progress: ProgressLike = None,
+        **overrides: Any,
+    ) -> None:
+        dropped = "but searches of an Index carry none to its points"
+        inputs.warn_of_dropped({"points": points}, "use tonari.search with differentiable=True", dropped=dropped)
+        check_search_method(method)
+        self._set_metric(metric, weights)
+        progress = inputs.check_progress(progress)
+        place = place_for(device, points=points)
+        self._device = device
+        self._threads = inputs.check_threads(threads)
+        self._memory = inputs.parse_memory(memory)
+        self._asked = by_force(self._base) if overrides and method == "auto" else method
+        self._overrides = overrides
+        self._set_call(place)
+        rows = self._given_rows(points, "points")
+        self.d, self._copied = rows.shape[1], 0
+        if inputs.check_flag(copy, "copy") and inputs.shares_memory(rows, points):
+            rows = self._copy_of(rows)
+        self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
+        self._updating = threading.Lock()  # of the one update that replaces the state
+
+    def __len__(self) -> int:
+        return self._state.n
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return self._state.n
+
+    @property
+    def points(self) -> Any:
+        """The original points in ascending order of id: an array or a tensor of shape (n, d).
+
+        A tensor is on the device of the points; rows of bits are packed. After :meth:`add` or :meth:`remove`, the first
+        access copies the points into one array.
+        """
+        return self._state.points
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The ids of the points, ascending: int64 of shape (n,), read-only."""
+        return self._state.ids
+
+    @property
+    def next_id(self) -> int:
+        """The id of the next added point. It is also the number of entries in a mask: one for each id ever assigned."""
+        return self._state.next_id
+
+    @property
+    def ids_are_rows(self) -> bool:
+        """Whether the id of every point is its row number in :attr:`points`."""
+        now = self._state
+        return now.only is not None or not now.n or bool(now.ids[-1] == now.n - 1)
+
+    @property
+    def method(self) -> str:
+        """The search method of the Index; if its segments have different methods, the method of the largest segment."""
+        return self._state.chosen[0]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The CUDA devices that hold the points, with "cuda:all" those of the largest segment; empty on the CPU."""
+        place = self._call.place
+        if place.may_take_fewer and self._state.parts:
+            return self._state.largest.call.place.devices
+        return place.devices
+
+    @property
+    def memory(self) -> int | None:
+        """The requested limit on the bytes that a search may use beyond the points; None without a limit."""
+        return self._memory
+
+    @not_compiled
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the points, their ids, the chosen method and the arguments of the Index to a file, atomically.
+
+        The file holds the points as one aligned block, which :meth:`load` maps. An older file of this name is replaced
+        in one step. Checksums cover every byte. Points on CUDA are copied from the device.
+
+        Raises
+        ------
+        FileNotFoundError, IsADirectoryError
+            The directory of `path` does not exist, or `path` is one. An older file is then unchanged.
+        """
+        index_file.save(path, self.__getstate__())
+
+    @classmethod
+    @in_default_floats
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: str | Sequence[str] | None = None,
+        threads: int | None = None,
+        memory: int | str | None = None,
+    ) -> Index:
+        """Open an Index that :meth:`save` wrote. Its answers have the same bits.
+
+        Points in host memory are mapped, not copied, and packed for the saved method by a plan for this machine.
+
+        Parameters
+        ----------
+        path : path
+            The file must not be changed in place while the Index is in use; :meth:`save` replaces it, which is safe.
+        device : str or list of str, optional
+            See :func:`search`. Default: the `device` of the saved Index; points from CUDA return to the device of the
+            same number. If `device` is given, overrides of the plan in the saved Index are dropped.
+        threads, memory : optional
+            Default: those of the saved Index.
+
+        Raises
+        ------
+        FileNotFoundError
+        tonari.io.FileFormatError
+            The file is damaged, of another format or of a later version.
+        ValueError
+            This machine lacks the device of the saved Index; pass another one, such as device="cpu".
+        """
+        state = index_file.load(path)
+        on = state.pop("_on")
+        if device is not None:
+            wish = inputs.parse_device(device)
+            if on is not None and wish != "auto":
+                on = None if wish == "cpu" else place_for(device).devices[0]
+            state["_device"], state["_overrides"] = device, {}
+            if state["_asked"] == "auto":
+                state["_chosen"] = None
+        if on is not None:
+            state["_points"] = place_for(on).there(state["_points"])
+        if threads is not None:
+            state["_threads"] = inputs.check_threads(threads)
+        if memory is not None:
+            state["_memory"] = inputs.parse_memory(memory)
+        made = object.__new__(cls)
+        made.__setstate__(state)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        now, left = self._state, ("_copied", "_call", "_state", "_updating", "_change", "_base", "_metric")
+        state = {name: value for name, value in self.__dict__.items() if name not in left}
+        now.check_unchanged()
+        points = now.points
+        if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
+            # A tensor takes along all the memory that it is a view of.
+            points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
+        ids = None if now.only is not None else np.array(now.ids)
+        return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.chosen}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
+        self.__dict__.update(state)
+        self._copied = 0
+        self._set_metric(self.metric, self.weights)
+        self._set_call(place_for(self._device, points=points))
+        if len(points):
+            self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
+        else:
+            self._state = State([], next_id, Kind.like(points, chosen))
+        self._updating = threading.Lock()
+
+    def __copy__(self) -> Index:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _state=self._state.copied(), _updating=threading.Lock())
+        return made
+
+    def __repr__(self) -> str:
+        dtype, weighted = inputs.name_of_dtype(self._state.sample), "" if self.weights is None else ", weighted"
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{weighted})"

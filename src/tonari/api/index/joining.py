@@ -1,0 +1,84 @@
+"""Merge the results of the segments of an Index: drop removed points, and replace row numbers by ids.
+
+Distances are exact values and do not depend on the segment, so merging by (value, id) gives the bits of one search.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.metrics import Metric
+
+
+def named(found: Neighbors, names: Any, k: int) -> Neighbors:
+    """Return the first k points of each list that were not removed, by their ids.
+
+    Parameters
+    ----------
+    found : Neighbors of shape (m, any)
+        Lists without missing entries, each with at least k points that were not removed.
+    names : array or tensor of shape (n,), where the lists are
+        The ids of the points in the dtype of the result, ascending; -1 for removed points.
+    k : int
+    """
+    if isinstance(found.indices, np.ndarray):
+        ids = names[found.indices]
+        if ids.shape[1] == k:
+            return Neighbors(found.distances, ids)
+        order = np.argsort(ids < 0, axis=1, kind="stable")[:, :k]
+        return Neighbors(np.take_along_axis(found.distances, order, axis=1), np.take_along_axis(ids, order, axis=1))
+    torch = sys.modules["torch"]
+    ids = names[found.indices.long()]
+    if ids.shape[1] == k:
+        return Neighbors(found.distances, ids)
+    order = torch.sort((ids < 0).to(torch.int32), dim=1, stable=True).indices[:, :k]
+    return Neighbors(found.distances.gather(1, order), ids.gather(1, order))
+
+
+def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
+    """Replace row numbers by ids in lists in host memory, which may have missing entries but no removed points."""
+    return Neighbors(found.distances, np.where(found.indices < 0, found.indices.dtype.type(-1), names[found.indices]))
+
+
+def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
+    """Merge lists of disjoint points by (value, id); a single list has k columns, several have at least k together."""
+    if len(parts) == 1:
+        return parts[0]
+    if not isinstance(parts[0].indices, np.ndarray):
+        from tonari.select.cuda.merge import merge_on_device
+
+        return merge_on_device(parts, [0] * len(parts), k, metric.name)
+    descending = metric.descending
+    m, first = len(parts[0].indices), parts[0]
+    rows = np.arange(m)
+    distances = np.full((m, k), -np.inf if descending else np.inf, first.distances.dtype)
+    indices = np.full((m, k), -1, first.indices.dtype)
+    for part in parts:
+        values, ids = map(np.ascontiguousarray, part)
+        _native.merge_into(distances, indices, rows, values, ids, descending)
+    return Neighbors(distances, indices)
+
+
+def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: Metric) -> RadiusNeighbors:
+    """Merge the radius results of segments, in host memory; their points have these ids, -1 if removed."""
+    queries, ids, values = [], [], []
+    for found, names in parts:
+        indptr, indices, distances = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in found)
+        here = names[indices]
+        left = here >= 0
+        queries.append(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[left])
+        ids.append(here[left])
+        values.append(distances[left])
+    of, point, value = (np.concatenate(pieces) for pieces in (queries, ids, values))
+    order = np.lexsort((point, -value if metric.descending else value, of))
+    counts = np.bincount(of, minlength=len(parts[0][0].indptr) - 1)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    return RadiusNeighbors(indptr, point[order], value[order])

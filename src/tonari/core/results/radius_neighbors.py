@@ -1,0 +1,234 @@
+"""Neighbours within a radius: lists of different lengths, concatenated."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import tuning
+from tonari.core.process.caches import cached
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.core.slices import cut
+
+
+class RadiusNeighbors(NamedTuple):
+    """All points within a radius of each of m queries, as in a sparse matrix of compressed rows.
+
+    The arrays are of the same library as the queries (NumPy, torch, CuPy or JAX) and on the same device.
+
+    Attributes
+    ----------
+    indptr : int64 of shape (m + 1,)
+        The neighbours of query i are ``indices[indptr[i]:indptr[i + 1]]``; ``distances`` has their distances in the
+        same place.
+    indices : int32 of shape (indptr[m],), or int64 for 2**31 points or more
+        Row numbers of the points.
+    distances : float32 or float64 of shape (indptr[m],)
+        Ascending for each query (``inner_product``: similarities, descending); equal distances are in order of index.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.results.radius_neighbors import RadiusNeighbors
+    >>> found = RadiusNeighbors(np.array([0, 2, 2]), np.array([7, 3], np.int32), np.array([0.5, 2.0], np.float32))
+    >>> found.indices[found.indptr[0] : found.indptr[1]]
+    array([7, 3], dtype=int32)
+    """
+
+    indptr: Any
+    indices: Any
+    distances: Any
+
+
+class Within(NamedTuple):
+    """A radius search on the CPU: its queries, and the conditions for the points that each may find.
+
+    Attributes
+    ----------
+    queries : checked rows of shape (m, d)
+    limits : array of shape (m,), of the dtype of returned distances
+        See :func:`limits_for`.
+    self_ids : int64 array of shape (m,), optional
+        For each query, the number of the point that it must not find.
+    later : bool
+        Whether a query finds only points after its own; `self_ids` must ascend.
+    """
+
+    queries: npt.NDArray[Any]
+    limits: npt.NDArray[Any]
+    self_ids: npt.NDArray[np.int64] | None = None
+    later: bool = False
+
+    def in_order(self, order: npt.NDArray[np.int64]) -> Within:
+        """Return the same request with its queries in another order."""
+        own = None if self.self_ids is None else self.self_ids[order]
+        return Within(self.queries[order], self.limits[order], own, self.later)
+
+
+def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
+    """Return m empty lists for n points, with distances of a dtype.
+
+    >>> none_within(10, "float32").indptr
+    array([0])
+    """
+    return RadiusNeighbors(np.zeros(m + 1, np.int64), np.zeros(0, index_dtype(n)), np.zeros(0, value))
+
+
+def limits_for(
+    radius: float | npt.NDArray[np.float64], m: int, dtype: npt.DTypeLike, *, closed: bool, descending: bool
+) -> npt.NDArray[Any]:
+    """Return for each query the largest distance within its radius, in the dtype of returned distances.
+
+    Parameters
+    ----------
+    radius : float or float64 array of shape (m,)
+        The radius, not NaN; with `descending`, the smallest similarity, finite.
+    m : int
+    dtype : dtype
+        float32 or float64.
+    closed : bool
+        Whether a distance equal to the radius is within it.
+    descending : bool
+        Whether values are similarities, and the radius is the smallest one.
+
+    Returns
+    -------
+    array of shape (m,) of the dtype
+        A point is within the radius if its returned value is at most this limit (for similarities, at least). A limit
+        that is the same for all queries is stored once, in a read-only array.
+
+    Examples
+    --------
+    The float32 number nearest to 0.1 is above it:
+
+    >>> import numpy as np
+    >>> from tonari.core.results.radius_neighbors import limits_for
+    >>> limits_for(0.1, 1, np.float32, closed=True, descending=False) < np.float32(0.1)
+    array([ True])
+    """
+    outwards = -1.0 if descending else 1.0
+    if np.ndim(radius) == 0:
+        one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
+        everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
+        everyone.flags.writeable = False
+        return everyone
+    asked = np.asarray(radius, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        limits = asked.astype(dtype)
+    inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
+    limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
+    return limits
+
+
+@cached(maxsize=64)
+def _limit(radius: float, dtype: np.dtype[Any], outwards: float, *, closed: bool) -> Any:
+    """Return the farthest value of a dtype within a radius: :func:`limits_for`, for one number."""
+    value = dtype.type
+    with np.errstate(over="ignore"):
+        limit = value(radius)
+    inside = float(limit) * outwards <= radius * outwards if closed else float(limit) * outwards < radius * outwards
+    return limit if inside else np.nextafter(limit, value(-np.inf * outwards))
+
+
+def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
+    """Return the lists of points `first`, `first` + 1, ..., of each only the points after its own point.
+
+    Parameters
+    ----------
+    found : RadiusNeighbors
+        Lists of NumPy arrays, or of torch tensors.
+    first : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.results.radius_neighbors import RadiusNeighbors, later_points
+    >>> found = RadiusNeighbors(np.array([0, 2, 4]), np.array([1, 2, 0, 1]), np.array([0.0, 1.0, 0.5, 0.0]))
+    >>> later_points(found, 1).indices
+    array([2])
+    """
+    if not _is_host(found.indices):
+        return _kept_there(found, lambda _entries, rows, points: points > rows + first)
+    indptr, indices, distances = found
+    own = np.repeat(np.arange(first, first + len(indptr) - 1), np.diff(indptr))
+    later = indices > own
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(later)])
+    return RadiusNeighbors(before[indptr], indices[later], distances[later])
+
+
+def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
+    """Return the first `most` neighbours of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
+    >>> found = RadiusNeighbors(np.array([0, 2, 3]), np.array([4, 1, 0]), np.array([0.0, 1.0, 0.5]))
+    >>> nearest_of(found, 1).indices
+    array([4, 0])
+    """
+    indptr, indices, distances = found
+    if not _is_host(indices):
+        return _kept_there(found, lambda entries, rows, _points: entries - indptr[rows] < most)
+    places = np.arange(len(indices)) - np.repeat(indptr[:-1], np.diff(indptr))
+    return RadiusNeighbors(_indptr(np.minimum(np.diff(indptr), most)), indices[places < most], distances[places < most])
+
+
+def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
+    """Drop entries from lists of tensors, on their device.
+
+    Entries are checked in blocks, which take little additional memory: `keeps(entries, rows, points)` takes the numbers
+    of some entries, the numbers of their lists and their points, and returns a mask of the entries to keep.
+    """
+    import torch
+
+    indptr, indices, distances = found
+    counts = torch.zeros_like(indptr[1:])
+    parts = []
+    for block in cut(len(indices), tuning.CUT_ENTRIES):
+        entries = torch.arange(block.start, block.stop, device=indptr.device)
+        mask = keeps(entries, torch.searchsorted(indptr[1:], entries, right=True), indices[block])
+        ends = torch.nn.functional.pad(mask.cumsum(0), (1, 0))
+        counts += ends[(indptr - block.start).clamp(0, len(mask))].diff()
+        parts.append((indices[block][mask], distances[block][mask]))
+    kept = [torch.cat(part) for part in zip(*parts, strict=True)] if parts else [indices, distances]
+    return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), *kept)
+
+
+def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
+    """Return the neighbours that are within the limits, from lists of shape (m, k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.results.neighbors import Neighbors
+    >>> from tonari.core.results.radius_neighbors import cut_lists
+    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+    array([4, 1])
+    """
+    distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
+    inside = distances >= limits[:, None] if descending else distances <= limits[:, None]
+    inside &= indices >= 0
+    kept = RadiusNeighbors(_indptr(inside.sum(axis=1)), indices[inside], distances[inside])
+    return _like(kept, found)
+
+
+def _indptr(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _is_host(part: Any) -> bool:
+    return isinstance(part, np.ndarray)
+
+
+def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
+    """Return NumPy arrays on the device of the lists: unchanged, or as tensors."""
+    if _is_host(lists[0]):
+        return kept
+    from_numpy = sys.modules["torch"].from_numpy
+    return RadiusNeighbors(*(from_numpy(part).to(lists[0].device) for part in kept))

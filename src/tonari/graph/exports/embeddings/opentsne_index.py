@@ -1,0 +1,28 @@
+"""openTSNE's ``knn_index`` of a graph, which finds the neighbours of new points in ``TSNEEmbedding.transform``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from tonari.core.results.neighbors import Neighbors
+from tonari.graph.exports.embeddings.searcher import Searcher
+
+try:
+    from openTSNE.nearest_neighbors import PrecomputedNeighbors
+except ImportError:  # to_opentsne says so; all modules can be imported without the libraries that take graphs
+    PrecomputedNeighbors = object
+
+
+class OpenTsneIndex(PrecomputedNeighbors):
+    """The lists of a graph, and exact neighbours of new points."""
+
+    def __init__(self, found: Neighbors, index: Searcher) -> None:
+        super().__init__(found.indices, found.distances)
+        self._index = index
+
+    def query(self, query: Any, k: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the indices and distances of the k nearest points."""
+        found = self._index.search(query, k)
+        return found.indices, found.distances

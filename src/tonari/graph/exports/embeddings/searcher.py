@@ -1,0 +1,43 @@
+"""The interface of an index that exports use."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Protocol
+
+from tonari.core.results.neighbors import Neighbors
+from tonari.graph.lists import Lists
+
+
+class Searcher(Protocol):
+    """The part of :class:`tonari.Index` that is needed to embed new points."""
+
+    metric: str
+    weights: tuple[float, ...] | None
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+
+    @property
+    def ids_are_rows(self) -> bool:
+        """Whether results contain row numbers."""
+
+    def search(self, queries: Any, k: int) -> Neighbors:
+        """Find the k nearest points of every query."""
+
+
+def searcher_of(lists: Lists, index: Searcher) -> Searcher:
+    """Return a copy of the index that later updates do not change; ValueError if its points are not the graph's."""
+    if index.weights != lists.weights:
+        raise ValueError(
+            "index has other weights than the graph: make it with those of the graph, weights=graph.weights"
+        )
+    if index.n != lists.n or index.metric != lists.metric:
+        raise ValueError(
+            f"index has {index.n} points and metric {index.metric!r}, the graph {lists.n} and {lists.metric!r}: pass "
+            f"tonari.Index(points, metric={lists.metric!r}) of the graph's points"
+        )
+    if not index.ids_are_rows:
+        raise ValueError("index: it was changed, and its ids are no rows of the graph; pass tonari.Index(index.points)")
+    return copy.copy(index)

@@ -1,0 +1,48 @@
+"""Answers to calls without queries. Their arguments are checked, but they need no plan, preparation or kernel.
+
+The answers are NumPy arrays, and are converted for the caller like the results of a search.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.errors import Unsupported
+from tonari.core.problem import Problem
+from tonari.core.results.neighbors import Neighbors, no_neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
+from tonari.methods.registry import search_method
+
+
+def none_nearest(problem: Problem, method: str) -> Neighbors:
+    """Return the neighbours of no queries, of shape (0, k).
+
+    Parameters
+    ----------
+    problem : Problem
+        The same call with one query instead of none.
+    method : str
+        The method that the caller named; if it cannot solve the problem, Unsupported is raised.
+    """
+    refuse_unsupported(problem, method)
+    return no_neighbors(problem.k, problem.n, problem.value_dtype)
+
+
+def none_within_radius(problem: Problem, method: str) -> RadiusNeighbors:
+    """Return the radius result of no queries; see :func:`none_nearest`."""
+    refuse_unsupported(problem, method)
+    return none_within(problem.n, problem.value_dtype)
+
+
+def none_counted(problem: Problem, method: str) -> npt.NDArray[np.int64]:
+    """Return the counts of no queries; see :func:`none_nearest`."""
+    refuse_unsupported(problem, method)
+    return np.zeros(0, np.int64)
+
+
+def refuse_unsupported(problem: Problem, method: str) -> None:
+    """Raise Unsupported if a named method cannot solve a problem."""
+    why_not = None if method == "auto" else search_method(method, problem.device).refuses(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)

@@ -1,0 +1,111 @@
+"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py), with one interface."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core._native import exact_values
+from tonari.core.plan import Plan
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.methods import tuning
+from tonari.methods.rows.value_range import check_range
+from tonari.metrics import Metric
+
+
+class Place(Protocol):
+    """The interface of a place where a call runs.
+
+    "Rows" are checked arrays: NumPy arrays in host memory, or tensors on CUDA.
+
+    Attributes
+    ----------
+    devices : tuple of str
+        "cuda:0" and so on; empty on the CPU.
+    device : str
+        "cpu" or "cuda".
+    may_take_fewer : bool
+        As in :class:`tonari.core.problem.Problem`.
+    """
+
+    devices: tuple[str, ...]
+    may_take_fewer: bool
+    device: str
+
+    def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> Any:
+        """Check an array, and return it as rows that the place and the metric accept.
+
+        On the CPU, `threads` threads check its values; by default the number depends on the work.
+        """
+
+    def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
+        """Return the number of threads for preparing n points: as requested, else by the amount of work.
+
+        On CUDA the result is None.
+        """
+
+    def check_plan(self, plan: Plan) -> None:
+        """Raise ValueError for a plan that was made for another place."""
+
+    def no_others(self, rows: Any, metric: Metric) -> Neighbors:
+        """Check the values of rows, and return an empty neighbour list for each row, on the device of the rows."""
+
+    def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
+        """Put each point before its neighbours in the lists of a self-join; the result is on the device of the rows."""
+
+    def on(self, devices: tuple[str, ...]) -> Place:
+        """Return the place of a call that runs on all of these devices, which are some of this place's devices."""
+
+    def there(self, x: Any) -> Any:
+        """Convert an array for the methods of the place: NumPy in host memory, or a tensor on `devices[0]`."""
+
+
+class CpuPlace:
+    """The CPU."""
+
+    devices: tuple[str, ...] = ()
+    device = "cpu"
+    may_take_fewer = False
+
+    def rows(self, x: Any, name: str, metric: Metric, threads: int | None = None) -> npt.NDArray[Any]:
+        if metric.bits:
+            return inputs.as_bits(x, name)
+        rows = inputs.as_rows(x, name, threads=threads)
+        if metric.nonnegative:
+            inputs.check_nonnegative(rows, name, threads)
+        return rows
+
+    def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
+        return asked or default_threads(tuning.PREPARE_POINT * n)
+
+    def check_plan(self, plan: Plan) -> None:
+        if plan.devices:
+            device = plan.devices[0] if len(plan.devices) == 1 else list(plan.devices)
+            raise ValueError(f"the plan was made for {', '.join(plan.devices)}: pass device={device!r} with it")
+
+    def no_others(self, rows: npt.NDArray[Any], metric: Metric) -> Neighbors:
+        value = np.float64 if rows.dtype == np.float64 else np.float32
+        return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))
+
+    def with_self(self, found: Neighbors, rows: npt.NDArray[Any], metric: Metric) -> Neighbors:
+        own = np.arange(len(rows), dtype=np.int64)[:, None]
+        value = metric.self_value
+        values = np.full((len(rows), 1), value or 0.0)
+        if value is None:
+            exact_values(metric.name, rows, rows, own, values)
+        with np.errstate(over="ignore", under="ignore"):  # which is refused
+            first = values.astype(found.distances.dtype)
+        ids = own.astype(found.indices.dtype)
+        if value is None:
+            check_range(first, ids, None, rows, rows, metric)
+        return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
+
+    def on(self, devices: tuple[str, ...]) -> CpuPlace:
+        return self
+
+    def there(self, x: Any) -> npt.NDArray[Any]:
+        return x if isinstance(x, np.ndarray) else np.asarray(inputs.to_host(x))

@@ -1,0 +1,197 @@
+"""The points of a call. Every search goes through this module.
+
+A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen (decided) and run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.plan import Plan
+from tonari.core.problem import Problem
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.exact.cuda.replay import cache as cuda_graph_cache
+from tonari.exact.cuda.replay.cache import GraphKey
+from tonari.methods.answer import answer, checked, decide
+from tonari.methods.call import Call
+from tonari.methods.decision import Decision
+from tonari.methods.radius import decide_within
+from tonari.methods.registry import by_force, search_method
+from tonari.methods.rows.no_queries import refuse_unsupported
+from tonari.methods.rows.value_range import check_counts
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Points:
+    """Checked rows, and the call that searches them: prepared for each search, or once for all of them.
+
+    Parameters
+    ----------
+    rows : checked rows of shape (n, d)
+    call : Call
+        The call. Its memory is the limit of these searches.
+
+    Attributes
+    ----------
+    prepared : bool
+        Whether the rows are prepared already.
+    held_bytes : int
+        The bytes of the prepared points, part of the memory of the call.
+    """
+
+    prepared: ClassVar[bool] = False
+
+    def __init__(self, rows: Any, call: Call) -> None:
+        self.rows, self.call = rows, call
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def held_bytes(self) -> int:
+        return 0
+
+    def within_memory(self, memory: int | None) -> Self:
+        """Return the same points with another memory limit for searches."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, call=dataclasses.replace(self.call, memory=memory))
+        return made
+
+    def problem(self, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
+        """Return the problem of a search for the k nearest."""
+        return self.call.problem(self.rows, queries, k, self_join=self_join)
+
+    def refuse_unsupported(self, queries: Any, k: Any = 1) -> None:
+        """Raise Unsupported if the named method cannot solve a problem."""
+        refuse_unsupported(self.problem(queries, k), self.call.method)
+
+    def method_for(self, problem: Problem) -> str:
+        """Return the method of the call, or brute force if it does not support a k that is larger than requested."""
+        method = self.call.method
+        if method == "auto" or search_method(method, problem.device).refuses(problem) is None:
+            return method
+        return by_force(problem.metric)
+
+    def nearest(
+        self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False, around: bool = False
+    ) -> Neighbors:
+        """Find the k nearest points of checked queries; the result is on the device of the queries.
+
+        With `around`, brute force makes the search if the named method does not support this k.
+        """
+        found = self.replayed(queries, k, progress, self_join=self_join)
+        if found is not None:
+            return found
+        return self.searched(queries, k, progress, self_join=self_join, around=around)
+
+    def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
+        """Replay a search that was captured as a CUDA graph; None if there is none."""
+        differing = (self.rows,) if self_join else (queries, self.rows)  # from the search that was captured
+        found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
+        return None if found is None else checked(found, queries, self.rows, self.call.metric)
+
+    def searched(
+        self,
+        queries: Any,
+        k: Any,
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        around: bool = False,
+        plan: Plan | None = None,
+    ) -> Neighbors:
+        """Decide how to search, by the caller's plan if there is one, and search; see :meth:`nearest`."""
+        decision = self.decided(queries, k, progress, self_join=self_join, around=around, plan=plan)
+        return answer(queries, self.rows, decision, self.call.metric, progress, self_join=self_join)
+
+    def decided(
+        self,
+        queries: Any,
+        k: Any,
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        around: bool = False,
+        plan: Plan | None = None,
+    ) -> Decision:
+        """Decide how to search for the k nearest; see :meth:`searched`."""
+        problem = self.problem(queries, k, self_join=self_join)
+        call = dataclasses.replace(self.call, method=self.method_for(problem)) if around else self.call
+        return decide(call, problem, self.rows, queries, plan, progress)
+
+    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
+        """Return the points prepared for radius searches of these queries, which may be split into blocks."""
+        return self.decided_within(queries, limits, False)
+
+    def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
+        """Decide how to find the points within the limits of some queries, and prepare the points for all queries."""
+        problem = self.problem(queries, 1)
+        made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
+        return DecidedPoints(self.rows, self.call, made)
+
+    def within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+    ) -> RadiusNeighbors:
+        """Find all points within the limits of checked queries; the result is on the device of the queries."""
+        return self.decided_within(queries, limits, progress).within(queries, limits, progress, self_join=self_join)
+
+    def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
+        """Count the points within the limits of checked queries; the result is on the device of the queries."""
+        return self.decided_within(queries, limits, progress).count(queries, limits, progress)
+
+    def _graph_key(self, queries: Any, k: Any, self_join: bool) -> GraphKey | None:
+        call = self.call
+        if call.memory is not None or call.threads is not None or call.method not in cuda_graph_cache.CAPTURED:
+            return None
+        if len(call.place.devices) != 1:
+            return None
+        device = call.place.devices[0]
+        return cuda_graph_cache.key_of(queries, self.rows, k, call.metric.name, device, self_join=self_join)
+
+
+class DecidedPoints(Points):
+    """Points that are prepared by one decision for searches within limits."""
+
+    prepared: ClassVar[bool] = True
+
+    def __init__(self, rows: Any, call: Call, decision: Decision) -> None:
+        super().__init__(rows, call)
+        self.decision = decision
+
+    def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
+        return self
+
+    def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
+        return self
+
+    def within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+    ) -> RadiusNeighbors:
+        found = self.decision.find_within(queries, limits, progress, self_join=self_join)
+        return checked(found, queries, self.rows, self.call.metric)
+
+    def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
+        counts = self.decision.count_within(queries, limits, progress)
+
+        def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
+            return self.decision.count_within(inputs.rows_at(queries, rows), limits, False)
+
+        def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
+            return self.decision.find_within(inputs.rows_at(queries, rows), limits[rows], False)
+
+        check_counts(counts, limits, queries, self.rows, self.call.metric, some, found)
+        return counts
+
+    def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
+        """Find, for consecutive rows of the points, the later points within their limits."""
+        found = self.decision.find_pairs(rows, self.rows, limits[rows], progress)
+        return checked(found, self.rows[rows], self.rows, self.call.metric, names=range(rows.start, rows.stop))

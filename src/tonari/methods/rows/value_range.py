@@ -1,0 +1,289 @@
+"""Refuse values beyond the range of their type, which would make different distances tie.
+
+Rows are ordered by returned values, so that lists can be merged. A value that overflows is infinite, and one that
+underflows is 0 or has lost digits: such values may be equal although the exact values differ. Answers with such values
+are refused. A count contains no values, but it depends on such values if its limit is at an end of the range, so such
+counts are checked too. The smallest and the largest value of an answer show whether it may contain such values; for
+ordinary data no other check is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.methods import tuning
+from tonari.metrics import Metric
+
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 hold values between them with all digits
+_LARGE_ELEMENT = 1e-5  # of which no power that a metric has is small
+_DIGITS = 2.0**48  # a value that is smaller by this factor than its rows say is of a few small elements
+
+
+def check_range(
+    values: Any,
+    indices: Any,
+    indptr: Any,
+    queries: Any,
+    points: Any,
+    record: Metric,
+    *,
+    names: Sequence[int] | None = None,
+) -> None:
+    """Refuse an answer with values that have overflowed or underflowed.
+
+    Parameters
+    ----------
+    values, indices : arrays of shape (m, k) or (any,), or tensors
+        Lists of k neighbours, or concatenated lists of a radius search; missing entries have the index -1.
+    indptr : array of shape (m + 1,), optional
+        The beginnings of the lists in concatenated arrays.
+    queries, points : checked rows
+    record : Metric
+    names : sequence of int, optional
+        The numbers of the queries in messages; by default their row numbers.
+
+    Raises
+    ------
+    ValueError
+        A value is beyond the range; the message names the query and the value.
+    """
+    one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
+    if one and type(values) is np.ndarray and values.size:  # ordered, so that the ends are the extremes
+        first, last = values.item(0), values.item(-1)
+        if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
+            return
+        if -_PLAIN_HIGH < first < _PLAIN_HIGH and -_PLAIN_HIGH < last < _PLAIN_HIGH:
+            is_large = (
+                isinstance(queries, np.ndarray) and queries.dtype.kind == "f" and abs(queries.item(0)) > _LARGE_ELEMENT
+            )
+            if (is_large and not record.products) or not may_underflow(record, queries, points):
+                return
+    if record.bits or record.own or not math.prod(values.shape):
+        return
+    low, high, nearest_to_zero = _extremes(values, record.descending)
+    if nearest_to_zero > _PLAIN_LOW and high < _PLAIN_HIGH and low > -_PLAIN_HIGH:
+        return
+    host = isinstance(values, np.ndarray)
+    tiny = float(np.finfo(values.dtype if host else inputs.name_of_dtype(values)).tiny)
+    overflows = not (math.isfinite(low) and math.isfinite(high))
+    underflows = nearest_to_zero < tiny and may_underflow(record, queries, points)
+    if overflows or (underflows and _are_small(queries, record, tiny)):
+        _look_closer(_on_host(values), _on_host(indices), indptr, queries, points, record, tiny, names)
+
+
+def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
+    """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
+    if not isinstance(values, np.ndarray):
+        import torch
+
+        low, high = torch.stack(values.aminmax()).tolist()  # waits for the device once
+    elif values.ndim == 2:
+        first, last = (-1, 0) if descending else (0, -1)
+        low, high = float(np.minimum.reduce(values[:, first])), float(np.maximum.reduce(values[:, last]))
+    else:
+        low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    return low, high, low if low > 0 else -high if high < 0 else 0.0
+
+
+def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
+    """Whether values can be smaller than the smallest difference between rows of their type."""
+    if record.angular or record.degree == 0 or not (record.products or record.power > 1):
+        return False
+    return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))
+
+
+def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
+    """Whether a query may be so small that values underflow; often its first element rules it out."""
+    if record.products:
+        return True
+    bound = (tiny * _DIGITS) ** (1 / _power(record))
+    if not isinstance(queries, np.ndarray):
+        return bool((queries.abs().amax(dim=1) < bound).any())
+    first = inputs.as_floats(queries[:, :1])
+    small = np.flatnonzero((first < bound) & (first > -bound))
+    return any(
+        bool((np.abs(inputs.as_floats(queries[some])).max(axis=1) < bound).any())
+        for some in (small[begin : begin + 4096] for begin in range(0, len(small), 4096))
+    )
+
+
+def _look_closer(
+    values: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    indptr: Any,
+    queries: Any,
+    points: Any,
+    record: Metric,
+    tiny: float,
+    names: Sequence[int] | None,
+) -> None:
+    names = range(len(queries)) if names is None else names
+    if indptr is None:
+        rows = np.repeat(np.arange(len(values)), values.shape[1])
+    else:
+        counts = np.diff(_on_host(indptr))
+        rows = np.repeat(np.arange(len(counts)), counts)
+    values, indices = values.ravel(), indices.ravel()
+    there = indices >= 0
+    if len(over := np.flatnonzero(there & np.isinf(values))):
+        raise _refusal(names[rows[over[0]]], values[over[0]], record)
+    under = np.flatnonzero(there & (np.abs(values) < tiny)) if may_underflow(record, queries, points) else there[:0]
+    if not len(under):
+        return
+    sizes = _largest(queries)
+    if not record.products:
+        under = under[_size(sizes[rows[under]], record) < tiny * _DIGITS]
+    for begin in range(0, len(under), 4096):
+        some = under[begin : begin + 4096]
+        q, x = _floats(queries, rows[some]), _floats(points, indices[some])
+        if record.products:
+            size = np.abs(q).max(axis=1) * np.abs(x).max(axis=1)
+            lost = (np.sign(q) * np.sign(x)).any(axis=1)
+        else:
+            size = _size(np.maximum(np.abs(q), np.abs(x)).max(axis=1), record)
+            lost = (q != x).any(axis=1)
+        if len(bad := np.flatnonzero(lost & (size < tiny * _DIGITS))):
+            at = some[bad[0]]
+            raise _refusal(names[rows[at]], values[at], record)
+
+
+def check_counts(
+    counts: Any,
+    limits: npt.NDArray[Any],
+    queries: Any,
+    points: Any,
+    record: Metric,
+    count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
+    find: Callable[[npt.NDArray[np.int64]], Any],
+) -> None:
+    """Refuse counts that depend on values that have overflowed or underflowed; only some limits make this possible.
+
+    Parameters
+    ----------
+    counts : int64 array of shape (m,), or tensor
+    limits : array of shape (m,)
+        See :func:`tonari.core.results.radius_neighbors.limits_for`.
+    queries, points : checked rows
+    record : Metric
+    count : callable(rows, limits) -> counts
+        Counts for some queries within other limits.
+    find : callable(rows) -> RadiusNeighbors
+        Finds the counted points of some queries.
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_range`.
+    """
+    if record.bits or record.own or not (len(limits) and len(points)):
+        return
+    if not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH:
+        return  # one limit for all, which is no end of the range
+    ends = np.finfo(limits.dtype)
+    magnitudes = np.abs(limits[:1] if not limits.strides[0] else limits)
+    far, near = magnitudes >= ends.max, magnitudes < ends.tiny
+    everyone = np.arange(len(limits))
+    if far.any() and _may_overflow(record, queries, points, float(ends.max)):
+        rows = everyone[far] if len(far) == len(everyone) else everyone
+        _check_far(count, rows, limits[rows], len(points), record)
+    if near.any() and may_underflow(record, queries, points):
+        rows = everyone[near] if len(near) == len(everyone) else everyone
+        rows = rows[_are_tiny(queries, points, record, float(ends.tiny))[rows]]
+        for some in _in_blocks(rows, _on_host(counts)):
+            found = find(some)
+            here = inputs.rows_at(queries, some)
+            check_range(found.distances, found.indices, found.indptr, here, points, record, names=some.tolist())
+
+
+def _check_far(
+    count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
+    rows: npt.NDArray[np.int64],
+    limits: npt.NDArray[Any],
+    n: int,
+    record: Metric,
+) -> None:
+    """Refuse rows with infinite values: an infinite limit finds more points for them than the largest finite one."""
+    largest = np.finfo(limits.dtype).max
+    if record.descending:
+        infinite = _on_host(count(rows, np.full_like(limits, np.inf)))
+        lost, value = np.where(limits > 0, infinite, n - _on_host(count(rows, np.full_like(limits, -largest)))), limits
+    else:
+        lost, value = n - _on_host(count(rows, np.full_like(limits, largest))), np.abs(limits)
+    if len(bad := np.flatnonzero(lost)):
+        infinity = limits.dtype.type(np.copysign(np.inf, value[bad[0]]))
+        raise _refusal(int(rows[bad[0]]), infinity, record)
+
+
+def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
+    """Whether rows have elements so large that their values may overflow."""
+    if record.angular:
+        return False
+    q, x = (float(_largest(rows).max()) for rows in (queries, points))
+    size = q * x if record.products else float(_size(np.array(q + x), record))
+    return not size * queries.shape[1] < largest
+
+
+def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDArray[np.bool_]:
+    """Return a mask of the queries that are so small that a value with some point may underflow."""
+    sizes = _largest(queries)
+    if not record.products:
+        return _size(sizes, record) < tiny * _DIGITS
+    others = _largest(points)
+    least = float(others[others > 0].min(initial=np.inf))
+    return (sizes > 0) & (sizes * least < tiny * _DIGITS)
+
+
+def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield consecutive rows that have few neighbours together, or a single row."""
+    block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
+    yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
+
+
+def _size(largest: npt.NDArray[np.float64], record: Metric) -> npt.NDArray[np.float64]:
+    """Return about the largest value between rows with elements of this magnitude."""
+    with np.errstate(over="ignore", under="ignore"):
+        size: npt.NDArray[np.float64] = largest ** _power(record)
+    return size
+
+
+def _power(record: Metric) -> float:
+    return record.degree if record.elementwise else record.power
+
+
+def _largest(rows: Any) -> npt.NDArray[np.float64]:
+    """Return the largest magnitude of each row."""
+    if not isinstance(rows, np.ndarray):
+        largest: npt.NDArray[np.float64] = rows.abs().amax(dim=1).double().cpu().numpy()
+        return largest
+    step = max(1, (1 << 20) // rows.shape[1])
+    parts = (inputs.as_floats(rows[begin : begin + step]) for begin in range(0, len(rows), step))
+    return np.concatenate([np.maximum(part.max(axis=1), -part.min(axis=1)).astype(np.float64) for part in parts])
+
+
+def _floats(rows: Any, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Copy some rows, as float64."""
+    some = rows[ids] if isinstance(rows, np.ndarray) else rows[inputs.like("torch", ids).to(rows.device).long()].cpu()
+    return inputs.as_floats(inputs.held(some)).astype(np.float64)
+
+
+def _on_host(part: Any) -> npt.NDArray[Any]:
+    return part if isinstance(part, np.ndarray) else np.asarray(inputs.to_host(part))
+
+
+def _refusal(row: Any, value: Any, record: Metric) -> ValueError:
+    large, limits = bool(np.isinf(value)), np.finfo(value.dtype)
+    ends = f"overflows, which ends at {limits.max:.2g}" if large else f"underflows, which begins at {limits.tiny:.2g}"
+    fixes = [] if value.dtype == np.float64 else ["pass float64 rows"]
+    fixes += [f"scale the rows {'down' if large else 'up'}"]
+    if record.squares and not record.root:
+        fixes.append("use metric='euclidean'")
+    return ValueError(
+        f"queries: row {row} has a {record.name} value of {value} to a point: the value {ends} for {value.dtype}, and "
+        f"neighbours would come in the order of their rows; {', or '.join(fixes)}"
+    )

@@ -1,0 +1,6 @@
+"""The directory of a build.
+
+workspace.py   parts that tasks write for later tasks, and the rows of the graph
+done.py        records of finished tasks
+disk.py        the lock; names that belong to others, links, and a full disk
+"""

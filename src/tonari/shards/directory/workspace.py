@@ -1,0 +1,210 @@
+"""The files of a build: its parts, records of finished tasks, and the rows of the result.
+
+    manifest.json                       the request and the plan (graph/directory.py)
+    lock                                held by the build that runs (disk.py)
+    done/TASK.json                      a finished task: its parts with checksums, its facts, and its record (done.py)
+    parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
+    indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
+
+A part gets its name after its bytes are on the disk, and a task counts as done after its parts have their names. So a
+build that is interrupted loses only the tasks in progress.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.process.workers import Workers
+from tonari.core.results.neighbors import Neighbors, index_dtype
+from tonari.graph.directory import BUILDING, DISTANCES, INDICES, array_path
+from tonari.io._atomic import atomic, remove_unfinished, sync_directory
+from tonari.io._common import FileFormatError, open_regular
+from tonari.io.formats import npy
+from tonari.shards.directory.disk import ANEW, DONE, PARTS, full_disk_named, reserve, unfollowed
+from tonari.shards.directory.done import Done, read_done, write_done
+
+# Headers are parsed as Python: before 3.11.8 that fails now and then if two threads do so at once (cpython#106905).
+_PARSING = threading.Lock()
+
+
+class Workspace:
+    """Files of a build, for the process that runs it and for its workers.
+
+    Parameters
+    ----------
+    n, k : int
+        Shape of the result.
+    value_dtype : dtype of its distances
+    points : int, optional
+        Number of points among which neighbours are found: every index is below it. Default: n.
+    """
+
+    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any, points: int | None = None) -> None:
+        self.folder, self.n, self.k = folder, n, k
+        self.points = n if points is None else points
+        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that were checked
+        self._own: set[str] = set()  # parts that this process wrote
+        self._records: dict[str, Done] = {}
+        self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
+
+    # --- parts and tasks
+
+    def save(self, name: str, array: npt.NDArray[Any]) -> list[int]:
+        """Write a part; return its size and checksum."""
+        whole = np.ascontiguousarray(array)
+        self._own.add(name)
+        with full_disk_named(self.folder), atomic(self._part(name), follow=False, named=False) as file:
+            npy.write_array(file, whole)
+        return [int(whole.nbytes), _checksum(whole)]
+
+    def save_all(self, arrays: Mapping[str, npt.NDArray[Any]], threads: int) -> dict[str, list[int]]:
+        """Write several parts, each by a thread; return the size and checksum of each."""
+        saved = Workers(min(threads, len(arrays))).map(lambda name: self.save(name, arrays[name]), arrays)
+        return dict(zip(arrays, saved, strict=True))
+
+    def load(self, name: str, by: str) -> npt.NDArray[Any]:
+        """Map a part that a task wrote, and check it.
+
+        Raises
+        ------
+        FileNotFoundError, tonari.io.FileFormatError
+            It is missing or damaged.
+        """
+        if name in self._loaded:
+            return self._loaded[name]
+        path, (size, checksum) = self._part(name), self.done(by).parts[name]
+        try:
+            open_regular(path).close()
+            with _PARSING:
+                array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
+            whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)
+        except (ValueError, EOFError):
+            whole = False
+        if not whole:
+            found, expected = path.stat().st_size, f"values of {size} bytes with the checksum {checksum}"
+            raise FileFormatError(
+                f"{path}: is damaged, expected {expected}; {ANEW}",
+                path,
+                found,
+                expected,
+            )
+        self._loaded[name] = array
+        return array
+
+    def drop(self, name: str) -> None:
+        """Remove a part, the output of a task, that no later task needs."""
+        self._loaded.pop(name, None)
+        self._part(name).unlink(missing_ok=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loaded": {}, "_own": set(), "_records": {}}
+
+    def _part(self, name: str) -> Path:
+        return self.folder / PARTS / f"{name}.npy"
+
+    def finish(self, task: str, done: Done) -> None:
+        """Record that a task is done, once its parts are on the disk under their names."""
+        if done.parts:
+            sync_directory(self.folder / PARTS)
+        with full_disk_named(self.folder):
+            write_done(self.folder / DONE / f"{task}.json", task, done)
+
+    def is_done(self, task: str) -> bool:
+        """Whether a task is done."""
+        return (self.folder / DONE / f"{task}.json").exists()
+
+    def done(self, task: str) -> Done:
+        """Return the record of a task that is done."""
+        if task in self._records:
+            return self._records[task]
+        found = self._records[task] = read_done(self.folder / DONE / f"{task}.json", task, self.n)
+        return found
+
+    def names_done(self) -> set[str]:
+        """Return the names of all tasks that are done."""
+        return {path.stem for path in (self.folder / DONE).glob("*.json")}
+
+    # --- rows of the result
+
+    def begin(self) -> None:
+        """Make the directories and the files of the result, with their full size."""
+        for name in (DONE, PARTS):
+            (self.folder / name).mkdir(exist_ok=True)
+            remove_unfinished(self.folder / name)
+        for name, dtype in self._dtypes.items():
+            path = array_path(self.folder, name, BUILDING)
+            head, size = npy.header(dtype, (self.n, self.k)), self.n * self.k * dtype.itemsize
+            if path.exists() and path.stat().st_size == len(head) + size:
+                continue
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+            with full_disk_named(self.folder), unfollowed(path, flags) as file:
+                file.write(head)
+                file.flush()
+                reserve(file.fileno(), len(head) + size)
+                os.fsync(file.fileno())
+        sync_directory(self.folder)
+
+    def write_rows(self, begin: int, found: Neighbors, threads: int) -> list[int]:
+        """Write rows of the result, indices and distances each by a thread; return their range and checksums."""
+
+        def write(named: tuple[str, npt.NDArray[Any]]) -> int:
+            name, array = named
+            rows = np.ascontiguousarray(array, self._dtypes[name])
+            offset = len(npy.header(rows.dtype, (self.n, self.k))) + begin * self.k * rows.itemsize
+            path = array_path(self.folder, name, BUILDING)
+            with full_disk_named(self.folder), unfollowed(path, os.O_RDWR) as file:
+                file.seek(offset)
+                left = memoryview(rows.data).cast("B")
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            return _checksum(rows)
+
+        sums = Workers(min(threads, 2)).map(write, ((INDICES, found.indices), (DISTANCES, found.distances)))
+        return [begin, begin + len(found.indices), *sums]
+
+    def rows(self, state: str = BUILDING) -> Neighbors:
+        """Map the result."""
+        paths = (array_path(self.folder, name, state) for name in (DISTANCES, INDICES))
+        return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
+
+    def check_rows(self, rows: list[int], state: str = BUILDING) -> None:
+        """Raise FileFormatError if rows of the result have changed since they were written."""
+        begin, end, *sums = rows
+        for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows(state)), sums, strict=True):
+            if _checksum(array[begin:end]) != checksum:
+                path = array_path(self.folder, name, state)
+                expected = f"the checksum {checksum}"
+                raise FileFormatError(
+                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; {ANEW}",
+                    path,
+                    path.stat().st_size,
+                    expected,
+                )
+
+    def complete(self) -> None:
+        """Give the files of the result their final names, and remove all other files except the manifest.
+
+        The manifest must already say that the graph is complete.
+        """
+        for name in self._dtypes:
+            part = array_path(self.folder, name, BUILDING)
+            if part.exists():
+                os.replace(part, self.folder / name)
+        sync_directory(self.folder)
+        for name in (DONE, PARTS):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+
+def _checksum(array: npt.NDArray[Any]) -> int:
+    """Return the CRC-32 of the values of an array."""
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

@@ -1,0 +1,89 @@
+"""tonari verify: the answers of any program, from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.command_line import as_json, refused, run
+from tonari import io
+from tonari.core.results.neighbors import Neighbors
+
+N, M, D, K = 300, 20, 8, 5
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Neighbors:
+    """The neighbours of queries.npy in points.fbin, in the working directory."""
+    points, queries = checks.gaussian(N, D, seed=1), checks.gaussian(M, D, seed=2)
+    io.write(tmp_path / "points.fbin", points)
+    io.write(tmp_path / "queries.npy", queries)
+    monkeypatch.chdir(tmp_path)
+    return tonari.search(queries, points, K)
+
+
+def test_row_numbers_of_another_library(found: Neighbors) -> None:
+    np.save("found.npy", found.indices.astype(np.int64))
+    np.save("squares.npy", found.distances**2)
+    assert as_json("verify", "found.npy", "points.fbin", "queries.npy")["exact"] is True
+    facts = as_json("verify", "found.npy", "points.fbin", "queries.npy", "--distances", "squares.npy")
+    assert facts["distances"]["wrong"] > M
+    text = run("verify", "found.npy", "points.fbin", "queries.npy", "--distances", "squares.npy").stdout
+    assert 'they look like squared distances: verify them with metric="sqeuclidean"' in text
+    given = ("--distances", "squares.npy", "--metric", "sqeuclidean")
+    assert as_json("verify", "found.npy", "points.fbin", "queries.npy", *given)["distances"]["looks_like"] == ""
+
+
+@pytest.mark.parametrize("name", ["found.ibin", "found.npz", "found.hdf5"])
+def test_files_of_neighbours(found: Neighbors, name: str) -> None:
+    wrong = found.indices.copy()
+    wrong[7, 2] = wrong[7, 1]
+    for indices, exact in ((found.indices, True), (wrong, False)):
+        if name.endswith(".ibin"):
+            io.write_ground_truth(name, Neighbors(found.distances, indices))
+        elif name.endswith(".npz"):
+            np.savez(name, indices=indices, distances=found.distances)
+        else:
+            import h5py
+
+            with h5py.File(name, "w") as file:
+                file["neighbors"], file["distances"] = indices, found.distances
+        facts = as_json("verify", name, "points.fbin", "queries.npy")
+        assert (facts["exact"], facts["repeated"]) == (exact, int(not exact))
+
+
+def test_a_graph_brings_its_metric(found: Neighbors) -> None:
+    points = io.read("points.fbin")
+    tonari.knn_graph(points, K, metric="cosine", include_self=True).save("g.npz")
+    facts = as_json("verify", "g.npz", "points.fbin", "--sample", "50", "--seed", "4")
+    assert (facts["exact"], facts["metric"]) == (True, "cosine")
+    assert (facts["recall"]["rows"], facts["recall"]["k"]) == (50, K - 1)  # without the point itself
+    assert "records its metric" in refused("verify", "g.npz", "points.fbin", "--metric", "l1", code=2)
+    assert "leave queries.npy out" in refused("verify", "g.npz", "points.fbin", "queries.npy", code=2)
+
+
+def test_distances_that_are_no_numbers_are_null_in_json(found: Neighbors) -> None:
+    np.save("found.npy", found.indices)
+    distances: Any = found.distances.copy()
+    distances[0, 0] = np.nan
+    np.save("d.npy", distances)
+    facts = as_json("verify", "found.npy", "points.fbin", "queries.npy", "--distances", "d.npy")
+    assert (facts["distances"]["given"], facts["distances"]["largest"], facts["distances"]["wrong"]) == (None, None, 1)
+
+
+def test_refusals(found: Neighbors) -> None:
+    np.save("few.npy", found.indices[:3])
+    np.save("objects.npy", np.array([{}]), allow_pickle=True)
+    np.savez("found.npz", indices=found.indices, distances=found.distances)
+    line = refused("verify", "few.npy", "points.fbin", "queries.npy", code=1)
+    assert f"expected ({M}, k)" in line
+    assert "has its own distances" in refused(
+        "verify", "found.npz", "points.fbin", "queries.npy", "--distances", "few.npy", code=2
+    )
+    assert "objects.npy" in refused("verify", "objects.npy", "points.fbin", "queries.npy", code=1)
+    assert "absent.npy" in refused("verify", "absent.npy", "points.fbin", "queries.npy", code=1)

@@ -1,0 +1,154 @@
+"""The directory of a build: locks, checksums, links and what others hold there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.shards import (
+    COMPLETE,
+    assert_exact,
+    by_shards,
+    contents,
+    small,
+    small_points,
+    stopped,
+)
+from tonari.shards.directory.disk import Lock
+from tonari.shards.directory.workspace import Workspace
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    return small_points(tmp_path)
+
+
+def test_what_others_hold_there_is_not_touched(points: Path, tmp_path: Path) -> None:
+    out = tmp_path / "graph"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    for resume in (True, False):
+        with pytest.raises(FileExistsError, match=r"graph: is not empty \(thesis.txt and 0 more\) and holds no graph"):
+            small(points, out, resume=resume)
+    assert (out / "thesis.txt").read_text() == "years of work"
+    assert set(contents(out)) <= {"thesis.txt", "lock"}
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_starting_over_removes_only_what_builds_leave(
+    complete: bool, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "graph"
+    if complete:
+        small(points, out)
+    else:
+        stopped(points, out, "clusters", "rows-000001", monkeypatch)
+    (out / "notes.txt").write_text("mine")
+    assert_exact(small(points, out, overwrite=True, metric="l1"), np.load(points), 4, "l1")
+    assert contents(out) == sorted([*COMPLETE, "notes.txt"])
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_two_builds_at_once(points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, met = tmp_path / "graph", []
+    by_shards(monkeypatch, 60)
+    finish = Workspace.finish
+
+    def meanwhile(files: Workspace, task: str, made: Any) -> None:
+        for resume in (True, False):
+            with pytest.raises(BlockingIOError, match="graph: another process is building a graph there"):
+                small(points, out, resume=resume)
+        met.append(task)
+        finish(files, task, made)
+
+    monkeypatch.setattr(Workspace, "finish", meanwhile)
+    assert_exact(small(points, out), np.load(points), 4)
+    assert len(met) == 4
+    with Lock(out):
+        pass  # it was released
+
+
+def test_checksums_are_crc_32_of_little_endian_rows(points: Path, tmp_path: Path) -> None:
+    graph = small(points, tmp_path / "graph")
+    ((begin, end, indices, distances),) = json.loads((tmp_path / "graph" / "manifest.json").read_text())["rows"]
+    assert (begin, end) == (0, 240)
+    assert indices == zlib.crc32(np.ascontiguousarray(graph.indices).astype("<i4").tobytes())
+    assert distances == zlib.crc32(np.ascontiguousarray(graph.distances).astype("<f4").tobytes())
+
+
+@pytest.mark.parametrize("name", ["indices.npy.part", "distances.npy.part", "done", "parts", "lock", "manifest.json"])
+@pytest.mark.parametrize("dangling", [False, True])
+def test_links_are_not_followed(
+    name: str, dangling: bool, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, elsewhere = tmp_path / "graph", tmp_path / "elsewhere"
+    stopped(points, out, "exact", 2, monkeypatch)
+    if dangling:
+        (out / name).unlink() if (out / name).is_file() else shutil.rmtree(out / name)
+    else:
+        (out / name).rename(elsewhere)
+        if elsewhere.is_dir():
+            (elsewhere / f".{name}.0123abcd.tmp").write_bytes(b"precious")
+        else:
+            elsewhere.write_bytes(elsewhere.read_bytes() + b"precious")
+    (out / name).symlink_to(elsewhere)
+    before = _bytes_of(elsewhere)
+    said = rf"graph/{re.escape(name)}: exists and is a symbolic link, which is not followed; remove it"
+    with pytest.raises(FileExistsError, match=said):
+        small(points, out)
+    assert _bytes_of(elsewhere) == before
+    if name in ("lock", "manifest.json"):  # they say whose the directory is
+        with pytest.raises(FileExistsError, match=said):
+            small(points, out, resume=False)
+        (out / name).unlink()
+        if name == "manifest.json":
+            return
+    assert_exact(small(points, out, resume=False), np.load(points), 4)
+    assert contents(out) == COMPLETE
+    assert not any((out / name).is_symlink() for name in COMPLETE)
+    assert _bytes_of(elsewhere) == before
+
+
+def _bytes_of(path: Path) -> dict[str, bytes]:
+    files = [path] if path.is_file() else sorted(path.glob("*"))
+    return {file.name: file.read_bytes() for file in files}
+
+
+def test_links_to_records_and_second_names_of_files_are_kept(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, elsewhere = tmp_path / "graph", tmp_path / "elsewhere"
+    stopped(points, out, "exact", 2, monkeypatch)
+    os.link(out / "indices.npy.part", elsewhere)
+    before = elsewhere.read_bytes()
+    with pytest.raises(FileExistsError, match=r"indices.npy.part: has another name as well \(a hard link\)"):
+        small(points, out)
+    assert elsewhere.read_bytes() == before
+    (out / "indices.npy.part").unlink()
+    (out / "indices.npy.part").write_bytes(before)
+    target = tmp_path / "target"
+    left = list((out / "done").iterdir())
+    for path in left:
+        path.unlink()
+        path.symlink_to(target)
+    with pytest.raises(FileExistsError, match=r"done/rows-\d+\.json: exists and is a symbolic link"):
+        small(points, out)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("name", ["indices.npy.part", "lock", "manifest.json"])
+def test_pipes_are_not_opened(name: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "graph"
+    stopped(points, out, "exact", 2, monkeypatch)
+    (out / name).unlink()
+    os.mkfifo(out / name)
+    with pytest.raises(FileExistsError, match=rf"graph/{re.escape(name)}: exists and is not a regular file"):
+        small(points, out)
