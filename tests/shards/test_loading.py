@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ if not HAS_TORCH:
 
 import torch
 
+from tonari.shards import loading_cuda
 from tonari.shards.loading_cuda import CudaLoader
 
 PLACES = [
@@ -147,3 +151,27 @@ def test_rows_wider_than_a_buffer(place: str, tmp_path: Path, monkeypatch: pytes
     np.testing.assert_array_equal(values(made.at(IDS["some"])), points()[IDS["some"]])
     np.testing.assert_array_equal(values(made.at_later(IDS["some"]).arrive()), points()[IDS["some"]])
     made.close()
+
+
+def test_an_object_makes_rows_on_the_device_and_the_stream_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    current: list[Any] = [None]
+    seen: list[Any] = []
+
+    @contextlib.contextmanager
+    def stream(entered: Any) -> Iterator[None]:
+        current.append(entered)
+        yield
+        current.pop()
+
+    def convert(rows: Any) -> Any:
+        seen.append(current[-1])
+        return rows
+
+    made = CudaLoader(ObjectSource(Made(points(), convert)), "euclidean", "cpu")
+    monkeypatch.setattr(torch.cuda, "stream", stream)
+    own = made._stream = SimpleNamespace(synchronize=lambda: None)
+    monkeypatch.setattr(loading_cuda, "empty_on_host", lambda shape, dtype, locked: torch.empty(shape))
+    monkeypatch.setattr(made, "_whole", lambda out: out)
+    seen.clear()
+    made.range(0, 10), made.at(IDS["some"]), made.ranges_later([slice(0, 10)]), made.at_later(IDS["some"])
+    assert seen == [own] * 4

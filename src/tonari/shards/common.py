@@ -169,12 +169,21 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
 
 
 def nearest_of_all(
-    worker: Worker, rows: npt.NDArray[np.int64], *, slab: int, begin: int = 0, end: int | None = None
+    worker: Worker,
+    rows: npt.NDArray[np.int64],
+    *,
+    slab: int,
+    begin: int = 0,
+    end: int | None = None,
+    asked: Any = None,
 ) -> Neighbors:
-    """Find the true neighbours of some rows of the source among all others in a range, reading it once."""
+    """Find the true neighbours of some rows of the source among all others in a range, reading it once.
+
+    `asked` is these rows, on the device of the worker, if they have been read.
+    """
     job = worker.job
     last = job.source.n if end is None else end
-    asked = worker.load.at(rows)
+    asked = worker.load.at(rows) if asked is None else asked
     kept, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
     for part, points in blocks(worker, [slice(begin + at.start, begin + at.stop) for at in cut(last - begin, slab)]):
         found = worker.nearest(asked, points, min(job.k + 1, len(points)))
@@ -227,7 +236,10 @@ def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Nei
     job = worker.job
     rows = _known_rows(job)
     among = {"slab": job.source.block_rows, "begin": args[1], "end": args[2]}
-    found = [nearest_of_all(worker, rows[part], **among) for part in cut(len(rows), job.plan.rows)]
+    parts = cut(len(rows), job.plan.rows)
+    if len(parts) == 1 and worker.sampled is None:
+        worker.sampled = worker.load.at(rows)
+    found = [nearest_of_all(worker, rows[part], **among, asked=worker.sampled) for part in parts]
     return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
 
 

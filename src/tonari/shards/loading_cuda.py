@@ -49,7 +49,11 @@ class Staged:
 
 
 class CudaLoader:
-    """:class:`tonari.shards.loading.Loader` for a device."""
+    """:class:`tonari.shards.loading.Loader` for a device.
+
+    An object that makes rows on the current device makes them on this one, on a separate stream, while the device
+    computes.
+    """
 
     def __init__(self, source: Source, metric: str, device: str) -> None:
         self._source, self._metric = source, metric
@@ -75,7 +79,7 @@ class CudaLoader:
 
     def ranges_later(self, parts: list[slice]) -> Staged:
         """Read several ranges of rows into page-locked memory."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(_rows_of(parts))
             for part, here in _placed(parts):
                 self._fill(out[here], part.start, part.stop, locked=True)
@@ -90,7 +94,7 @@ class CudaLoader:
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Staged:
         """Read the rows with these numbers, which ascend, into page-locked memory."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
             self._gather(out, ids, locked=True)
         return Staged(out, self, [])

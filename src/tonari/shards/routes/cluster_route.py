@@ -82,7 +82,9 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     many = _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained))
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (_near_of(worker, ids, centres, gaps) for ids in (sample, others))
+    both = np.union1d(sample, others)  # an object may have to make all rows for each time that some are read
+    near = _near_of(worker, both, centres, gaps)
+    of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
         dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
