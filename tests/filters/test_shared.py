@@ -101,7 +101,7 @@ def test_places_stay_on_the_device_of_mask_and_points(
 @pytest.mark.parametrize("large", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.9])
 @pytest.mark.parametrize("kind", ["plain", "read-only", "reversed"])
-def test_bits_of_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
+def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
     kind: str, share: float, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < share
@@ -134,10 +134,10 @@ def test_bits_of_large_masks_in_host_memory_are_copied_to_the_device_of_the_poin
 def test_places_of_a_large_mask_are_found_in_host_memory_if_few_words_have_any(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "COPIED_ENTRIES", 900)
-    monkeypatch.setattr(tuning, "READ_WORDS", 8)  # of 112 and a rest
-    mask = np.zeros(900, bool)
-    mask[8 * np.arange(count) + 3] = mask[-1] = True
+    for name, value in (("COPIED_ENTRIES", 900), ("WORDS_ENTRIES", 900), ("READ_WORDS", 4), ("SAMPLED_WORDS", 2)):
+        monkeypatch.setattr(tuning, name, value)
+    mask = np.zeros(900, bool)  # 112 words, of which every second one is looked at, and a rest
+    mask[16 * np.arange(count) + 3] = mask[-1] = True
     places = SharedMask(mask).places_for("cpu")
     assert isinstance(places, np.ndarray) == (count <= 14)
     assert np.asarray(places).tolist() == np.flatnonzero(mask).tolist()

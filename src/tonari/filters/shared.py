@@ -39,20 +39,17 @@ class SharedMask:
     def places_for(self, device: Any) -> Any:
         """Return the positions for points on a device; they are on any device, or in host memory.
 
-        The bits of a large mask in host memory are copied to the device and read there, unless very few entries are
-        true.
+        A large mask in host memory is copied to the device and read there, unless very few entries are true.
         """
-        if not isinstance(self._given, np.ndarray) or len(self._given) < tuning.COPIED_ENTRIES:
+        given = self._given
+        if not isinstance(given, np.ndarray) or len(given) < tuning.COPIED_ENTRIES:
             return self.places
-        places = _few_places(self._given, tuning.READ_WORDS)
-        if places is not None:
-            return places
+        sample = _words(given)[:: tuning.SAMPLED_WORDS]
+        if tuning.READ_WORDS * np.count_nonzero(sample) <= len(sample):
+            return self.places
         from tonari.cuda.devices import to_device
 
-        # One copy for the bits of the mask and the eight bits of a byte.
-        packed, bits = np.packbits(self._given, bitorder="little"), 1 << np.arange(8, dtype=np.uint8)
-        both = to_device(np.concatenate([packed, bits]), device)
-        return (both[:-8, None] & both[-8:]).view(-1).nonzero().squeeze(1)
+        return to_device(np.ascontiguousarray(given), device).nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
@@ -69,17 +66,16 @@ def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     >>> true_places(np.array([True, False, True])).tolist()
     [0, 2]
     """
-    places = _few_places(mask, tuning.FOUND_WORDS) if len(mask) >= tuning.WORDS_ENTRIES else None
-    return np.flatnonzero(mask) if places is None else places
+    if len(mask) >= tuning.WORDS_ENTRIES:
+        words = _words(mask)
+        have_true = words != 0
+        if tuning.FOUND_WORDS * np.count_nonzero(have_true) <= len(words):
+            some = np.flatnonzero(have_true)
+            at, whole = np.flatnonzero(words[some].view(bool)), 8 * len(words)
+            return np.concatenate([(some[at >> 3] << 3) + (at & 7), whole + np.flatnonzero(mask[whole:])])
+    return np.flatnonzero(mask)
 
 
-def _few_places(mask: npt.NDArray[np.bool_], share: int) -> npt.NDArray[np.int64] | None:
-    """Return the positions if at most one of `share` words of eight entries has a true one, else None."""
-    whole = len(mask) // 8 * 8
-    words = np.ascontiguousarray(mask[:whole]).view(np.uint64)
-    have_true = words != 0
-    if share * np.count_nonzero(have_true) > len(words):
-        return None
-    some = np.flatnonzero(have_true)
-    at = np.flatnonzero(words[some].view(bool))
-    return np.concatenate([(some[at >> 3] << 3) + (at & 7), whole + np.flatnonzero(mask[whole:])])
+def _words(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Return the entries of a mask as words of eight, without those that fill no word."""
+    return np.ascontiguousarray(mask[: len(mask) // 8 * 8]).view(np.uint64)

@@ -164,7 +164,8 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
     return worker.load.range(*args[1:])
 
 
-def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, Any]:
+def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
+    """Return the end of each shard's rows of a block, and the rows of all shards, numbered within the block."""
     files, there = worker.job.files, worker.place.there
     centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
     distances, numbers = _near(worker, rows, centres, min(tuning.NEAR, len(centres)))
@@ -175,23 +176,23 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
         near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
         return dealing.memberships(near, shards)
 
+    total = files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
-        return in_host_memory(of), in_host_memory(numbered)
+        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # of which less has to be copied
+        return in_host_memory(ends), in_host_memory(numbered).view(np.uint32)
     parts = cut(len(ids), tuning.DEALT_AT_ONCE)
     found = Workers(worker.threads).map(of_part, parts)
     of = np.concatenate([of for of, _ in found])
     order = np.argsort(of, kind="stable")
     numbered = np.concatenate([rows + part.start for (_, rows), part in zip(found, parts, strict=True)])
-    return of[order], numbered[order]
+    return np.bincount(of, minlength=total).cumsum(), numbered[order].astype(np.uint32)
 
 
-def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
-    of, rows = made
-    shards = worker.job.files.done("centres").facts["shards"]
+def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, npt.NDArray[np.uint32]]) -> Done:
+    ends, rows = made
     name = f"members-{args[0]:06}"
-    ends = np.searchsorted(of, np.arange(shards), side="right")
-    saved = worker.job.files.save(name, rows.astype(np.uint32)[:, None])
+    saved = worker.job.files.save(name, rows[:, None])
     return Done({name: saved}, facts={"ends": [0, *ends.tolist()]})
 
 
