@@ -25,10 +25,11 @@ Rows = Any
 
 
 def blobs(case: Case) -> Rows:
-    """Gaussian clusters with centres in a cube of side 20, as scikit-learn's make_blobs has them."""
+    """Gaussian clusters with centres in a cube of side 20, as scikit-learn's make_blobs has them, of some width."""
     rng = np.random.default_rng(0)
     centres = rng.uniform(-10, 10, (case.parameters["centres"], case.d))
-    points = centres[rng.integers(len(centres), size=case.n)] + rng.standard_normal((case.n, case.d))
+    width = case.parameters.get("width", 1.0)
+    points = centres[rng.integers(len(centres), size=case.n)] + width * rng.standard_normal((case.n, case.d))
     return points.astype(np.float32)
 
 
@@ -131,9 +132,9 @@ def compare(run: Run, case: Case) -> None:
     run.write(case, [*found, {"who": trees.FAST_HDBSCAN} | seconds_of(timing_of(theirs))])
 
 
-def _case(name: str, d: int, data: str, cost: float, *, bar: float = 3.0, **parameters: Any) -> Case:
+def _case(name: str, d: int, data: str, cost: float, *, n: int = 100_000, bar: float = 3.0, **parameters: Any) -> Case:
     return Case(
-        *(name, "cpu", 100_000, 100_000, d, 6),
+        *(name, "cpu", n, n, d, 6),
         work=compare,
         graph=True,
         data=data,
@@ -150,7 +151,10 @@ SUITE = Suite(
     (
         _case("blobs", 20, "blobs", 300, centres=10),
         _case("cube", 20, "cube", 2_000),
-        _case("plane", 2, "blobs", 60, centres=10, bar=1.0),
+        _case("plane", 2, "blobs", 60, centres=10, bar=4.0),
+        _case("space", 3, "blobs", 60, centres=10, bar=4.0),
+        _case("blobs-d5", 5, "blobs", 60, centres=10, bar=4.0),
+        _case("tight", 5, "blobs", 60, n=50_000, centres=300, width=0.01, bar=4.0),
     ),
     libraries=("tonari", "numpy", "scipy", "fast_hdbscan", "numba"),
     torch=False,

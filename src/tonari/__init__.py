@@ -1,40 +1,40 @@
 """tonari (隣, "next door"): k-nearest-neighbour search and k-NN graphs, exact first.
 
     points, queries     any array
-        │  inputs/      checked once, at the border
+        │  inputs/      checks of all arguments
         ▼
-    Call, Points        methods/call.py, methods/rows/points.py: what was asked for, and of which rows
-        │  filters/     which points may be found, if there are rules
+    Call, Points        methods/call.py, methods/rows/points.py: the checked arguments, and the rows that are searched
+        │  filters/     the points that each query may find, if the call has rules
         ▼
-    Decision            methods/: which method answers; "auto" compares what each is expected to take
+    Decision            methods/: the method that answers; "auto" compares the expected times of all methods
         │
         ▼
-    plan                plan.py of exact/, kdtree/, bits/, nn_descent/: every choice, before anything runs
+    plan                plan.py of exact/, kdtree/, bits/, nn_descent/: all choices that are made before the run
         │
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
-        ├── bits/       rows of bits: their differing or shared bits, counted
-        └── nn_descent/ approximate graphs, up to a recall that is measured
+        ├── bits/       rows of bits: counts of their differing or common bits
+        └── nn_descent/ approximate graphs, up to a measured recall
         ▼
-    Neighbors           core/results/neighbors.py: distances and indices, rows in order
+    Neighbors           core/results/neighbors.py: distances and indices, in order
         │
         ▼
     KNNGraph            graph/: recall, merging, export, files
         ▲
-        │  shards/      graphs of more points than a memory holds: tasks that leave files behind
+        │  shards/      graphs of more points than fit in memory, built by tasks that write files
 
-Rooms import downwards only:
+Each subpackage imports only from those below it in this list:
 
     cli  estimators  compat  debug  the command line; scikit-learn's classes; lookalikes of other libraries; bug reports
-    api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
-    shards                          graphs beyond one memory, in a directory
-    graph  streams  spanning        graphs; queries that do not fit into memory; minimum spanning trees of points
-    filters                         which points may be found
-    methods                         what was asked for, which method answers, and where
-    nn_descent  kdtree  exact  bits rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
-    select                          k-selection by itself, and lists of neighbours put in order and merged
-    cuda  costs                     what every method needs on CUDA; what each takes, in seconds
-    metrics  inputs  io             what is compared; what comes in; files
+    api                             the public functions: search, Index, knn_graph, build_graph, radius_search, pairs
+    shards                          graphs larger than memory, in a directory
+    graph  streams  spanning        graphs; streams of queries; minimum spanning trees of points
+    filters                         the points that queries may find
+    methods                         the record of a call, the choice of the method, and the place where it runs
+    nn_descent  kdtree  exact  bits the methods, with the same modules: plan, memory, reference, cpu/, cuda/
+    select                          k-selection, and functions that order and merge neighbour lists
+    cuda  costs                     CUDA tools that all methods share; expected times in seconds
+    metrics  inputs  io             metrics; checks of arguments; files
     core                            records, threads, progress, errors
 """
 
@@ -42,12 +42,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
+from tonari import _startup as _startup  # first, to handle Ctrl-C during the other imports
 from tonari.core.hints import attribute_error
-from tonari.core.process import leaving as leaving  # while what runs at exit can be registered
+from tonari.core.process import leaving as leaving  # while exit handlers can still be registered
 from tonari.core.version import __version__ as __version__
 
-if TYPE_CHECKING:  # what reads programs without running them; at run time _HOMES tells where the names are
+if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of each name
     from tonari.api.graphs import knn_graph, merge
     from tonari.api.index.index import Index
     from tonari.api.kth import kth_distance
@@ -139,7 +139,7 @@ def __getattr__(name: str) -> Any:
     home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
         return _room(name)
-    globals()[name] = value = getattr(import_module(home), name)  # the next look finds it without this function
+    globals()[name] = value = getattr(import_module(home), name)  # later accesses do not call this function
     return value
 
 
@@ -150,7 +150,7 @@ def _room(name: str) -> ModuleType:
         if not name.startswith("_"):
             return import_module(room)
     except ModuleNotFoundError as error:
-        if error.name != room:  # there is such a room, and something that it needs is missing
+        if error.name != room:  # the subpackage exists, but a module that it imports is missing
             raise
     raise attribute_error(__name__, name, f"module {__name__!r}")
 

@@ -1,8 +1,8 @@
-"""Ctrl-C while the command line is being imported, before :mod:`tonari.cli` can say what it does about it.
+"""Handle Ctrl-C while the command line is imported, before :mod:`tonari.cli` can handle it.
 
-This is the first module that the package imports. Where the process is the command line, an interrupt then ends it as
-one ends a command that runs, with one line and exit code 130 instead of a traceback; nothing is on the disk yet. A
-program that imports the library keeps its own handler.
+The package imports this module first. If the process is the command line, an interrupt ends it with one line and exit
+code 130 instead of a traceback, as during a command; at that time no file has been written. A program that imports the
+library keeps its own handler.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from types import FrameType
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 
 
 def is_command_line(argv: list[str], orig_argv: list[str]) -> bool:
@@ -34,14 +34,14 @@ def is_command_line(argv: list[str], orig_argv: list[str]) -> bool:
 
 
 def end() -> None:
-    """Let interrupts be exceptions again."""
+    """Let interrupts raise KeyboardInterrupt again."""
     if signal.getsignal(signal.SIGINT) is _stop:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     os.write(2, b"tonari: interrupted\n")
-    os._exit(INTERRUPTED)  # an exception here could be lost in whatever is being imported
+    os._exit(INTERRUPTED)  # the module that is being imported could swallow an exception
 
 
 def _begin() -> None:

@@ -8,7 +8,7 @@
     cuda        torch's build, the driver, each device; torch is imported only if it and Triton are installed
     plans       `tonari.explain` for a small graph, on the CPU and on each CUDA device
 
-A fact that cannot be had is in its place as the text of the exception that says why.
+If a fact is not available, the text of the exception is printed in its place.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from tonari.methods.explain import Explanation, explain
 __all__ = ["facts"]
 
 PACKAGES = ("numpy", "click", "tqdm", "torch", "triton", "scipy", "h5py", "ml_dtypes")
-VARIABLES = ("TONARI_", "OMP_", "CUDA_", "TRITON_")  # how the names of those begin that are shown
-N, D, K = 10_000, 64, 10  # of the graph that is planned
+VARIABLES = ("TONARI_", "OMP_", "CUDA_", "TRITON_")  # prefixes of the environment variables that are shown
+N, D, K = 10_000, 64, 10  # sizes of the graph that is planned
 _PACKAGE = Path(__file__).resolve().parent
-_SECONDS = 10  # that another program may take
+_SECONDS = 10  # longest run of another program
 
 
 def facts() -> dict[str, Any]:

@@ -114,7 +114,7 @@ def test_no_case_was_lost() -> None:
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 9,
         "small": 13 + 1,
-        "spanning": 3,
+        "spanning": 6,
         "tang2015": 12 + 2,
         "matsumoto2015": 15 + 6 + 2,
         "komarov2014": 14 + 6,

@@ -287,6 +287,30 @@ _COMPAT = (
 
 _SPANNING = (
     Fault(
+        "spanning-walk-ends-by-the-first",
+        "native/spanning/leaving_tile.hpp",
+        "if (last_ < edge) last_ = edge;",
+        "if (edge < last_) last_ = edge;",
+        "points of a leaf stop where the first of their components needs no more",
+        ("tests/spanning/test_by_tree.py",),
+    ),
+    Fault(
+        "spanning-walk-without-ties",
+        "native/spanning/leaving_tile.hpp",
+        "if (cores_[place] > weight || bounds_[place] > weight) continue;",
+        "if (cores_[place] >= weight || bounds_[place] > weight) continue;",
+        "of edges of one weight not the first is taken",
+        ("tests/spanning/test_by_tree.py",),
+    ),
+    Fault(
+        "spanning-walk-core-of-one-end",
+        "native/spanning/leaving_tile.hpp",
+        "std::max(std::max(distance, cores_[point.place]), cores_[other])",
+        "std::max(distance, cores_[point.place])",
+        "an edge weighs less from its denser end",
+        ("tests/spanning/test_by_tree.py",),
+    ),
+    Fault(
         "spanning-ties-not-asked",
         "src/tonari/spanning/boruvka.py",
         "return np.flatnonzero((self.bounds < weights) | earlier)",

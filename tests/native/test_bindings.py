@@ -176,6 +176,26 @@ def search_of() -> _native.TreeSearch:
     return _native.TreeSearch(**CASES["TreeSearch"].given())
 
 
+def forest_arguments() -> Given:
+    near = brute(POINTS, POINTS, K, self_ids=np.arange(N))
+    core = near.distances[:, 0].astype(np.float64)
+    return {
+        "tree": tree_of(),
+        "isa": ISA,
+        "metric": "euclidean",
+        "core": core,
+        "distances": near.distances,
+        "indices": near.indices,
+    }
+
+
+def walked_forest() -> _native.Forest:
+    forest = _native.Forest(**forest_arguments())
+    forest.walk(0, 4, 1 << 40)
+    forest.merge()
+    return forest
+
+
 def lists() -> Array:
     """Entries of N lists, that of each row new."""
     return ((np.arange(N)[:, None] + np.arange(1, LIST + 1)) % N | NEW).astype(np.int32)
@@ -951,6 +971,38 @@ CASES: dict[str, Case] = {
         lambda: {"begin": 0, "end": M, "buffer": 2},
         [*ranges(M), *numbers(buffer=[-1, 0, 2**31])],
     ),
+    "Forest": Case(
+        _native.Forest,
+        forest_arguments,
+        [
+            ({"metric": "cosine"}, "no tree serves cosine"),
+            ({"core": np.zeros(N - 1)}, "core has shape"),
+            ({"distances": np.zeros((N, K))}, "a tree of float32 cannot answer in float64"),
+            ({"distances": np.zeros((N, K + 1), np.float32)}, "indices has shape"),
+            ({"distances": np.zeros((N, 0), np.float32), "indices": np.zeros((N, 0), np.int32)}, "at least 1"),
+            ({"indices": np.full((N, K), N, np.int32)}, "indices has .* expected -1 to"),
+            ({"indices": np.full((N, K), -2, np.int32)}, "indices has -2 at place 0"),
+        ],
+    ),
+    "Forest.offer_listed": Case(
+        lambda begin, end: _native.Forest(**forest_arguments()).offer_listed(begin, end),
+        lambda: {"begin": 0, "end": N},
+        ranges(N),
+    ),
+    "Forest.walk": Case(
+        lambda begin, end: _native.Forest(**forest_arguments()).walk(begin, end, 1 << 40),
+        lambda: {"begin": 0, "end": 4},
+        ranges(4),
+    ),
+    "Forest.write": Case(
+        lambda weights, pairs: walked_forest().write(weights, pairs),
+        lambda: {
+            "weights": np.zeros(N - walked_forest().count),
+            "pairs": np.zeros(N - walked_forest().count, np.int64),
+        },
+        [({"weights": np.zeros(N)}, "weights has shape"), ({"pairs": np.zeros(N, np.int64)}, "pairs has shape")],
+        outputs=("weights", "pairs"),
+    ),
     "add_reverse": Case(
         _native.add_reverse,
         lambda: {
@@ -1234,6 +1286,15 @@ def answer_of_radius(block: _native.RadiusBlock) -> Any:
     return counts.tobytes()
 
 
+def edges_of(forest: _native.Forest) -> bytes:
+    forest.offer_listed(0, N)
+    forest.walk(0, 4, 1 << 40)
+    forest.merge()
+    weights, pairs = np.zeros(N - forest.count), np.zeros(N - forest.count, np.int64)
+    forest.write(weights, pairs)
+    return weights.tobytes() + pairs.tobytes()
+
+
 KEEPERS = {
     "RadiusBlock": Keeper(_native.RadiusBlock, radius_arguments, answer_of_radius),
     "TreeRadius": Keeper(
@@ -1244,6 +1305,7 @@ KEEPERS = {
     "TreeTop": Keeper(_native.tree_top, lambda: CASES["tree_top"].given() | {"levels": 1}, answer_of_top),
     "TreeView": Keeper(_native.TreeView, tree_arrays, answer_of_tree),
     "TreeSearch": Keeper(_native.TreeSearch, CASES["TreeSearch"].given, lambda search: search.run(0, M, 1 << 40)),
+    "Forest": Keeper(_native.Forest, forest_arguments, edges_of),
     "DescentRound": Keeper(_native.DescentRound, round_arguments, lambda one: one.run(0, N)),
     "Pieces": Keeper(
         _native.Pieces,
@@ -1341,3 +1403,16 @@ def test_a_node_that_was_not_cut_wants_every_range_counted_again() -> None:
         top.cut(0)
     top.count(1)
     assert top.cut(0)
+
+
+def test_components_without_an_edge_do_not_join() -> None:
+    forest = _native.Forest(**forest_arguments())
+    with pytest.raises(ValueError, match=r"no edge; call walk\(\) for all leaves first"):
+        forest.merge()
+    assert forest.count == N
+    forest.walk(0, 4, 1 << 40)
+    while forest.count > 1:
+        forest.walk(0, 4, 1 << 40)
+        forest.merge()
+    forest.merge()  # of one component: nothing to do
+    assert forest.count == 1

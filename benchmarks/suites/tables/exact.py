@@ -190,12 +190,12 @@ TABLES: dict[str, Table] = {
             Line("all minima, TFLOP/s", {"who": "tonari screen, minima of*"}),
             Line("below a threshold, TFLOP/s", {"who": "tonari screen, below a threshold"}),
             Line(
-                "all minima, of the ceiling",
+                "all minima, share of the ceiling",
                 {"who": "tonari screen, minima of*"},
                 {str(d): number("extras.fraction_gemm", percent) for d in WIDTHS},
             ),
             Line(
-                "below a threshold, of the ceiling",
+                "below a threshold, share of the ceiling",
                 {"who": "tonari screen, below a threshold"},
                 {str(d): number("extras.fraction_gemm", percent) for d in WIDTHS},
             ),
@@ -210,7 +210,7 @@ TABLES: dict[str, Table] = {
                 {str(d): number("extras.gemm_d_tflops", ".0f") for d in WIDTHS},
             ),
             Line(
-                "the ceiling: a float16 product of 8192³, TFLOP/s",
+                "the ceiling: a float16 product of 8192 × 8192 matrices, TFLOP/s",
                 {"who": "tonari screen, below a threshold"},
                 {str(d): number("extras.gemm_tflops", ".0f") for d in WIDTHS},
             ),
@@ -235,12 +235,12 @@ TABLES: dict[str, Table] = {
                 {"compared with": against(who="tonari")},
             ),
             Line(
-                "graph, 4,000,000 × 128, on two H200, compared with one",
+                "graph, 4,000,000 × 128, on two H200s, compared with one",
                 {"case": "two-gpus", "who": "tonari, 2 GPUs", **H200},
                 {"compared with": against(who="tonari, 1 GPU")},
             ),
             Line(
-                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`; the 64 columns alone",
+                "60,000,000 × 768 float16 in host memory, 1,000 queries, `form_dim=64`; compared with these 64 columns",
                 {"case": "contracted-host", "who": "tonari", **H200},
                 {"compared with": against(who="tonari, resident search of f")},
             ),
@@ -250,7 +250,7 @@ TABLES: dict[str, Table] = {
         where={"suite": "exact_cuda", "who": "tonari, first call", **H200},
         columns=(
             Column("first call", seconds(bold=True)),
-            Column("kernels one by one", against(who="tonari, kernels one by one")),
+            Column("kernels compiled one by one", against(who="tonari, kernels one by one")),
         ),
         lines=(
             Line("10,000 × 1,000,000 × 128, k = 10", {"case": "cold-k10"}),
@@ -262,7 +262,7 @@ TABLES: dict[str, Table] = {
         where={"suite": "exact_cpu", "who": "tonari"},
         columns=(
             Column("ceiling of the screen's products, 10¹² operations/s", number_of_runs(CEILING, trillions), BYTES),
-            Column("graph of bytes, share of it", number_of_runs(SHARE, percent), BYTES),
+            Column("share of it that a graph of bytes reaches", number_of_runs(SHARE, percent), BYTES),
             Column("memory read, GB/s", number_of_runs(CEILING, lambda found: f"{found:.1f}"), ONE),
         ),
         lines=(

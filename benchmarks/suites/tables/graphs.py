@@ -35,7 +35,7 @@ TABLES: dict[str, Table] = {
             Column("recall@10 (95 %)", AT_10),
             Column("rounds", ROUNDS),
             Column("memory", MEMORY),
-            Column("of its target", OF_TARGET, {"bar_on": "memory"}),
+            Column("memory over its target", OF_TARGET, {"bar_on": "memory"}),
             Column("exact graph", EXACT, sparse=True),
         ),
         lines=(
@@ -52,7 +52,7 @@ TABLES: dict[str, Table] = {
             Column("tonari", seconds(bold=True)),
             Column("recall at k (95 %)", recall()),
             Column("a whole build", against(who="tonari nn_descent")),
-            Column("of a whole build", share(who="tonari nn_descent")),
+            Column("merge over build", share(who="tonari nn_descent")),
         ),
         lines=(
             Line("one H100: two halves of 1,000,000 SIFT × 128 merged, k = 10", {**H100, "case": "merge-1m"}),
@@ -74,7 +74,7 @@ TABLES: dict[str, Table] = {
             ),
             Column("its compilation", asking(COMPILATION, who="pynndescent", parameters={})),
             Column("exact graph (tonari)", EXACT),
-            Column("memory, of its target", OF_TARGET, {"bar_on": "memory"}),
+            Column("memory over its target", OF_TARGET, {"bar_on": "memory"}),
         ),
         lines=(
             Line("100,000 × 128 SIFT, k = 15, recall=0.97", {"case": "sift-100k"}),

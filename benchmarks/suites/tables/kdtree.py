@@ -95,7 +95,7 @@ TABLES: dict[str, Table] = {
         columns=(Column("seconds", seconds(bold=True)), Column("queries/s", per_second())),
         lines=(
             Line("chunks generated on the card", {"case": "stream", "note": "chunks made o*"}),
-            Line("chunks in host memory, results there", {"case": "stream", "note": "chunks in hos*"}),
+            Line("chunks in host memory, results in host memory", {"case": "stream", "note": "chunks in hos*"}),
             Line("from file to file", {"case": "stream-file"}),
         ),
     ),
@@ -149,14 +149,14 @@ TABLES: dict[str, Table] = {
     "kdtree-auto": Table(
         where={"suite": "kdtree", "who": "tonari auto", "case": "auto-*", "bar_on": "over the better one"},
         columns=(
-            Column("at most 1.15 times the better method", share_within(1.15)),
+            Column("at most 1.15 times the faster method", share_within(1.15)),
             Column("at most 1.2 times", share_within(1.2)),
         ),
         lines=AUTO_MACHINES,
     ),
     "kdtree-auto-beyond": Table(
         where={"suite": "kdtree", "who": "tonari auto", "case": "auto-*", "bar_on": "over the better one"},
-        columns=(Column("cells beyond 1.15 times: data, points × queries, times", cells_beyond(1.15)),),
+        columns=(Column("cells above 1.15 times: data, points × queries: ratio", cells_beyond(1.15)),),
         lines=AUTO_MACHINES,
     ),
 }

@@ -58,14 +58,14 @@ TABLES: dict[str, Table] = {
                 "flashlib",
             ),
             _line(
-                "the same, 1,000 added to every number: data that break float32, H100",
+                "the same, with 1,000 added to every number, so that float32 formulas fail, H100",
                 {"suite": "exact_cuda", "case": "hard-offset-1e3", "who": "tonari", **H100},
                 {"who": "flash float32"},
                 "`flash_knn`",
                 "flashlib",
             ),
             Line(
-                "graph of 1,000,000 × 768, like embeddings, H200",
+                "graph of 1,000,000 × 768, similar to embeddings, H200",
                 {"suite": "exact_cuda", "case": "contracted-graph-topics", "who": "tonari, chosen", **H200},
             ),
             _line(
@@ -83,7 +83,7 @@ TABLES: dict[str, Table] = {
                 "faiss-cpu",
             ),
             _line(
-                "200,000 queries in 1,000,000 × 3 (of SIFT), two cores",
+                "200,000 queries in 1,000,000 × 3 (components of SIFT), two cores",
                 {"suite": "kdtree", "case": "sift-d3", "who": "tonari kdtree", "stage": "search", **EPYC_AVX512},
                 {"who": "ckdtree"},
                 "`cKDTree`",
@@ -102,11 +102,12 @@ TABLES: dict[str, Table] = {
                 {"suite": "shards", "case": "200m-two", "who": "tonari build_graph clusters on 2 GPUs", **H100},
             ),
         ),
-        caption="; k = 10 unless stated, Euclidean, float32. A speed-up is a ratio of medians of libraries that were "
-        "timed alternately; all figures of a line are of its newest run. The clock starts with arrays in the "
-        "memory of the device that searches, and stops when the results are complete. In the first two lines and "
-        "in three dimensions, the points are prepared before; in the last line, the rows are generated during the "
-        "run. The compilation of pynndescent is not counted. Recall 0.000 is due to the data, which are made to "
-        "make float32 formulas fail. SIFT are descriptors of photographs; all other data are random numbers.",
+        caption="; k = 10 unless stated, Euclidean, float32. A speed-up is the ratio of the medians of two libraries "
+        "that were timed alternately. All figures of a line are from its newest run. The clock starts with "
+        "arrays in the memory of the device that searches, and stops when the results are complete. In the "
+        "first two lines and in the line with three dimensions, the points are prepared before the clock "
+        "starts. In the last line, the rows are generated during the run. The compilation of pynndescent is "
+        "not included. Recall 0.000 is due to the data, which are made so that float32 formulas fail. SIFT "
+        "are descriptors of photographs; all other data are random numbers.",
     ),
 }

@@ -145,13 +145,15 @@ TABLES: dict[str, Table] = {
         lines=(
             Line("input read, GB/s"),
             Line(
-                "of the rate at which memory is read",
+                "share of the rate at which memory is read",
                 {},
                 {str(k): share_of("extras.gbps", "extras.read_gbps") for k in CPU_KS},
             ),
             Line("speed-up over `torch.topk`", {}, {str(k): times(**TOPK) for k in CPU_KS}),
             Line(
-                "over NumPy, on one core", {}, {str(k): times(who="numpy", **{"parameters.nan": None}) for k in CPU_KS}
+                "speed-up over NumPy, on one core",
+                {},
+                {str(k): times(who="numpy", **{"parameters.nan": None}) for k in CPU_KS},
             ),
         ),
     ),
@@ -170,10 +172,10 @@ TABLES: dict[str, Table] = {
     "select-bars": Table(
         where={**AUTO, "case": "bars-*"},
         columns=(
-            Column("on the rate of reading", bars_kept(), {"bar_on": ("GB/s", "read")}),
-            Column("on the speed-up over `torch.topk`", bars_kept(), {"bar_on": "torch.topk"}),
-            Column("over NumPy", bars_kept(), {"bar_on": "numpy"}, sparse=True),
-            Column("on other data", bars_kept(), {"bar_on": "random"}),
+            Column("targets for the rate of reading", bars_kept(), {"bar_on": ("GB/s", "read")}),
+            Column("for the speed-up over `torch.topk`", bars_kept(), {"bar_on": "torch.topk"}),
+            Column("for the speed-up over NumPy", bars_kept(), {"bar_on": "numpy"}, sparse=True),
+            Column("for other orders of the data", bars_kept(), {"bar_on": "random"}),
         ),
         lines=(
             *(
@@ -187,7 +189,7 @@ TABLES: dict[str, Table] = {
         where={**AUTO, **H200, "case": "topk", "bar_on": "torch.topk"},
         columns=(
             Column("at most 1.5 times the time of `torch.topk`", bars_kept()),
-            Column("most, times", largest_value(".1f")),
+            Column("largest ratio", largest_value(".1f")),
         ),
         lines=(Line("in order", {"stage": "in order"}), Line("in any order", {"stage": "in any order"})),
     ),
@@ -195,12 +197,15 @@ TABLES: dict[str, Table] = {
         where={**AUTO, "case": "grid-float32", "bar_on": "best named"},
         columns=(
             Column("at most 1.1 times the best named method", bars_kept()),
-            Column("most, times", largest_value()),
+            Column("largest ratio", largest_value()),
         ),
         lines=(
-            Line("H100, table learnt from another grid", {**H100, "commit": "5e3f121"}),
-            Line("EPYC, no table", {**EPYC_AVX512, "commit": "8c74f97"}),
-            Line("EPYC, another grid (n below 2²⁰), the shipped table", {**EPYC_AVX512, "commit": "d7d7bdc"}),
+            Line("H100, with a table learnt from another grid", {**H100, "commit": "5e3f121"}),
+            Line("EPYC, without a table", {**EPYC_AVX512, "commit": "8c74f97"}),
+            Line(
+                "EPYC, shapes of another grid (n below 2²⁰), with the shipped table",
+                {**EPYC_AVX512, "commit": "d7d7bdc"},
+            ),
         ),
     ),
     "tang2015-fig5": Table(
@@ -238,7 +243,7 @@ TABLES: dict[str, Table] = {
             Column("order", text("")),
             Column("`select_k`", seconds()),
             Column("`torch.topk`", asking(seconds(), who="torch.topk")),
-            Column("times", share(**TOPK_ALONE)),
+            Column("ratio", share(**TOPK_ALONE)),
         ),
         lines=[
             Line(f"{m} × {n}, k = {k:,}", {"m": m, "n": n, "k": k, "stage": stage}, {"order": text(stage)})
@@ -286,7 +291,7 @@ TABLES: dict[str, Table] = {
     ),
     "matsumoto2015-fig5": Table(
         where={"suite": "matsumoto2015", "case": "fig5", **H100},
-        head="samples: of how many points one survives",
+        head="number of samples; points per survivor",
         columns=tuple(Column(str(count), COMPRESSION, {"parameters.samples": count}) for count in SAMPLES[2:7]),
         lines=(
             Line("SIFT, 512 × 8000, k = 64", {"data": "sift"}),

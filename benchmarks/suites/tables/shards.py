@@ -30,11 +30,11 @@ TABLES: dict[str, Table] = {
             ),
             Line("the same on two H100s", {"case": "40m-two", "who": f"{CLUSTERS} on 2 GPUs", **H100}),
             Line(
-                "one H200: 100,000,000 × 96, made by blocks, recall=0.95, *clusters*",
+                "one H200: 100,000,000 × 96, generated block by block, recall=0.95, *clusters*",
                 {"case": "100m", "who": CLUSTERS, **H200},
             ),
             Line(
-                "two H100s: 200,000,000 × 96, made by blocks, recall=0.95, *clusters*",
+                "two H100s: 200,000,000 × 96, generated block by block, recall=0.95, *clusters*",
                 {"case": "200m-two", "who": f"{CLUSTERS} on 2 GPUs", **H100},
             ),
         ),

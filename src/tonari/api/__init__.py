@@ -1,4 +1,4 @@
-"""The verbs of the library: they check their arguments before any work begins.
+"""The public functions of the library; they check their arguments before any work begins.
 
 searching.py   search, search_to_file
 index/         Index: points that are prepared once, searched many times, and changed
@@ -10,8 +10,8 @@ pairing.py     pairs
 shards.py      build_graph, build_neighbors: more points than a memory holds
 verifying.py   verify: what the answer of another library missed
 
-Three modules answer calls of several verbs: filtered.py with `where`, `exclude` and groups, changed.py on transformed
-rows, and differentiable.py with gradients.
+Three modules support arguments of several functions: filtered.py `where`, `exclude` and groups, changed.py metrics and
+weights that need transformed rows, and differentiable.py gradients.
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """

@@ -1,4 +1,4 @@
-"""Verbs on transformed rows: for weighted metrics, and for metrics defined as another metric of transformed rows."""
+"""Public functions on transformed rows: for weights, and for metrics that equal another metric of transformed rows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _change_by_name = cached(64)(change_of)
 
 
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a verb: transform its arrays, run it by the base metric and convert the values, where necessary.
+    """Wrap a public function so that it also supports metrics and weights that require transformed rows.
 
-    The verb has the arguments `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius.
-    The wrapped verb never receives weights: they are multiplied into the rows.
+    If the metric or the weights require it, the rows are transformed, the function is called with the base metric, and
+    the values of its result are converted. The function has the arguments `queries` and `points`, or `points` alone,
+    `metric` and `weights`, and possibly a radius. It never receives weights: they are multiplied into the rows.
     """
     signature = inspect.signature(verb)
     metric_by_default = signature.parameters["metric"].default
@@ -63,7 +64,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
-        # P says nothing of arguments by name, of which these are all.
+        # P does not describe these arguments, which are passed by name.
         found: Any = verb(**given | {"metric": change.base})  # type: ignore[call-arg]
         result: R = finished(change, found, side)
         return result

@@ -1,4 +1,4 @@
-"""The argument `differentiable` of the verbs: results whose distances carry gradients to the rows."""
+"""The argument `differentiable` of the public functions: results whose distances carry gradients to the rows."""
 
 from __future__ import annotations
 

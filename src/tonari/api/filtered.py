@@ -32,7 +32,7 @@ def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) 
     assert rules is not None
     if not len(rows):
         return none_nearest(problem, call.method)
-    # A look at all points takes longer than a search of a few.
+    # Checking all points takes longer than searching a few.
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
     base = call.rows(base, "points") if looked_at and not late else base
     return nearest_allowed(Scope(points=Points(base, call), unchecked=late), rows, problem.k, rules, call.progress)

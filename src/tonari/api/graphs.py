@@ -1,4 +1,4 @@
-"""The verbs of graphs: `tonari.knn_graph` and `tonari.merge`."""
+"""The public functions that make graphs: `tonari.knn_graph` and `tonari.merge`."""
 
 from __future__ import annotations
 

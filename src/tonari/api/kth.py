@@ -109,7 +109,7 @@ def kth_distance(
 def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
     """Return the k-th values of all rows by searching block after block in points that are prepared once."""
     n, those, out = len(rows), Points(rows, call), None
-    made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal is of both
+    made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal counts them too
     prepared = made.method.prepare(rows, made.plan, call.progress) if made.prepared is None else made.prepared
     for begin in range(0, n, size):
         part = slice(begin, min(begin + size, n))

@@ -39,13 +39,13 @@ class WithinCall(NamedTuple):
 
     @classmethod
     def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
-        """Check the rows and radii of a verb."""
+        """Check the rows and the radii of a call of a public function."""
         rows, base = call.both(queries, points)
         limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
         return cls(rows, Points(base, call), limits)
 
     def decided(self, key: repeated.Key | None, queries: Any, points: Any) -> WithinCall:
-        """Decide a search without rules, and cache the decision by its key for searches of similar arrays.
+        """Choose the method and the plan of a search without filters, and cache them by the key for similar arrays.
 
         Without a key the call is returned unchanged.
         """

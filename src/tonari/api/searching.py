@@ -80,10 +80,10 @@ def search(
         each term of the sum is multiplied by the weight of its column. For "linf", a column counts if its weight is not
         0. Weighted distances are float64. Weights that are all 1 have no effect.
     method : str
-        "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
-        "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only method for
-        "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes and, if a
-        tree may be faster, from the nodes that a few queries visit. All methods give the same answer, bit for
+        "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "power:p",
+        "minkowski:p" and "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only
+        method for "hamming" and "jaccard". "auto": the method with the least expected time, estimated from the sizes
+        and, if a tree may be faster, from the nodes that a few queries visit. All methods give the same answer, bit for
         bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Mask of the points that may be found, one for all queries or a row for each query. In uint8 masks, bit j % 8 of
@@ -98,14 +98,13 @@ def search(
         "same" (default): a query finds only points of its own group. "other": only points of other groups.
     differentiable : bool
         Let gradients flow from the distances to queries and points, which must be torch tensors. Only first derivatives
-        exist. They are computed in float64, and are 0 if a distance has no derivative, as between
-    equal rows. Indices
+        exist. They are computed in float64, and are 0 if a distance has no derivative, as between equal rows. Indices
         have no gradients. If this is False and rows require gradients, a warning says that they are dropped.
     device : str or list of str
         The device that searches. "auto": the device of the arrays. "cpu". "cuda": the device of the arrays, or torch's
-        current device for arrays in host memory. "cuda:1": this device. ["cuda:0", "cuda:1"]: these
-        devices, among which the points or the queries are divided. "cuda:all": as many of the machine's devices as are
-        expected to be faster; :func:`tonari.explain` reports the number and the reason.
+        current device for arrays in host memory. "cuda:1": this device. ["cuda:0", "cuda:1"]: these devices, among
+        which the points or the queries are divided. "cuda:all": as many of the machine's devices as are expected to be
+        faster; :func:`tonari.explain` reports the number and the reason.
     threads : int, optional
         Threads on the CPU. Default: TONARI_NUM_THREADS if it is set, else the processors that this process may use, but
         fewer for short work: a search of one or two milliseconds uses one thread.

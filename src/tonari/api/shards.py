@@ -273,7 +273,7 @@ def _executor(given: Any, request: Request) -> Executor:
     devices = request.devices
     if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
-    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    distributed = sys.modules.get("distributed")  # a caller with a client has imported it
     if distributed is not None and isinstance(given, distributed.Client):
         for name, rows in (("source", request.source), ("queries", request.queries)):
             if isinstance(rows, ArraySource):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tonari import inputs
 from tonari.api import tuning
 from tonari.api.changed import on_changed_rows
 from tonari.api.index.segment import Segment
-from tonari.core.errors import Unsupported
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype
@@ -20,10 +20,14 @@ from tonari.filters import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
 from tonari.graph.building.build import build_lists
+from tonari.kdtree.cpu.method import TreeOnCpu
+from tonari.kdtree.cpu.tree import Tree
+from tonari.kdtree.plan import TreePlan
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Search, spanning_edges
+from tonari.spanning.by_tree import MOST_POINTS, spanning_edges_by_tree
 from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
 
@@ -114,11 +118,41 @@ def mutual_reachability_tree(
         value = np.float64 if inputs.name_of_dtype(rows) == "float64" else np.float32
         return SpanningTree(np.empty((0, 2), index_dtype(n)), np.empty(0, value))
     shown = dataclasses.replace(call, progress=None if callable(call.progress) else call.progress)
-    lists = build_lists(rows, min(min_samples - 1 + tuning.LISTED_MORE, n - 1), shown).in_numpy()
+    built = build_lists(rows, min(min_samples - 1 + tuning.LISTED_MORE, n - 1), shown)
+    lists = built.in_numpy()
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(call.progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
-        found = spanning_edges(lists, core, _searcher(rows, call), bar, _bounds_of(rows, call), call.memory)
+        known = _tree_of(rows, call, built.method)
+        if known is not None:
+            found = spanning_edges_by_tree(known.tree, known.plan, lists, core, bar)
+        else:
+            found = spanning_edges(lists, core, _searcher(rows, call), bar, _bounds_of(rows, call), call.memory)
     return tree_of(found, n)
+
+
+class _Known(NamedTuple):
+    """The k-d tree of the points, and its plan."""
+
+    tree: Tree
+    plan: TreePlan
+
+
+def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
+    """Build the k-d tree of points on the CPU if a k-d tree found their lists, or if there are few points.
+
+    Return None for all other points, on CUDA, and if the tree does not fit into memory.
+    """
+    if not isinstance(rows, np.ndarray) or call.place.devices or len(rows) > MOST_POINTS:
+        return None
+    few = call.method == "auto" and rows.size <= tuning.WALKED_VALUES and call.metric.in_trees
+    if made_by != "kdtree" and not few:
+        return None
+    method = TreeOnCpu()
+    try:
+        plan = method.plan(Points(rows, call).problem(rows, 1, self_join=True))
+    except BudgetExceeded:
+        return None
+    return _Known(method.prepare(rows, plan, False).tree, plan)
 
 
 def _searcher(points: Any, call: Call) -> Search:

@@ -66,7 +66,7 @@ def verify(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`search`; also if indices are no integers, the shapes differ, or the lists are empty.
+        As for :func:`search`; also if indices are not integers, the shapes differ, or the lists are empty.
 
     Notes
     -----

@@ -38,9 +38,9 @@ class BitsPlan(Plan):
     n, m, d, k : int
         Points, queries, bytes of a row, neighbours.
     dtype, metric, method : str
-        dtype: "uint8". method: "bits".
+        "uint8", the name of the metric, and "bits".
     device, devices
-        "cpu" and none.
+        "cpu" and an empty tuple.
     isa : str
         Instruction set: generic, avx2, avx512 or neon; AVX-512 without VPOPCNTDQ runs the kernel of AVX2.
     query_block : int
@@ -48,6 +48,7 @@ class BitsPlan(Plan):
     parts : int
         The number of parts of the points; more than one if queries are too few to keep all threads busy.
     threads : int
+        CPU threads.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory beyond the input, for packed points, copied rows (always 0), the lists of running blocks, and results.
     prepare_seconds : float

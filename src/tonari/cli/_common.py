@@ -32,8 +32,8 @@ logger = logging.getLogger("tonari")
 # Arrays of an .npz file.
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
-# What the library raises for data, files and machines that it cannot use; anything else is a defect and keeps its
-# traceback.
+# Exceptions that the library raises for data, files and machines that it cannot use. Any other exception is a defect
+# and keeps its traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 

@@ -22,7 +22,7 @@ def names_a_directory(output: str) -> bool:
 
 
 def refuse(context: click.Context, names: Iterable[str], why: str) -> None:
-    """Refuse options that have no effect here."""
+    """Refuse options that have no effect for this output."""
     for parameter in context.command.params:
         given = context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         if given and parameter.name in names:
@@ -56,7 +56,7 @@ def told(folder: Path, *, force: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _plans_as_lines() -> Iterator[None]:
     plans = logging.getLogger("tonari.plan")
-    if plans.isEnabledFor(logging.INFO):  # -v shows it already
+    if plans.isEnabledFor(logging.INFO):  # -v has shown the plan already
         yield
         return
     handler = _common.log_handler()
@@ -72,7 +72,7 @@ def _plans_as_lines() -> Iterator[None]:
 def _tell_what_is_kept(folder: Path, *, force: bool) -> None:
     try:
         state = read_state(folder)
-    except FileNotFoundError:  # nothing was begun
+    except FileNotFoundError:  # no build has begun
         return
     if state.tasks_done:
         known = f"{state.tasks_known:,} tasks" if state.all_known else f"the {state.tasks_known:,} tasks known so far"

@@ -44,7 +44,7 @@ def column_options(command: Decorated) -> Decorated:
 
 
 def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Declare --columns and --drop, and --id for commands that have it; the command gets them as an Inputs, `read`."""
+    """Declare --columns and --drop, and --id for commands that have it; the command receives an Inputs as `read`."""
 
     @functools.wraps(command)
     def with_inputs(
@@ -64,7 +64,7 @@ id_option = click.option(
 )
 
 
-# Formats of OUT in which a column of names has a place.
+# Formats of OUT that can store a column of names.
 _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 

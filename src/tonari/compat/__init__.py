@@ -2,7 +2,7 @@
 
 scipy/                     KDTree of scipy.spatial
 faiss/                     knn, IndexFlat, IndexFlatL2, IndexFlatIP
-pyg.py                     knn, knn_graph, radius, radius_graph, nearest of torch_geometric.nn and torch_cluster
+pyg/                       knn, knn_graph, radius, radius_graph, nearest of torch_geometric.nn and torch_cluster
 sentence_transformers/     semantic_search, paraphrase_mining_embeddings, community_detection
 pytorch3d.py               knn_points, knn_gather
 arguments.py               checks of arguments that all of them use

@@ -327,6 +327,23 @@ class TreeView:
 
 def order_by_leaf(leaves: npt.NDArray[np.int32], count: int, order: npt.NDArray[np.int64]) -> None: ...
 
+class Forest:
+    def __init__(
+        self,
+        tree: TreeView,
+        isa: str,
+        metric: str,
+        core: npt.NDArray[np.float64],
+        distances: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+    ) -> None: ...
+    @property
+    def count(self) -> int: ...
+    def offer_listed(self, begin: int, end: int) -> None: ...
+    def walk(self, begin: int, end: int, budget: int) -> int: ...
+    def merge(self) -> None: ...
+    def write(self, weights: npt.NDArray[np.float64], pairs: npt.NDArray[np.int64]) -> None: ...
+
 class TreeSearch:
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Hints for missing names: the counterparts in tonari of names from other libraries.
 
-`ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of verbs. Other names raise the usual error.
+`ATTRIBUTES` covers modules and classes, `ARGUMENTS` the arguments of public functions. Other names raise the usual
+error.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ _K = "the number of neighbours is k="
 _RADIUS = "tonari.radius_search, radius_graph and Index.radius_search take a radius; here the k nearest are found"
 _SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k nearest are found"
 
-# By the name of the argument. What is said depends on the verb where it has a counterpart.
+# By the name of the argument. If it has a counterpart in a verb, the hint names the counterpart instead.
 ARGUMENTS: dict[str, str] = {
     **dict.fromkeys(("n_neighbors", "top_k", "topk", "k_neighbors", "num_neighbors", "neighbors"), _K),
     **dict.fromkeys(("n_jobs", "workers", "num_threads", "num_workers", "nthreads"), "threads are threads="),
@@ -183,7 +184,7 @@ def argument_hint(name: str, known: Any = ()) -> str:
 
 
 def unexpected(error: TypeError, verb: str, known: Any) -> TypeError | None:
-    """Return an error with a hint for an argument of another verb or library."""
+    """Return an error with a hint for an argument of another function or library."""
     found = re.search(r"got an unexpected keyword argument '(\w+)'", str(error))
     if found is None or found[1] in known:
         return None

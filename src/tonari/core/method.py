@@ -118,7 +118,8 @@ class SearchMethod(Method):
     ) -> Preparation:
         """Plan and prepare points for a new kind of search.
 
-        `before` is the first preparation, if this method made it; it is returned if no other one is better.
+        `before` is the preparation for the first kind of search, if this method made it. It is returned if no other
+        one is better.
         """
         plan = self.plan(problem)
         return Preparation(plan, self.prepare(points, plan, progress))
@@ -199,7 +200,7 @@ class SearchMethod(Method):
     def find_pairs(
         self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
     ) -> RadiusNeighbors:
-        """Find, for consecutive rows of the points, the later points that are within their limits.
+        """Find, for each of some consecutive points, the later points whose distance is at most the point's limit.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for searches within limits; a search may pass all queries of the plan or a block."""
+        """Prepare points for radius searches; a search may pass all queries of the plan or a block of them."""
         return self.prepare(points, plan, progress)
 
     def search_once(
@@ -282,7 +283,7 @@ class SearchMethod(Method):
 
 
 class OnCpu(SearchMethod):
-    """A method on the CPU: in a self-join each query leaves out one point, itself."""
+    """A method on the CPU. In a self-join, each query excludes one point, itself, by its number."""
 
     device = "cpu"
 

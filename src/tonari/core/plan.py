@@ -38,6 +38,7 @@ class Plan:
     n, m, d, k : int
         Points, queries, dimensions, neighbours.
     dtype, metric, method : str
+        Names: the dtype of the points, the metric, and the method.
     device : str
         "cpu" or "cuda".
     devices : tuple of str

@@ -1,4 +1,4 @@
-"""The problem: everything that defines a search or a graph, in one record that the API makes once."""
+"""The problem: everything that defines a search or a graph, in one record. Public functions make it once per call."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Problem:
     dtype, query_dtype : str
         dtypes of the points and of the queries.
     metric : str
+        The name of the metric.
     self_join : bool
         The queries are the points, and no point is its own neighbour.
     devices : tuple of str

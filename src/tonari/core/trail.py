@@ -137,7 +137,7 @@ class Record:
 
     @property
     def parts(self) -> list[Record]:
-        """The searches for other results than the answer, such as the neighbours of a sample."""
+        """The records of searches for anything other than the answer, such as the neighbours of a sample."""
         return [step for step in self.steps if isinstance(step, Record)]
 
     @property
@@ -151,7 +151,7 @@ class Record:
             self.method, self.reason, self.plan = method, reason, plan
 
     def decided(self, what: str, why: str) -> None:
-        """Record a choice, unless the same choice is recorded already, or very many choices about its subject are."""
+        """Record a choice, unless it is recorded already, or very many choices about the same subject are recorded."""
         with _writing:
             known = [choice.why for choice in self.choices if choice.what == what]
             if len(known) >= tuning.RECORDED_CHOICES:
@@ -171,7 +171,7 @@ class Record:
             self.steps.append(Attempt(name, rows, proved, seconds, note))
 
     def part(self, title: str, rows: int) -> Record:
-        """Return the record of a search for other results than the answer; one record for each title."""
+        """Return the record of a search for anything other than the answer; there is one record for each title."""
         with _writing:
             inner = next((step for step in self.parts if step.title == title), None)
             if inner is None:
@@ -266,7 +266,7 @@ class recording:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Record a search for other results than the answer, separately from the attempts for the answer."""
+    """Record a search for anything other than the answer separately from the attempts for the answer."""
     outer = current.get()
     if outer is None:
         yield

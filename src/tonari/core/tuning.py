@@ -16,7 +16,7 @@ HOLD_SECONDS = 10.0  # bounded, because at exit another thread may wait for a lo
 LOOK_SECONDS = 0.001  # how often the state of the thread is checked during that time
 
 # Not measured: a bound of memory, of 64 MB, which plans leave for small changes.
-CUT_ENTRIES = 1 << 21  # of lists on a device that are looked at together when they are cut, some 30 bytes each
+CUT_ENTRIES = 1 << 21  # entries of lists on a device that are filtered in one step, at some 30 bytes each
 
 # Not measured: chosen for readers.
 RECORDED_CHOICES = 8  # choices that are recorded about one subject, such as the screened columns of many shards

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 from tonari.costs import tuning
 
-_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: the cache of one core, and what two have of the one they share
+_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: the cache of one core, and the share of two cores in a shared cache
 
 
 TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
@@ -196,7 +196,7 @@ class TreeCosts:
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
         keep = k * math.log2(k + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
-        # Successive queries share what is small enough to stay in the core's own cache.
+        # Successive queries share data that are small enough to stay in the core's own cache.
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)

@@ -59,7 +59,7 @@ def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
-# Keys: instruction set or "cuda", and the form of the metric, or "few" if that is "gemm" and there are few columns.
+# Keys: instruction set or "cuda", and the form of the metric, or "few" for the form "gemm" with few columns.
 BRUTE = {
     ("generic", "gemm"): BruteCosts(
         start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
@@ -147,10 +147,10 @@ BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
 BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
 BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
-_XEON = 1.4  # times as long as an EPYC's, cores of a Xeon with AMX take for the same code
+_XEON = 1.4  # time of a core of a Xeon with AMX for the same code, relative to a core of an EPYC
 
-# All exact values of small searches, and what the smallest screened search takes: with packed points, and with the look
-# at the points and the packing of few.
+# Costs of all exact values of small searches, and the time of the smallest search with a screen: with packed points,
+# and including the check and the packing of a few points.
 DIRECT = {
     "generic": DirectCosts(start=1.5e-5, query=1e-6, pair=1.5e-8, value=1e-9, kept=2e-8),
     "avx2": DirectCosts(start=1.5e-5, query=1e-6, pair=1.2e-8, value=3e-10, kept=2e-8),
@@ -158,7 +158,7 @@ DIRECT = {
 }
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
-# The same where float32 estimates leave few points to exact values.
+# The same costs if float32 estimates rule out most points before exact values are computed.
 ESTIMATED = {
     "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11, kept=5e-8, kept_value=1e-9),
     "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.8e-9, value=1e-10, kept=5e-8, kept_value=3e-10),
@@ -244,7 +244,7 @@ DESCENT = {
     ("cuda", "gnnd"): DescentCosts(start=5e-3, point=2.8e-10, value=1.3e-12),
 }
 
-SHARED = 0.8  # of the seconds of brute force if each product is used for both of its rows
+SHARED = 0.8  # time of brute force if each product is used for both of its rows, relative to the usual time
 READ_RATE = 1e10  # bytes per second that one core reads from memory
 LOOK_BYTE = 6e-11  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
 
@@ -304,14 +304,14 @@ CARD = CardRates(
     link=2e10,
     link_of_several=1.6e10,
     peer=4e11,
-    further=1e-3,
+    further=2e-3,
     products=5.5e14,
     elements=2e13,
     cpu_member=6e-8,
     cpu_value=3e-10,
 )
 
-# Rows of bits, by the instruction set of the kernel, or "cuda".
+# Costs of rows of bits, by the instruction set of the kernel, or "cuda".
 BITS = {
     "generic": BitCosts(byte=6e-9, pair=4e-10, pair_byte=2.1e-10),
     "avx2": BitCosts(byte=6e-9, pair=4e-10, pair_byte=7e-11),
@@ -319,7 +319,7 @@ BITS = {
     "neon": BitCosts(byte=6e-9, pair=4e-10, pair_byte=1.4e-10),
     "cuda": BitCosts(byte=1e-11, pair=2.7e-12, pair_byte=1.6e-14),
 }
-# Pairs of rows of bits that are listed; a value is a byte.
+# Costs of listed pairs of rows of bits; a value is a byte.
 LISTED_BITS = {
     "generic": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
     "avx2": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=2.2e-10),

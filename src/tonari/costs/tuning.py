@@ -5,10 +5,10 @@ TASK_POINTS = 16_384  # points of a node that one core builds, and splits within
 SHARED_ROWS = 1 << 18  # a pass over fewer rows ends before other threads have started [1 << 17, 1 << 18, 1 << 19]
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
-CROWDED_QUERIES = 1000  # of a search in up to three dimensions whose candidates crowd
-MOST_BLURRED = 100.0  # times as many candidates as a screen leaves, at most, where neighbours are far
+CROWDED_QUERIES = 1000  # first queries of a search in up to three dimensions, which take longer
+MOST_BLURRED = 100.0  # largest relative extra cost of a pair through candidates that a screen cannot separate
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000
-# points of 2 to 12 dimensions. Up to this many the screen begins in float32: products are then a small part of
-# it, and of rows whose columns span many times the distance of a neighbour int8 and bfloat16 leave many to float32.
+# points of 2 to 12 dimensions. Up to this many columns the screen begins in float32: products are then a small part of
+# it, and int8 and bfloat16 leave many rows for float32 if columns span many times the distance of a neighbour.
 FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}

@@ -116,7 +116,7 @@ def launch(
 
 
 class Launch:
-    """A launch that can be repeated; for the parameters see :func:`launch`; ``options`` has warps and so on.
+    """A launch that can be repeated; for the parameters see :func:`launch`. ``options`` has the warps and the like.
 
     Attributes
     ----------

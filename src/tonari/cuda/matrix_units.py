@@ -113,7 +113,7 @@ def make_probe() -> Probe:
 
 
 def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the products of all queries and points on the device from 0 and from `low`, each (ROWS, ROWS)."""
+    """Return the device's products of all queries and points, (ROWS, ROWS): sums that start at 0, and at `low`."""
     plain, started = _launched(probe, device).cpu().numpy()
     return plain, started
 

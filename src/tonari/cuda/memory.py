@@ -27,7 +27,7 @@ def _free_on(device: str) -> int:
 
     asked, ours = _known.get(device, (-math.inf, 0))
     if time.monotonic() - asked > tuning.KNOWN_SECONDS:
-        free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, without which there are no statistics
+        free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, which the statistics require
         ours = int(free + _held(device, "reserved_bytes"))
         _known[device] = time.monotonic(), ours
     return ours - _held(device, "allocated_bytes")

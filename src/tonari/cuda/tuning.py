@@ -1,4 +1,4 @@
-"""Judgments of all methods on CUDA: compilation, spare memory and copies. They change no answer."""
+"""Tuned numbers of all methods on CUDA: compilation, spare memory and copies. They change no answer."""
 
 from tonari.core.units import MIB
 
@@ -6,22 +6,22 @@ from tonari.core.units import MIB
 # Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
 # and its plan is kept, because querying and planning both take longer than a small search.
 SPARE = 1024 * MIB
-KNOWN_SECONDS = 1.0  # an answer of the driver is used so long: asking takes 0.7 ms, longer than a search
+KNOWN_SECONDS = 1.0  # an answer of the driver is reused for this long: a query takes 0.7 ms, longer than a search
 
 # Not measured: a margin.
 RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
 
 # Case: exact_cuda streamed on cuda. Chosen on: not recorded.
-PIECE_BYTES = 4 << 20  # of a copy through page-locked memory
+PIECE_BYTES = 4 << 20  # bytes per buffer of a copy through page-locked memory
 MOST_THREADS = 8  # more do not copy faster, whether to one device or to several at once
-LARGE_BYTES = 32 << 20  # of a copy that is worth several threads
+LARGE_BYTES = 32 << 20  # least bytes of a copy by several threads
 
 # Not measured: a bound of memory; 16 float64 lanes and a temporary product of this size take 256 MB.
-OWN_VALUES_ROWS = 1 << 20  # whose values with themselves are computed at once
+OWN_VALUES_ROWS = 1 << 20  # rows whose values with themselves are computed at once
 
 # Case: exact_cuda cold-k10, cold-k256, cold-graph on cuda. Chosen on: H100.
 # Weights for the compile time of a kernel, in instructions of the interpreter.
-INSTRUCTIONS_OF_STEP = 100  # of a sorting network (select/cuda/kernels/network.py)
-INSTRUCTIONS_OF_PRODUCT = 3000  # of matrices
-VALUES_OF_THREAD = 8  # a kernel takes no longer than with one
+INSTRUCTIONS_OF_STEP = 100  # per step of a sorting network (select/cuda/kernels/network.py)
+INSTRUCTIONS_OF_PRODUCT = 3000  # per matrix product
+VALUES_OF_THREAD = 8  # up to this many values per thread, a kernel compiles as fast as with one
 METRICS = 2  # a kernel that has the code of all metrics compiles about half of it

@@ -53,7 +53,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
     """
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
-        """Keep rows and their classes.
+        """Store the rows to search, and their classes.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Predicting):
         columns = [np.unique(column, return_inverse=True) for column in y.reshape(len(y), -1).T]
         self._classes = [classes for classes, _ in columns]
         if plain and 2 * len(self._classes[0]) > len(y):
-            check_classification_targets(y)  # which warns of so many classes
+            check_classification_targets(y)  # warns if there are many classes
         self.outputs_2d_ = y.ndim == 2 and y.shape[1] != 1
         if y.ndim == 2 and not self.outputs_2d_:
             warnings.warn(

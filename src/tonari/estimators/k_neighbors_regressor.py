@@ -38,7 +38,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
     """
 
     def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
-        """Keep rows and their values.
+        """Store the rows to search, and their values.
 
         Parameters
         ----------

@@ -154,7 +154,7 @@ def check_mode(mode: Any) -> None:
 
 
 def matrix_of(found: Neighbors, columns: int, mode: str) -> scipy.sparse.csr_matrix:
-    """Return lists as a sparse matrix, in their order."""
+    """Return lists as a sparse matrix whose rows keep the order of the lists."""
     from scipy.sparse import csr_matrix
 
     distances, indices = found

@@ -13,7 +13,7 @@ _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
 _MOST_JOBS = 2**31
 
-# Metrics that scikit-learn knows, and what to do instead.
+# Metrics of scikit-learn that tonari does not support, and alternatives.
 _ELSEWHERE = {
     "precomputed": "distances are computed here; use the class of the same name of sklearn.neighbors, which takes the "
     "result of tonari.estimators.KNeighborsTransformer",

@@ -1,4 +1,4 @@
-"""Judgments of scikit-learn's classes: how labels are counted; they change no prediction."""
+"""Tuned numbers of scikit-learn's classes: how labels are counted; they change no prediction."""
 
 # Not measured: a bound of memory.
 ENTRIES = 1 << 18  # the largest number of labels, sums of classes or values in memory at once

@@ -17,7 +17,7 @@ SURVIVOR_BYTES = 16
 METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its group's data
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
 TILE = 32  # queries in the widest tile of any kernel
-SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
+SAMPLE_ROWS = 2_048  # points that a pilot reads, and from which the directions of a contracted form are computed
 CLUSTER_COLUMNS = 17  # columns of contracted rows for clusters: 16 directions and the length of the residual
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
@@ -35,7 +35,7 @@ _STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
 
 @dataclass(frozen=True)
 class BlockSizes:
-    """The sizes that are reduced when memory is short.
+    """The sizes that a plan reduces if memory is short.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class BlockSizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """The other sizes on which memory use depends."""
+    """The sizes on which memory use depends, in addition to :class:`BlockSizes`."""
 
     n: int
     m: int
@@ -94,7 +94,7 @@ class Needs:
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
-        """Return the bytes of a block of queries with the largest number of survivors for each."""
+        """Return the bytes of a block of queries with the largest number of candidates for each."""
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
@@ -104,8 +104,8 @@ class Needs:
     def working_bytes(self, choice: BlockSizes) -> int:
         """Return the largest working memory at any time.
 
-        Blocks of queries, slices packed during the search, and active rows of a self-join are in memory one after
-        another, so only the largest of these counts. Smaller buffers are added.
+        Blocks of queries, slices packed during the search, and active rows of a self-join are in memory at different
+        times, so only the largest of these counts. Smaller buffers are added.
         """
         block = self.block_bytes(choice)
         held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
@@ -200,7 +200,7 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 
 
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes that a look takes for each point.
+    """Return the bytes that a look, which compares contracted rows before the screen, takes for each point.
 
     The bytes include the point's contracted copy, its share of its group's ball, its position in the order, and its
     sketch.
@@ -210,12 +210,12 @@ def look_row_bytes(look_dim: int, precision: str) -> int:
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:
-    """Return the memory for finding the directions of a contracted form: the basis a few times, and its moments."""
+    """Return the bytes for finding the directions on which rows are projected: copies of the basis, and its moments."""
     return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the memory for deciding whether rows are contracted: the sample, twice, and the directions."""
+    """Return the bytes for deciding whether rows are contracted: the sample, twice, and the directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
@@ -245,5 +245,5 @@ def shares_enough(active: int, n: int) -> bool:
 
 
 def join_row_bytes(k: int) -> int:
-    """Return the initial bytes of one active row: a buffer of 2 (k + 1) + 24 survivors, and its state."""
+    """Return the initial bytes of one active row: a buffer of 2 (k + 1) + 24 candidates, and its state."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

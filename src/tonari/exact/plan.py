@@ -33,6 +33,7 @@ class ExactPlan(Plan):
     n, m, d, k : int
         Points, queries, dimensions, neighbours.
     dtype, metric, method, device : str
+        Names: the dtype of the points, the metric, "exact" and "cpu".
     isa : str
         Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
@@ -53,6 +54,7 @@ class ExactPlan(Plan):
         for few queries among unpacked points. (For float32 rows and squared differences, estimates rule out most points
         first.) The other fields then apply only to later searches of the same points.
     threads : int
+        Threads of the search.
     query_block : int
         Queries that share one pass over the points.
     point_chunk : int
@@ -138,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster, given the number of survivors per row at this level."""
+        """Whether the next precision is expected to be faster, given the candidates per row that this one leaves."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster, given the survivors per row at a level of this plan."""
+        """Whether another plan is expected to be faster, given the candidates per row at a precision of this plan."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:
@@ -154,7 +156,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return the plan for points with these numbers of columns for the contracted screen and for the look."""
+        """Return the plan for contracted points, with these numbers of columns for the screen and for the look."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
@@ -163,7 +165,7 @@ class ExactPlan(Plan):
                 self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
             )
         if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
-            # Few queries, which read less than planned. The groups that a look marks take about as long as the look.
+            # With few queries, less is read than planned. The groups that a look marks take about as long as the look.
             row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
             if not worth_sharing(self.n * row / READ_RATE):
                 plan = replace(plan, point_splits=1)

@@ -11,7 +11,7 @@ from tonari.costs.model import begins_in_float32, exact_in_int8
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
 
-_INT8_DIMENSIONS = 1 << 17  # columns, of which sums of products of bytes (each at most 2**14) stay below 2**31
+_INT8_DIMENSIONS = 1 << 17  # with fewer columns, sums of products of bytes (each at most 2**14) stay below 2**31
 
 
 def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contracted: bool = False) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contract
 
 @cached()
 def kernel_name(metric: str, precision: str, isa: str) -> str:
-    """Return the name of the kernel for a metric. AMX has no float32, so its last level uses the AVX-512 kernel."""
+    """Return the name of the kernel for a metric. AMX has no float32, so its last precision uses the AVX-512 kernel."""
     operation = "inner" if get_metric(metric).form == "gemm" else metric
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
 

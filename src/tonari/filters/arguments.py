@@ -18,7 +18,9 @@ GROUPS = ("same", "other")
 
 
 class Given(NamedTuple):
-    """The arguments of a verb that restrict its points; see :func:`tonari.search`, and knn_graph for `batch`."""
+    """The arguments of a public function that restrict the points that it may find: masks, exclusions and groups.
+
+    See :func:`tonari.search`, and :func:`tonari.knn_graph` for `batch`."""
 
     where: Any = None
     exclude: Any = None

@@ -54,7 +54,7 @@ def within(
     self_join: bool = False,
     around: bool = False,
 ) -> RadiusNeighbors:
-    """Find all points within the limits of checked queries, or the `most` nearest of them.
+    """Find all points within the radius of each checked query, or the `most` nearest of them.
 
     Parameters
     ----------

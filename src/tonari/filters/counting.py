@@ -39,7 +39,7 @@ from tonari.filters.shared import true_places
 def count_allowed(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, progress: ProgressLike = None
 ) -> Ids:
-    """Count the allowed points within the limits of each query; the result is in host memory.
+    """Count the allowed points within the radius of each query; the result is in host memory.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
                 rows, started = some[begin : begin + step], time.perf_counter()
                 try:
                     done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
-                except BudgetExceeded:  # memory holds tables, which take longer
+                except BudgetExceeded:  # memory is enough for tables, which take longer
                     decided("rules", f"exact values of allowed points: memory holds no search for the nearest {size}")
                     by_table(scope, queries, k, rules, found, bar, rows)
                     continue
@@ -70,8 +70,7 @@ def _length(scope: Scope, m: int, size: int) -> int:
     """Return the number of points to search for; on a device one of a few lengths, for which kernels are compiled.
 
     For a few queries, whose kernels take long to compile compared with their run, each length is four times the
-    previous one. If the memory holds no search for
-    that many points, the longest search that it holds is taken.
+    previous one. If a search for that many points does not fit into memory, the longest that fits is taken.
     """
     if not scope.points.call.place.devices:
         return size

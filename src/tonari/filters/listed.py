@@ -20,9 +20,9 @@ from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
-PAIR = 80  # bytes of a pair that is checked by rules, beside what a search found it by
-TABLE_PAIR = 4  # bytes of a pair in tables of what is allowed
-LISTED_PAIR = 24  # bytes of a pair in lists that are made of tables
+PAIR = 80  # bytes of a pair while rules check it, in addition to those of the search that found it
+TABLE_PAIR = 4  # bytes of a pair in tables of allowed points
+LISTED_PAIR = 24  # bytes of a pair in lists that are made from tables
 ENTRY = 32  # bytes of an entry of neighbour lists, and of a copy of it
 
 
@@ -111,7 +111,7 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
 
 
 def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
-    """Return the places of the allowed points in the lists of some queries.
+    """Return the positions of the allowed points in the lists of some queries.
 
     Returns
     -------

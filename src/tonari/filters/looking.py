@@ -21,14 +21,14 @@ def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Whether few of n points are expected within the limits of queries, by the counts of some."""
+    """Whether few of n points are expected within the radius of a query, judging by the counts of some queries."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether computing exact values of all allowed points is preferred to listing all points within the limits.
+    """Whether computing exact values of all allowed points is preferred to listing all points within the radius.
 
-    In the second way, lists of all points are made for a block of queries, and forbidden points are then dropped. The
+    Listing makes lists of all points within the radius for a block of queries, and then drops forbidden points. The
     memory must be enough for the lists of so large a block that the division into blocks costs no time.
     """
     m, n = len(queries), scope.n
@@ -48,9 +48,9 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
-    """Whether computing exact values of all forbidden points is preferred to listing all points within the limits.
+    """Whether computing exact values of all forbidden points is preferred to listing all points within the radius.
 
-    The number of forbidden points within the limits is then subtracted from the count of all points.
+    The number of forbidden points within the radius is then subtracted from the count of all points.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        # Where the points are on a device, places that are found on one never leave it.
+        # If the points are on a device, positions that are computed on a device never leave it.
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
         ids = rules.open_places() if host else rules.shared.places_for(scope.rows.device)
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
@@ -141,7 +141,8 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
     if not scope.can_copy(m, k, scope.n - int(sizes.min())):
         return False
     apart = sum(scope.seconds(rows, k, n=max(1, scope.n - size)) for size, rows in pairs)
-    # The nearest points are often of a query's own group: all of it is the size that is certain to be enough.
+    # The nearest points are often of a query's own group, so only k plus the size of this group is certain to be
+    # enough.
     together = dropping_seconds(scope, m, min(scope.n, k + int(sizes.max())))
     return apart < together
 

@@ -32,7 +32,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # and the one before, which is as it was or equal to the one there
+        ours = numbers[block.start : block.stop + 1]  # with the number before, unchanged or replaced by an equal one
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)
@@ -109,7 +109,7 @@ class Rules:
 
     @property
     def by_pairs(self) -> bool:
-        """Whether queries differ by a rule other than the same group."""
+        """Whether a rule other than groups="same" allows different points to different queries."""
         other = self.query_groups is not None and not self.same
         return self.mask is not None or self.excluded is not None or other
 
@@ -275,7 +275,7 @@ class Rules:
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
     def own_places(self) -> Ids | None:
-        """Return the position of each query among the searched points, -1 if absent; None without self-exclusion."""
+        """Return each query's position among the searched points, -1 if absent; None if queries may find themselves."""
         if not self.own:
             return None
         rows = np.arange(self.m) if self.rows is None else self.rows

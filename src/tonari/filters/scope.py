@@ -162,7 +162,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Convert a refusal of a search without rules to one that names the memory of the whole call."""
+        """Convert an error about the memory of a search without rules to one that names the whole call's memory."""
         try:
             yield
         except BudgetExceeded as error:
@@ -184,7 +184,8 @@ class Scope:
     def among(self, ids: Any, k: int = 1, m: int = 1) -> Scope:
         """Return the scope of a copy of some points, which counts towards the memory of the call.
 
-        A refusal names the memory of the copy and of a search for k neighbours of m queries.
+        If the budget is too small, the error names the memory of the copy and of a search for k neighbours of m
+        queries.
         """
         memory, copied = self.memory, 0
         budget = memory if self.budget is None else self.budget

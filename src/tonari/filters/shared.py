@@ -37,9 +37,10 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions for points on a device; they are on any device, or in host memory.
+        """Return the positions for points on a device, either on any device or in host memory.
 
-        A large mask in host memory is copied to the device and read there, unless very few entries are true.
+        A large mask in host memory is copied to the device of the points, and its positions are computed there, unless
+        very few entries are true.
         """
         given = self._given
         if not isinstance(given, np.ndarray) or len(given) < tuning.COPIED_ENTRIES:
@@ -47,9 +48,9 @@ class SharedMask:
         sample = _words(given)[:: tuning.SAMPLED_WORDS]
         if tuning.READ_WORDS * np.count_nonzero(sample) <= len(sample):
             return self.places
-        from tonari.cuda.devices import to_device
+        from tonari.cuda.devices import sent_to
 
-        return to_device(np.ascontiguousarray(given), device).nonzero().squeeze(1)
+        return sent_to(np.ascontiguousarray(given), device).nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:

@@ -36,7 +36,7 @@ def within_allowed(
     most: int | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all allowed points within the limits of each query, or the nearest of them; the result is in host memory.
+    """Find all allowed points within the radius of each query, or the nearest of them; the result is in host memory.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _by_rows(
     many = np.zeros(m, bool)
     if len(rest) and most is not None and not (rules.by_pairs or rules.shared is not None):
         many[rest] = _have_many(ready, queries, limits, rest, most)
-    # All lists of everything may fit; how many there are is counted where it matters.
+    # Lists of all points within the limits may fit into memory; otherwise the points are counted first.
     if len(rest) and not many.any() and (most is not None or m * n * PAIR > scope.room):
         near[rest] = ready.count(queries if len(rest) == m else inputs.rows_at(queries, rest), limits[rest])
         listed |= tuning.FEWER * allowed < near
@@ -149,7 +149,7 @@ def _by_tables(
     least: Ids,
     bar: Progress,
 ) -> list[Part]:
-    """Compute the exact values of all allowed points of some queries; at least `least` are forbidden."""
+    """Compute the exact values of all allowed points of some queries; at least `least` points are forbidden."""
     parts = list[Part]()
     allowed = scope.n - least[rows]
     for block in in_room(table_bytes(scope.n, allowed) + ENTRY * allowed + row_bytes(queries), scope.room):

@@ -7,7 +7,7 @@ reshaping.py     shorter lists, some of the points, another order of the points
 statistics.py    distances, local dimension, hubs, histograms
 spectral.py      a map in two dimensions
 page/            a page about a graph, in HTML
-plots.py         the same with matplotlib
+plots.py         plots of a graph with matplotlib
 structure.py     components, occurrence of points in lists, overlap of two graphs
 exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
 imports/         graphs from arrays, sparse matrices, and results of faiss

@@ -32,7 +32,7 @@ from tonari.nn_descent.report import DescentReport
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # of a complete directory
-BUILDING_VERSION = 2  # of one that is not: it goes up when the same call would draw or compute anything else
+BUILDING_VERSION = 2  # of an unfinished directory; raised when the same call would draw or compute anything else
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
 _LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
@@ -103,7 +103,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read the file.
+        """Read and check the manifest of a directory.
 
         Raises
         ------
@@ -183,7 +183,7 @@ def _check(made: Manifest) -> None:
     known = _PLAN | {"group": whole(1)}
     if made.state == BUILDING:
         schema.check(made.plan, _PLAN, "plan", optional=known)
-    else:  # nothing is built by it any more, and earlier releases may have had other fields
+    else:  # a complete graph needs no plan, and earlier releases may have written other fields
         present = {name: value for name, value in made.plan.items() if name in known}
         schema.check(present, {"route": _PLAN["route"]}, "plan", optional=known)
     if not schema.one_of("exact", "nn-descent")(made.method):

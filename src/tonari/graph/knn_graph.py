@@ -212,8 +212,8 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
         """Return the graph of this graph's points followed by new points.
 
         A few new points are searched exactly; for many, a graph of the new points is built and merged with this one.
-        The result and a copy of all points are in memory. A graph in a directory that is too large for that is refused;
-        build the graph of the old files followed by the new ones with :func:`tonari.build_graph` instead.
+        The result and a copy of all points are in memory. A graph in a directory that does not fit into memory is
+        refused; build the graph of the old files followed by the new ones with :func:`tonari.build_graph` instead.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     def occurrence(self) -> npt.NDArray[np.int64]:
         """Return for each point the number of other points that list it as a neighbour: int64 of shape (n,).
 
-        This is the k-occurrence: its mean is k, hubs have far more, and antihubs have 0 [1]_.
+        This number is called the k-occurrence. Its mean is k; it is far larger at hubs, and 0 at antihubs [1]_.
 
         References
         ----------
@@ -281,8 +281,9 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     def overlap(self, other: KNNGraph) -> npt.NDArray[np.float64]:
         """Return for each point the share of neighbours that two graphs have in common: float64 of shape (n,).
 
-        It is the number of common neighbours divided by the length of the longer list, without the point itself; 1 if
-        both lists are empty. If `other` is the exact graph of the same k, the mean is the recall by index.
+        The share is the number of common neighbours divided by the length of the longer list, not counting the point
+        itself. It is 1 if both lists are empty. If `other` is the exact graph of the same k, the mean over all points
+        is the recall by index.
 
         Raises
         ------

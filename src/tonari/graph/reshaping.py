@@ -65,7 +65,7 @@ def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
 def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     """Return the lists of the points `kept`, renumbered in that order, without other neighbours."""
     distances, indices = (part[kept] for part in lists.in_numpy())
-    number = np.full(lists.n + 1, -1, np.int64)  # the last one is of missing neighbours, -1
+    number = np.full(lists.n + 1, -1, np.int64)  # the last entry is for missing neighbours, -1
     number[kept] = np.arange(len(kept))
     ids = number[indices]
     descending = lists.measure.descending
@@ -73,7 +73,7 @@ def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     keys[ids < 0] = np.inf
     if lists.include_self:
         keys[:, 0] = -np.inf
-    ids = np.where(ids < 0, lists.n, ids)  # behind neighbours at an infinite distance
+    ids = np.where(ids < 0, lists.n, ids)  # sorts after neighbours at an infinite distance
     order = np.lexsort((ids, keys), axis=1)
     ids = np.take_along_axis(ids, order, axis=1)
     values = np.take_along_axis(distances, order, axis=1)
@@ -90,7 +90,7 @@ class Reshaped:
 
         @property
         def lists(self) -> Lists:
-            """The contents."""
+            """The lists of the graph and its properties, as a plain record."""
 
         @classmethod
         def of_lists(cls: type[Graph], lists: Lists) -> Graph:
@@ -116,9 +116,9 @@ class Reshaped:
     def subset(self: Graph, rows: Any) -> Graph:
         """Return the graph of some of the points, with their neighbours among these points.
 
-        A list loses the neighbours that are not selected. The free places at its end are -1, as for missing neighbours.
-        To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to
-        host memory.
+        Neighbours that are not selected are removed from the lists, and -1 fills the end of each list, as for missing
+        neighbours. To get k neighbours for each point, build the graph of ``points[rows]`` instead. A graph on CUDA is
+        copied to host memory.
 
         Parameters
         ----------

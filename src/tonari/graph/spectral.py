@@ -27,7 +27,7 @@ from tonari.graph.structure import connected_components
 if TYPE_CHECKING:
     import scipy.sparse
 
-_LEAST = 3  # points
+_LEAST = 3  # fewest points of a map
 _SHIFT = -0.01  # below the smallest eigenvalue, 0, so that the shifted Laplacian can be factorized
 
 
@@ -40,7 +40,7 @@ class Map(NamedTuple):
         The points that are drawn, ascending.
     positions : float64 of shape (m, 2)
     covered : int
-        Number of points that the drawn points stand for, including themselves.
+        Number of points that the drawn points represent, including themselves.
     component : int
         Number of points in the largest component.
     """

@@ -6,11 +6,11 @@ MERGE_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of b
 # Not measured: bounds of memory. Temporaries stay between 10 and 100 MB.
 CHECKED_AT_ONCE = 1 << 20  # entries that are checked in one step
 READ_AT_ONCE = 1 << 22  # entries that are read in one step
-COMPARED_AT_ONCE = 1 << 22  # pairs of entries that are compared in one step, where two graphs are compared
+COMPARED_AT_ONCE = 1 << 22  # pairs of entries that a comparison of two graphs processes in one step
 JACCARD_AT_ONCE = 1 << 20  # neighbours that are compared in one step for Jaccard weights
 
 # Not measured.
-CHECKED_ROWS = 64  # per graph to be merged: recomputing their distances takes a millisecond or two
+CHECKED_ROWS = 64  # checked rows per graph to be merged: recomputing their distances takes a millisecond or two
 CHECKED_BY_SCANPY = 64  # rows of a representation whose distances are compared with the graph
 DENSE = 64  # for up to this many points, all eigenvectors are computed
 TAKEN_STEPS = 64  # largest number of steps from a sampled point to the points that it absorbs

@@ -178,7 +178,7 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
         The directory is missing, is a file, or cannot be written to; or the path is itself a directory.
     FileExistsError
-        It exists, as a device, a pipe or a socket.
+        The path is a device, a pipe or a socket.
     OSError
         The name is too long.
 

@@ -23,7 +23,7 @@ from tonari.io import tuning
 
 try:
     from lzma import LZMAError as _LZMAError
-except ImportError:  # a Python without lzma, which cannot read such archives either
+except ImportError:  # a Python without lzma cannot read such archives
     _LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 Array = npt.NDArray[Any]

@@ -45,7 +45,6 @@ def convert(
         of `source`; a value that would change is then refused.
     done : callable(rows, total)
         Called after each block.
-
     choice : Choice, optional
         The columns of a table to copy.
 
@@ -67,7 +66,7 @@ def convert(
     wanted = dtype or form.dtype or rows.dtype
     blocks = _converted(rows, wanted, source, dtype is not None, done)
     n, d = rows.shape
-    # Writers slice an array from first to last, and so take what can be sliced just so.
+    # Writers slice an array from the first row to the last, so they accept a Sequential as well.
     form.family.write(target, Sequential((n, d), wanted, blocks))  # type: ignore[arg-type]
     return n, d, wanted, getattr(rows, "names", None)
 

@@ -51,7 +51,7 @@ def write_found(
     indices, distances : arrays of shape (n, k)
         NumPy arrays.
     about : mapping
-        Their properties as JSON values, such as the metric; stored in Parquet and Arrow files.
+        Properties of the search as JSON values, such as the metric; stored in Parquet and Arrow files.
     names : pair of arrays, optional
         Names of the rows, and of all points. They replace row numbers in text files; Parquet and Arrow files get
         additional columns ``id`` and ``ids``; HDF5 files cannot store them.

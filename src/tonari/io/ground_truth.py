@@ -122,7 +122,7 @@ def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
 
     Parameters
     ----------
-            path : str or path; usually .ibin or .bin. The suffix of another format is refused.
+    path : str or path; usually .ibin or .bin. The suffix of another format is refused.
     neighbors : distances of shape (n, k), which are rounded to float32; indices of shape (n, k), integers from -1
         (a missing neighbour) to 2**32 - 2
 

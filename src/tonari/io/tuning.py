@@ -1,4 +1,4 @@
-"""Judgments of files: sizes of the blocks that are read, written or compared. They change no answer."""
+"""Tuned numbers of files: sizes of the blocks that are read, written or compared. They change no answer."""
 
 # Not measured: bounds of memory, large enough that a system call takes next to nothing.
 PIECE_BYTES = 8 << 20  # bytes that are read, converted or written in one step

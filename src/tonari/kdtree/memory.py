@@ -40,7 +40,7 @@ class TreeNeeds(NamedTuple):
     held, row_out : int
         Bytes per value in the tree, and bytes per query of results.
     query_block : int or None
-        The number of queries at once, if the caller has set it.
+        The number of queries searched at once, if the caller has set it.
     buffered : bool
         Whether the traversal is buffered, so that the state of queries is in memory between rounds.
     """
@@ -97,7 +97,7 @@ def host_block(m: int) -> int:
 
 
 class OnCuda(NamedTuple):
-    """Memory of one device.
+    """The formulas for the memory of a search on one device.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class TreePlan(Plan):
     n, m, d, k : int
         Points, queries, dimensions, neighbours.
     dtype, metric, method : str
-        method: "kdtree".
+        Names: the dtype of the points, the metric, and "kdtree".
     held : str
         Data type of the points in the tree: "float64" if points or queries are float64, else "float32".
     device : str
@@ -100,7 +100,7 @@ class TreePlan(Plan):
         Nodes and leaves that a query may visit before brute force answers it; 0 for no limit. The result is the same.
         The limit saves time for queries that would visit most of the tree.
     threads : int
-        0 on CUDA.
+        CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory beyond the input, per device on CUDA: the tree; rows copied from host memory; temporary memory of the
         build or the search; results.
@@ -274,7 +274,7 @@ def _on_cuda(
 
 
 def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
-    """Whether trees of slabs stay in host memory: as planned for prepared points, else if half of it suffices."""
+    """Whether trees of slabs are kept in host memory: as planned for prepared points, else if half of it suffices."""
     return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 

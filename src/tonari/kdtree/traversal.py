@@ -8,17 +8,17 @@ from tonari.core.errors import Unsupported
 from tonari.metrics import get_metric
 
 TRAVERSALS = ("walk", "buffered")
-DEFAULT = "walk"  # on the CPU and on CUDA, for all data; `choose` is the place for a choice by measurements
+DEFAULT = "walk"  # on the CPU and on CUDA, for all data
 
 _PAPER_LEAVES_TIMES_BUFFER = 22  # its B is 2**(22 - height), for 10**7 queries (section 4.2)
-_LEAST_BUFFER = 64  # of high trees: fewer would fill no tile
-# A round takes five buffers of queries. On CUDA fewer than a million would not fill the device for the time that a
-# launch takes.
+_LEAST_BUFFER = 64  # the buffers of high trees have at least this many queries, to fill a tile
+# A round processes five buffers of queries. On CUDA, a round of fewer than a million queries takes less time than its
+# launch.
 _LEAST_BUFFER_ON_CUDA = 1 << 18
 
 
 def choose(overrides: dict[str, Any]) -> str:
-    """Return the traversal.
+    """Return the traversal of a plan: the one that the caller requests, by default "walk".
 
     Raises
     ------

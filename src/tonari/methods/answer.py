@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # of the environment, on which plans depend
-# With the processors that were free to use, where the plan depends on them.
+# Cached decisions, each with the number of free processors if its plan depends on this number.
 _kept: dict[Hashable, tuple[Decision, int | None]] = {}
 emptied_by(_kept.clear)
 

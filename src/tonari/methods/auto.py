@@ -118,7 +118,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
-    if problem.n < tuning.FEW_POINTS:  # a look at the data would take as long as the search
+    if problem.n < tuning.FEW_POINTS:  # examining the data would take as long as the search
         usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
         seconds = usual.seconds - arrival_seconds(problem)
         reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
@@ -149,7 +149,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
 
 @dataclasses.dataclass(frozen=True)
 class Open:
-    """A choice that depends on the data.
+    """A choice between a k-d tree and brute force that depends on the data.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether brute force can answer hard queries: only on CUDA and without a budget, since it needs memory too."""
+        """Whether brute force can answer the queries that a tree gives up: only on CUDA and without a budget."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:
@@ -205,9 +205,9 @@ class Open:
         if not self.can_be_bounded:
             return self.tree
         seen, brute = self.seen_in_uniform, times * self.by_force.seconds
-        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
+        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # seconds of a visit by every query
         most = int(min(tuning.LOOK_PATIENCE * brute / visit, brute / tuning.VISIT_SECONDS))
-        if most >= 2 << self.tree.height:  # there are fewer nodes than leaves
+        if most >= 2 << self.tree.height:  # no query can visit more: there are fewer nodes than leaves
             return self.tree
         return dataclasses.replace(self.tree, most_visits=max(tuning.LEAST_VISITS, most))
 

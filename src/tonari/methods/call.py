@@ -27,7 +27,7 @@ from tonari.metrics.radius import limits_of
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """The checked arguments of a verb, apart from its rows, k and radii.
+    """The checked arguments of a call of a public function, apart from its rows, k and radii.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Call:
         progress: Any = None,
         graph: bool = False,
     ) -> Call:
-        """Check the arguments of a verb.
+        """Check the arguments of a public function, and return them as a record.
 
         Parameters
         ----------

@@ -99,7 +99,7 @@ class Decision(NamedTuple):
         return self.method.count_within(queries, self.prepared, self.plan, limits, progress=progress)
 
     def find_pairs(self, rows: slice, points: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
-        """Find, for consecutive rows of the points that are prepared, the later points within their limits."""
+        """Find, for each of some consecutive prepared points, the later points within the point's limit."""
         self._begun()
         found: RadiusNeighbors = self.method.find_pairs(
             rows, points, self.prepared, self.plan, limits, progress=progress

@@ -187,7 +187,7 @@ def explain(
         if run and search is not None:
             with recording("knn_graph" if graph else "search", problem.m, timed=True) as record:
                 decision = look()
-                assert decision is not None  # the arrays were looked at
+                assert decision is not None  # the arrays were examined
                 search(decision)
             return Explanation(decision.plan.method, decision.reason, candidates, record)
         decision = look()
@@ -199,7 +199,7 @@ def explain(
 
 
 def _search(points: Points, rows: Any, k: int, graph: bool, exact: bool, decision: Decision) -> None:
-    """Search as the verbs do: replay a search on CUDA that was captured, or run the decision."""
+    """Search as the public functions do: replay a search on CUDA that was captured, or run the decision."""
     if exact and points.replayed(rows, k, False, self_join=graph) is not None:
         return
     metric = points.call.metric

@@ -30,7 +30,7 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
 
-# Sizes of a search -> the memory of its rows, which has to be the same, and the method that a look at them chose.
+# By the sizes of a search: its rows, and the method chosen by examining them. It is valid only for the same rows.
 _looks: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], str]] = {}
 emptied_by(_looks.clear)
 
@@ -38,7 +38,7 @@ emptied_by(_looks.clear)
 def decide_within(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], method: str, progress: ProgressLike = None
 ) -> Decision:
-    """Choose the method that finds all points within the limits, and prepare the points.
+    """Choose the method that finds all points within the radius of each query, and prepare the points.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _chosen(
 def _by_look(
     problem: Problem, points: Any, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike
 ) -> tuple[str, Any]:
-    """Choose the method by a look at the data, or as at the last look at the same; return prepared points if made."""
+    """Choose the method by examining the data, or as before for the same data; return prepared points if made."""
     key, memory = _memory_of(problem, points, queries, limits)
     if key in _looks:
         before, method = _looks[key]
@@ -99,8 +99,8 @@ def _memory_of(
 ) -> tuple[Hashable | None, tuple[Any, ...]]:
     """Return the key of a search of tensors on CUDA within one limit, and the memory of their rows.
 
-    The key is None for all other searches. torch counts the writes to a tensor; a write that it does not see can only
-    make the kept choice a slower one.
+    The key is None for all other searches. torch counts the writes to a tensor. If it misses a write, the cached choice
+    may be slower, but not wrong.
     """
     if limits.strides != (0,) or not all(kind_of(x) == "torch" and not x.is_inference() for x in (points, queries)):
         return None, ()
@@ -114,7 +114,7 @@ def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) ->
 
 
 def is_searched(most: int | None) -> bool:
-    """Whether to search for the `most` nearest points and then drop the points beyond the limits."""
+    """Whether to search for the `most` nearest points, and then to drop the points beyond the radius."""
     return most is not None and most <= tuning.SEARCHED
 
 

@@ -119,9 +119,9 @@ def key_within(queries: Any, points: Any, radius: Any, min_similarity: Any, clos
 def within(
     key: Key | None, queries: Any, points: Any, progress: ProgressLike
 ) -> tuple[Any, DecidedPoints, npt.NDArray[Any]] | None:
-    """Return the checked queries, the prepared points and the limits for a search equal to an earlier one.
+    """Return the checked queries, the prepared points and the limits for a radius search equal to an earlier one.
 
-    None if there is none. Raises TypeError and ValueError like :func:`answered`.
+    None if no equal search was made before. Raises TypeError and ValueError like :func:`answered`.
     """
     kept = _valid(key)
     if kept is None:

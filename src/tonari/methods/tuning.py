@@ -2,8 +2,8 @@
 
 # Case: kdtree auto-sift-d10, auto-uniform-d5, auto-magnitudes-d7 on cpu. Chosen on: not recorded.
 MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing
-LEAST_POINTS = 128  # the few leaves of smaller trees are all visited
-FEW_POINTS = 2_048  # fewer make only a few dozen leaves, and in more dimensions than this nearly all are visited:
+LEAST_POINTS = 128  # a search visits all of the few leaves of a smaller tree
+FEW_POINTS = 2_048  # fewer points have few leaves, nearly all of which are visited in more dimensions than this:
 MOST_DIMENSIONS_OF_FEW = 12
 PROBED = 256  # queries that probe the whole tree, evenly spaced
 SAMPLE_PROBED = 128  # queries that probe the trees of a sample
@@ -20,20 +20,21 @@ LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that t
 
 # Case: kdtree auto-sift-d12, auto-sift-d15, auto-magnitudes-d10 on cpu. Chosen on: not recorded.
 # Without a sample, a tree is only tried if brute force takes longer than the build by at least EXCESS_PER_DIMENSION of
-# the build per dimension. It is built without one if a tree of uniform points would take as long as brute force, or
-# MARGIN times as long where that begins in int8: some data are much harder then, for their points are packed twice.
+# the build per dimension. A tree is built without a sample if a tree of uniform points would take at most as long as
+# brute force, or MARGIN times as long if brute force begins in int8: on some data it is then much slower than expected,
+# because it packs the points twice.
 EXCESS_PER_DIMENSION = 0.1
 MARGIN = 1.15
-WORTH_A_LOOK = 0.3  # share of brute force that a look may take if a tree of uniform points would take still longer,
-WORTH_A_LOOK_IF_UNLIKELY = 0.15  # and if it would take much longer
+WORTH_A_LOOK = 0.3  # largest time of examining data, relative to brute force, if a tree of uniform points is slower,
+WORTH_A_LOOK_IF_UNLIKELY = 0.15  # and if such a tree is much slower
 LEAST_VISITS = 64  # smallest limit on the visits of a query that was not examined before its search
-LOOK_PATIENCE = 8.0  # times the seconds of uniform points: few queries may visit far more than others, at less a visit
+LOOK_PATIENCE = 8.0  # largest time of a query, relative to the expected one: a few queries visit far more leaves
 
 # Case: kdtree auto-sift-d10, auto-sift-d15 on cuda. Chosen on: not recorded.
 # If a tree of uniform points would take UNLIKELY_FACTOR times as long as brute force, it is only tried if brute force
-# takes longer by UNLIKELY_EXCESS times the build: a look that is in vain then costs little. Brute force must also take
-# UNLIKELY_LEAST seconds: the first look compiles kernels, 12 s of them for 20 columns (H200, 16 processors), which
-# shorter searches would hardly earn back.
+# takes longer by UNLIKELY_EXCESS times the build: examining the data in vain then costs little in comparison. Brute
+# force must also take UNLIKELY_LEAST seconds: the first examination compiles kernels for 12 s (20 columns, H200, 16
+# processors), which shorter searches would hardly repay.
 UNLIKELY_FACTOR = 2.0
 UNLIKELY_EXCESS = 7.0
 UNLIKELY_LEAST = 0.1
@@ -50,10 +51,10 @@ SEARCHED = 64  # up to this many nearest neighbours, a search is cheaper than li
 
 # Not measured.
 USUAL_K = 10  # the k for which an Index chooses its method
-PREPARE_POINT = 2e-7  # seconds of packing a point, or of putting it into a tree: about
-LOOKED_AT_ONCE = 1 << 16  # neighbours that were counted
+PREPARE_POINT = 2e-7  # approximate seconds of packing a point, or of putting it into a tree
+LOOKED_AT_ONCE = 1 << 16  # counted neighbours that are examined in one step
 
-# Not measured: some hundred kinds of small calls at a time; when there are more, all are forgotten.
+# Not measured: room for some hundred kinds of small calls; a cache that is full is emptied.
 KEPT_CALLS = 64  # cached calls, by arguments
 KEPT_DECISIONS = 256  # cached decisions, by sizes
 KEPT_SEARCHES = 256  # cached searches, by arguments and sizes

@@ -17,9 +17,10 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors, first_repeated_row
 from tonari.metrics import get_metric
 
-# A returned point counts as a neighbour up to so many roundings beyond the true k-th distance, so that the last bits of
-# another program's arithmetic do not break a tie. These are roundings of the less precise dtype of the two outputs: a
-# fixed tolerance for all dtypes would be far more than the last bits of float64, and would count wrong points.
+# A returned point counts as a neighbour up to SLACK_UNITS roundings beyond the true k-th distance, so that the last
+# bits of another program's arithmetic do not break a tie. They are roundings of the less precise dtype of the two
+# outputs: a tolerance that is the same for all dtypes would far exceed the last bits of float64, and wrong points would
+# count.
 SLACK_UNITS = 4
 
 _Z95 = 1.959963984540054

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 Float64 = npt.NDArray[np.float64]
 
-# Below it a multiple of pi / 2 has at most 19 bits, and its product with the first 33 bits of pi / 2 is exact.
+# Up to this angle, the number of multiples of pi / 2 has at most 19 bits; its product with 33 bits of pi / 2 is exact.
 LARGEST_ANGLE = 8e5
 
 _SIN = (

@@ -1,6 +1,6 @@
-"""Judgments of metrics: sizes of the blocks of a computation. They change no value."""
+"""Tuned numbers of metrics: sizes of the blocks of a computation. They change no value."""
 
 # Not measured: bounds of memory; 16 lanes of REFERENCE_PAIRS float64 are 8 MB, which fit into the cache.
-REFERENCE_PAIRS = 1 << 16  # computed at once by the plain reference
-CHANGED_ELEMENTS = 1 << 13  # of rows for haversine, whose sines or arcsines are computed at once
-GRADIENT_ELEMENTS = 1 << 22  # of one side, gathered in one step for gradients
+REFERENCE_PAIRS = 1 << 16  # pairs that the plain reference computes at once
+CHANGED_ELEMENTS = 1 << 13  # elements whose sines or arcsines are computed at once, for haversine
+GRADIENT_ELEMENTS = 1 << 22  # elements of one side that are gathered at once for gradients

@@ -188,7 +188,7 @@ def verified(
     given : Neighbors of shape (r, k)
         The lists, with int64 indices; distances are None if only indices were given.
     values : floats of shape (r, k)
-        The exact values of the listed points, in the dtype of the truth; anything where no point is listed.
+        The exact values of the listed points, in the dtype of the truth; arbitrary where no point is listed.
     truth : Neighbors of shape (r, k)
     rows : int64 of shape (r,)
         Their row numbers.

@@ -76,7 +76,7 @@ def _on_cpu(plan: DescentPlan) -> int:
 
 def list_bytes(plan: DescentPlan) -> int:
     """Return the bytes of the lists in memory during the search for the true neighbours of a sample, on CUDA."""
-    return plan.n * plan.list_size * 8  # two of entries, or entries and distances
+    return plan.n * plan.list_size * 8  # two lists of entries, or entries and distances
 
 
 def _least_truth(plan: DescentPlan) -> int:

@@ -43,7 +43,7 @@ class DescentPlan(Plan):
     n, m, d, k : int
         Points, queries (m = n), dimensions, neighbours.
     dtype, metric, method : str
-        method: "nn-descent".
+        Names: the dtype of the points, the metric, and "nn-descent".
     device : str
         "cpu" or "cuda".
     devices : tuple of str
@@ -51,7 +51,7 @@ class DescentPlan(Plan):
     isa : str
         Instruction set; "" on CUDA.
     recall : float
-        Share of the true neighbours, estimated with confidence, at which the run stops.
+        The target recall: the run stops when the lower end of the confidence interval of its recall reaches it.
     seed : int
         Seed of every random choice.
     list_size : int
@@ -81,7 +81,7 @@ class DescentPlan(Plan):
     block : int
         Rows per task.
     threads : int
-        0 on CUDA.
+        CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory beyond the input: points packed for matrix products; points copied from host memory; lists and temporary
         data; the graph.

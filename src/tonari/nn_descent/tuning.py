@@ -22,23 +22,23 @@ NEIGHBORS_PER_HUB = 31  # entries that it reads from each [15, 31, 47]
 WIDTH = 384  # new points that it is compared with [192, 384, 768]
 
 # Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
-NEAR_CLUSTERS = 8  # found for each point [4, 8, 16]
+NEAR_CLUSTERS = 8  # near clusters found for each point [4, 8, 16]
 POINT_BLOCK = 32  # points compared together [16, 32, 64]
 LARGEST_CLUSTER = 4  # times the mean: larger clusters are cut
-MOST_MEMBERS = 2  # that a block is compared with, in units of `n_probe` average clusters [1, 2, 4]
-NEAR_TARGET = 0.8  # share of the missing that a light round may leave: it finds a quarter or more [0.7, 0.8, 0.9]
+MOST_MEMBERS = 2  # most members that a block is compared with, relative to `n_probe` average clusters [1, 2, 4]
+NEAR_TARGET = 0.8  # largest assumed share of missing neighbours that a light round leaves [0.7, 0.8, 0.9]
 TASK_BLOCKS = 8  # blocks per task [4, 8, 16]
-TASK_QUERIES = 256  # of comparisons with centres [128, 256, 512]
-PACKED_CENTRES = 512  # at once [256, 512, 1024]
+TASK_QUERIES = 256  # rows per task of comparisons with centres [128, 256, 512]
+PACKED_CENTRES = 512  # centres that are packed at once [256, 512, 1024]
 COARSE_ENOUGH = 0.95  # share of the best by fine scores that coarse scores must find
-LOOKS = 4  # clusters of the sample that decides whether coarse scores suffice,
-LOOK_QUERIES = 64  # queries of each,
-LOOK_POINTS = 2048  # and points
-LOOK_CENTRES = 256  # centres of the sample that decides it for clusters,
-LOOK_NEAR = 4  # and near centres of each
+LOOKS = 4  # clusters in the sample that decides whether coarse scores suffice for points
+LOOK_QUERIES = 64  # queries from each of these clusters
+LOOK_POINTS = 2048  # points from each of these clusters
+LOOK_CENTRES = 256  # centres in the sample that decides whether coarse scores suffice for centres
+LOOK_NEAR = 4  # near centres of each of these centres
 
 # Not measured: bounds of memory and of the time between two checks for Ctrl-C.
-TRANSFORMED_VALUES = 1 << 20  # of the rows transformed at once
+TRANSFORMED_VALUES = 1 << 20  # values of the rows that are transformed at once
 SCALE_ROWS = 8_192  # sample for the mean and the scale
 TERM_ROWS = 1 << 14  # per task
 
@@ -49,18 +49,17 @@ STILL = 1e-3
 STILL_ROUNDS = 2
 
 # Case: nn_descent curve-gaussian on cpu. Chosen on: not recorded.
-# The number of rounds, and with it the time, doubles with every so many dimensions above EASY_DIMENSIONS: 100,000
-# Gaussian points of 8 to 32 dimensions took 1, 2, 4 and 8 rounds where their intrinsic dimension was about 8, 12, 15
-# and 17.5.
+# The number of rounds, and with it the time, doubles with every DOUBLING_DIMENSIONS above EASY_DIMENSIONS: 100,000
+# Gaussian points of 8 to 32 dimensions took 1, 2, 4 and 8 rounds at intrinsic dimensions of about 8, 12, 15 and 17.5.
 EASY_DIMENSIONS = 12.0
 DOUBLING_DIMENSIONS = 2.7
 
 # Not measured.
-SAMPLE = 1000  # rows, at least, on which recall is measured
+SAMPLE = 1000  # fewest rows on which recall is measured
 SAMPLE_ON_CUDA = 4000
-SAMPLE_OF_JOIN = 2000  # the same where two graphs are joined
-SAMPLED_MISSES = 10.0  # per neighbour rank, expected in the sample at the target recall; below three it means nothing
-ROW_SECONDS = 4e-5  # on one thread, in graphs of a few hundred rows; limits the default number of threads
+SAMPLE_OF_JOIN = 2000  # the same for two graphs that are merged
+SAMPLED_MISSES = 10.0  # misses expected in the sample per neighbour rank, at the target recall; below 3 means nothing
+ROW_SECONDS = 4e-5  # seconds per row on one thread, for a few hundred rows; limits the default number of threads
 LEAST_SLAB = 1 << 15  # points of a search for true neighbours; with smaller slabs the overhead per slab dominates
 LEAST_TRUTH_BYTES = 256 * MIB  # the search would be very slow with less
 
@@ -72,21 +71,21 @@ NEIGHBORS_PER_HUB_FEW = 15  # for at most ten neighbours [11, 15, 31]
 WIDTH_FEW = 192  # [128, 192, 384]
 TRAINED_ON_CUDA = 48  # points per cluster that k-means sees [24, 48, 96]
 KMEANS_ITERS_ON_CUDA = 4  # [2, 4, 8]
-BLOCKS_ON_CUDA = 80  # tasks aimed at between these limits, so that their memory is small compared with the lists
+BLOCKS_ON_CUDA = 80  # target number of tasks within these limits: their memory is then small compared with the lists
 
 # Case: nn_descent sift-1m on cuda. Chosen on: not recorded.
 SCORES_OF_A_PAIR = 16  # minimum number of members kept per (point, cluster) pair [8, 16, 32]
-USUAL_PROBES = 16  # near clusters of a point for which a block's rows are meant
+USUAL_PROBES = 16  # near clusters per point that the length of a block assumes
 LEAST_SORTED_ON_CUDA = 1 << 20  # numbers sorted at once: two per point between these,
 MOST_SORTED_ON_CUDA = 1 << 22  # or one per point if that is more
-RANGES = 1 << 8  # parts of the rows of which the range of each column is found
+RANGES = 1 << 8  # parts of the rows for which the range of each column is computed
 RANGE_ROWS = 32
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
-SCAN_QUERIES = 64  # a tile's
+SCAN_QUERIES = 64  # points per tile
 SCAN_MEMBERS = 64
 SCAN_WARPS = 4  # no row is split between warps, so its minimum needs no synchronization
 LARGE_CLUSTER = 4  # members compared in a large cluster, at most, as a multiple of the mean cluster size
-NEAR_STEP = 64  # columns loaded at once of rows longer than SHORT
+NEAR_STEP = 64  # columns loaded at once for rows longer than SHORT
 NEAR_WARPS = 4
 FORM_WARPS = 4
-REVERSE_BLOCK = 1024  # entries of a program
+REVERSE_BLOCK = 1024  # entries per program

@@ -23,7 +23,7 @@ from tonari.select import tuning
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
-# On a GPU: the largest k in the table; and the size of an input that is read several times in the time of a launch.
+# On a GPU: the largest k in the table. Then the size of inputs that are read several times in the time of a launch.
 LARGEST_TIMED = 2048
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 

@@ -228,7 +228,7 @@ class _RowQueue:
             return begin, self._next
 
     def stop_at(self, nan_row: int) -> None:
-        """Record a row with NaN (-1: none). All rows before it have been drawn, and rows after it need no answer."""
+        """Record a row with a NaN (-1: none). Rows after it need no answer; threads have taken all rows before it."""
         if nan_row >= 0:
             with self._lock:
                 self.nan_row = nan_row if self.nan_row is None else min(self.nan_row, nan_row)

@@ -25,7 +25,7 @@ class Selection(NamedTuple):
 
 @dataclass
 class Counters:
-    """Counts of what a method did, filled by ``select_k(..., counters=...)``; None if the method has no such count.
+    """Counts of the operations of a method, filled by ``select_k(..., counters=...)``; None if there is no such count.
 
     Attributes
     ----------

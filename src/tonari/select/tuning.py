@@ -1,34 +1,34 @@
 """Tuned numbers of k-selection: they affect its speed, but no answer."""
 
 # Case: select bars-8192x32768-k64 on cpu. Chosen on: one thread with AVX-512, not recorded which.
-ROW_SECONDS = 1e-6  # of one thread, for a row
-VALUE_SECONDS = 5e-10  # for a value
-SELECTED_SECONDS = 7e-9  # for a selected value
-QUEUE_TIMES = 4.0  # as long takes a queue
+ROW_SECONDS = 1e-6  # seconds of one thread per row
+VALUE_SECONDS = 5e-10  # per value
+SELECTED_SECONDS = 7e-9  # per selected value
+QUEUE_TIMES = 4.0  # time of a queue, relative to these
 
 # Case: select bars-8192x32768-k64, bars-8192x32768-k1024 on cpu. Chosen on: not recorded.
-SLICE_SECONDS = 0.02  # of one call, so that Ctrl-C takes effect soon [0.005, 0.02, 0.08]
-FIRST_VALUES = 1 << 17  # of a thread's first chunk: tens of µs at best, ms at worst [1 << 15, 1 << 17, 1 << 19]
+SLICE_SECONDS = 0.02  # duration of one call, so that Ctrl-C takes effect soon [0.005, 0.02, 0.08]
+FIRST_VALUES = 1 << 17  # values in a thread's first chunk: tens of µs at best, ms at worst [1 << 15, 1 << 17, 1 << 19]
 
 # Not measured: bounds.
-MOST_VALUES = 1 << 28  # of one call: a quarter of a second at memory bandwidth
-MERGE_BLOCK = 1 << 20  # candidates that are merged at a time, so that temporaries stay near 50 MB
+MOST_VALUES = 1 << 28  # values in one call: a quarter of a second at memory bandwidth
+MERGE_BLOCK = 1 << 20  # candidates that are merged in one step, so that temporaries stay near 50 MB
 
 # Not measured: no case has fewer groups of rows than threads.
 LEAST_PART = 1 << 16  # columns: with shorter parts the second selection does not pay off
 PART_OVER_K = 8  # minimum columns of a part, as a multiple of k, so that few candidates reach the second selection
 
 # Case: select topk on cuda. Chosen on: not recorded.
-FEW_VALUES = 1 << 21  # of an input that is read several times in the time of one launch
+FEW_VALUES = 1 << 21  # values of an input that is read several times in the time of one launch
 
 # Case: select bars-2048x131072-k10, bars-16x16777216-k1024 on cuda. Chosen on: not recorded.
-DEVIATIONS = 4.5  # of a row's survivors from their expected number that a threshold allows for [4.0, 4.5, 5.0]
+DEVIATIONS = 4.5  # standard deviations of a row's number of survivors that a threshold allows for [4.0, 4.5, 5.0]
 SAMPLE_RUN = 8  # adjacent values per sample: one 32-byte sector of float32 [4, 8, 16]
-LARGEST_SAMPLE = 4096  # per program [2048, 4096, 8192]
+LARGEST_SAMPLE = 4096  # samples per program [2048, 4096, 8192]
 SAMPLE_WARPS = 2
 LARGEST_RESIDENT = 4096  # values of a row that a program holds
 COMPACT_WARPS = 1  # single warps need no synchronization and few registers [1, 2, 4]
-COMPACT_THREAD_BYTES = 32  # that a thread loads at a time [16, 32, 64]
+COMPACT_THREAD_BYTES = 32  # bytes that a thread loads at once [16, 32, 64]
 COMPACT_PROGRAMS = 8192  # minimum number of programs, if the rows are long enough [4096, 8192, 16384]
 
 # Case: select bars-1x16777216-k10, bars-4x16777216-k1024 on cuda. Chosen on: not recorded.
@@ -38,8 +38,8 @@ FEW_ROWS = 64
 LONG_ROW = 1 << 20
 
 # Case: select topk on cuda. Chosen on: not recorded.
-# Programs share rows if these are fewer than keep a GPU busy, by parts of some tiles. A row of few tiles is not shared:
-# one program is as fast as the extra launches that sharing needs.
+# If one program per row would not keep a GPU busy, programs share rows, in parts of some tiles. A row of few tiles is
+# not shared: one program is as fast as the additional launches.
 RADIX_TILE = 2048  # values [1024, 2048, 4096]
 RADIX_WARPS = 4
 RADIX_PROGRAMS = 16384  # [8192, 16384, 32768]
@@ -47,19 +47,19 @@ RADIX_PART_TILES = 2
 RADIX_SHARED_TILES = 8  # [4, 8, 16]
 SORTED_RUN = 2048  # pairs per sorted run of survivors
 MERGE_TILE = 512  # positions that a program fills when two runs are merged [256, 512, 1024]
-SCRATCH_BYTES = 1 << 30  # for one block of rows
+SCRATCH_BYTES = 1 << 30  # scratch memory of one block of rows
 
 # Case: tang2015 table-I on cuda. Chosen on: not recorded.
 BUILD_TILE = 4096  # entries whose minima a program of "hierarchical" computes
 BUILD_WIDTH = 1024  # members of one group that it reads at a time
-LEAST_SLOTS = 512  # for pairs per row
-BITONIC_TILE = 512  # pairs sorted at a time: about 16 per thread of a warp
-BITONIC_PROGRAMS = 2048  # that keep a GPU busy; fewer rows are cut into parts
-BITONIC_MERGE_SHARE = 1 / 25  # of the time of a tile that merging a run of another part takes
+LEAST_SLOTS = 512  # fewest slots for pairs per row
+BITONIC_TILE = 512  # pairs sorted at once: about 16 per thread of a warp
+BITONIC_PROGRAMS = 2048  # programs that keep a GPU busy; fewer rows are cut into parts
+BITONIC_MERGE_SHARE = 1 / 25  # time of merging a run of another part, relative to a tile
 
 # Not measured.
-ORDER_BLOCK = 1024  # entries of a program that encodes or decodes pairs
+ORDER_BLOCK = 1024  # entries per program that encodes or decodes pairs
 ORDER_WARPS = 4
-LIST_LENGTHS = (16, 32, 64, 256, 1024)  # of lists that a network sorts: each step takes a kernel of its own
-LIST_ENTRIES = 512  # per program, at least
+LIST_LENGTHS = (16, 32, 64, 256, 1024)  # lengths of lists that a network sorts; each has a kernel of its own
+LIST_ENTRIES = 512  # fewest entries per program
 LONG_LIST_BYTES = 1 << 28  # scratch for a block of long lists

@@ -16,7 +16,7 @@ class Arriving(Protocol):
     """Rows of the next task, stored outside of the current task's memory."""
 
     def arrive(self) -> Any:
-        """Return the rows on the worker's device; a task that is repeated calls this again."""
+        """Return the rows on the worker's device. If a task is repeated, this method is called again."""
 
 
 class Arrived:

@@ -71,7 +71,7 @@ class ShardPlan:
 
     @property
     def rows_read(self) -> int:
-        """The largest number of rows in the block that is read, on a device while the previous block is computed."""
+        """The largest number of rows read at once; on a device, reading overlaps with the work on earlier rows."""
         return self.rows if self.is_exact else self.block
 
     def as_dict(self) -> dict[str, Any]:

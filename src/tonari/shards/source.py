@@ -27,7 +27,7 @@ class Source(ABC):
     d: int
     dtype: str
     name: str = "points"  # for messages
-    most_rows = 1 << 62  # that may be read at once, by the plan
+    most_rows = 1 << 62  # largest number of rows that may be read at once; a plan lowers it
 
     @property
     def row_bytes(self) -> int:
@@ -91,7 +91,7 @@ class FileSource(Source):
                     f"{path} has {part.shape[1]} columns of {part.dtype}, {self.paths[0]} has {first.shape[1]} of "
                     f"{first.dtype}: they must agree"
                 )
-        inputs.as_rows(first[:1], "points")  # a dtype that is not accepted
+        inputs.as_rows(first[:1], "points")  # refuses a dtype that is not accepted
         self.n, self.d = sum(map(len, self._parts)), int(first.shape[1])
         self.dtype = inputs.name_of_dtype(first)
         self._seen = self._stamps()
@@ -123,7 +123,7 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield for ascending numbers, file by file: positions of its numbers, the file, and the numbers within it."""
+        """Yield, for each file with some of these rows: the positions in `ids`, the file, the row numbers in it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first

@@ -100,7 +100,7 @@ def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
             tasks = next(stages).tasks
         except StopIteration:
             break
-        except FileNotFoundError:  # what the next tasks are is found out by one that is not done
+        except FileNotFoundError:  # a task that is not finished determines the next tasks
             all_known = False
             break
         known |= {task.name for task in tasks}

@@ -63,7 +63,7 @@ class Task(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The three steps of a kind of task; see the head of this file.
+    """The three steps of a kind of task: read, compute and write; see the module docstring.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def add_tasks(record: Record, files: Workspace, tasks: Iterable[Task]) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """The facts of a build that every worker has.
+    """The properties of a build that every worker knows.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Job:
 
     @cached_property
     def files(self) -> Workspace:
-        """The directory."""
+        """The files of the build in its directory."""
         rows = self.source if self.queries is None else self.queries
         return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n)
 
@@ -206,8 +206,8 @@ class Worker:
         self.sampled: Any = None
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
-        self.records: dict[str, Record] = {}  # of tasks whose pieces are computed, and not all written
-        # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
+        self.records: dict[str, Record] = {}  # of tasks that are computed, but not completely written
+        # On the CPU without a budget, the engine decides; on a device, its memory excludes that of arriving rows.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
             metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress

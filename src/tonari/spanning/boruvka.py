@@ -41,8 +41,8 @@ from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
 Search = Callable[[Ids, int, Ids], Neighbors]
 Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
-_SIZES = 4 ** np.arange(32)  # of lists that are asked for
-_ENTRY_BYTES = 64  # of such an entry, as it is found, weighed and put into the pool: at most
+_SIZES = 4 ** np.arange(32)  # lengths of the lists of a search
+_ENTRY_BYTES = 64  # most bytes of an entry of these lists while it is found, weighted and added to the pool
 
 
 class Forest:
@@ -96,7 +96,7 @@ class Forest:
     def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
         """Search until half of the components know their lightest edge; return edges, and a mask of components."""
         sizes = np.bincount(self.labels)
-        limits = np.zeros(self.count, np.int64)  # of points that ask at a time
+        limits = np.zeros(self.count, np.int64)  # number of points per component that search at once
         while True:
             lightest = self.pool.lightest(self.labels, self.count)
             asking = self._asking(lightest)
@@ -118,7 +118,7 @@ class Forest:
         """Raise the bounds of a component's points by known distances to other components."""
         assert self.least is not None
         rows = np.flatnonzero(self.labels == component)
-        with np.errstate(over="ignore"):  # as far as the distances, which are then infinite too
+        with np.errstate(over="ignore"):  # a bound may overflow only if distances do
             least = self.least(self.labels, component).astype(self.bounds.dtype)
         higher = least > self.bounds[rows]
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1

@@ -74,7 +74,7 @@ class Pool:
 
 
 def pairs_of(left: Ids, right: Ids, n: int) -> npt.NDArray[np.int64]:
-    """Return the pair of each edge as one number.
+    """Return one number per edge that identifies its two ends: smaller end * n + larger end.
 
     >>> pairs_of(np.array([3, 0]), np.array([1, 2]), 10)
     array([13,  2])

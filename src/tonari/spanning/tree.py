@@ -19,12 +19,10 @@ class SpanningTree:
 
     Attributes
     ----------
-    edges : int32 array of shape (n - 1, 2), or int64 for 2**31 points or more
-        Row numbers of both ends, the smaller one first. Ordered by (weight, smaller end, larger end).
-    weights : float32 or float64 array of shape (n - 1,)
-        Ascending.
-
-    Both are NumPy arrays.
+    edges : NumPy int32 array of shape (n - 1, 2), or int64 for 2**31 points or more
+        Row numbers of both ends of each edge, the smaller one first, ordered by (weight, smaller end, larger end).
+    weights : NumPy float32 or float64 array of shape (n - 1,)
+        The weight of each edge, ascending.
     """
 
     edges: npt.NDArray[Any]

@@ -8,3 +8,9 @@ LARGE_COMPONENT = 2048  # points; in larger components, bounds take less time th
 
 # Not measured: a bound of memory.
 VALUES = 1 << 22  # largest number of float64 values in memory at once
+
+# Case: spanning blobs, cube on cpu. Chosen on: EPYC Zen 4.
+TASKS_PER_THREAD = 8  # tasks of a round per thread: walks of some leaves take much longer than others [4, 8, 32]
+
+# Not measured.
+SLICE_VALUES = 1 << 24  # values that walks read between two checks for Ctrl-C: some tens of ms

@@ -1,4 +1,6 @@
-"""The output file of a stream: OUT.part and its journal OUT.part.json while it is written, then OUT."""
+"""The output file of a stream of queries.
+
+While it is written, it is named OUT.part and has a journal, OUT.part.json; at the end it is renamed to OUT."""
 
 from __future__ import annotations
 
@@ -199,7 +201,7 @@ class Output:
                 yield self._write(answer)
                 del answer
         except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to report
+            with contextlib.suppress(OSError):  # report the first error
                 self._sync()
             raise
         self._sync()
@@ -216,7 +218,7 @@ class Output:
     def _sync(self) -> None:
         if self._now.rows > self.rows:
             self._file.sync()
-            self._check_in_place()  # the journal beside a file of another program is not ours
+            self._check_in_place()  # a journal next to another program's file must not be used
             self._now.write(self._journal)
             self.rows = self._now.rows
         self._synced = time.monotonic()
@@ -225,7 +227,7 @@ class Output:
         """Rename the file to its final name."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
-        check_absent(self._out, overwrite=self._overwrite)  # it may have appeared meanwhile
+        check_absent(self._out, overwrite=self._overwrite)  # the file may exist by now
         os.replace(self._part, self._out)
         self._journal.unlink(missing_ok=True)
 

@@ -102,7 +102,7 @@ class PrefetchIterator(Generic[T]):
                     with changed:
                         self._ready.append(item)
                         changed.notify_all()
-                    del item  # or it would stay in memory while the next one is produced
+                    del item  # otherwise it would stay in memory while the next one is produced
         except (StopIteration, Ended):
             pass
         except BaseException as error:

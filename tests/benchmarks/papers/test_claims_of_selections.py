@@ -97,9 +97,9 @@ def test_claims_of_matsumoto2015() -> None:
     counts.pop(next(said for said in counts if "the whole of TH-heap" in said))
     assert all(counts.values())
     assert [count for said, count in counts.items() if "the paper's n" in said] == [4, 4]
-    (beside_the_heap,) = (count for said, count in counts.items() if "the min-max heap alone" in said)
+    (beside_the_heap,) = (count for said, count in counts.items() if "on the same survivors" in said)
     assert beside_the_heap >= 10
-    (falls,) = (claim for claim in matsumoto2015.CLAIMS if claim.said.startswith("n_S = 8 k keeps"))
+    (falls,) = (claim for claim in matsumoto2015.CLAIMS if claim.said.startswith("With n_S = 8 k"))
     assert [one.number for one in found_of(falls, Results.of(rows))] == [1.0, 1.0]
 
 
@@ -107,8 +107,8 @@ def test_claims_of_komarov2014(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [*rows_of(KOMAROV, "cuda"), *whole_graphs(monkeypatch)]
     counts = found(komarov2014.CLAIMS, "komarov2014", rows)
     assert all(counts.values())
-    assert counts["The same of 8192 rows of 2¹³ to 2¹⁶"] == 4 * 5
-    assert counts["The same of 32 to 16384 rows of 2¹⁵"] == 10 * 5
+    assert counts["Faster than insertion: 8192 rows of 2¹³ to 2¹⁶ values"] == 4 * 5
+    assert counts["Faster than insertion: 32 to 16384 rows of 2¹⁵ values"] == 10 * 5
     assert [count for said, count in counts.items() if "quick multi-select, d = 128" in said] == [4 * 3] * 3
 
 
@@ -116,4 +116,4 @@ def test_claims_of_tang2015(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [*rows_of(TANG, "cuda"), *shared(monkeypatch)]
     counts = found(tang2015.CLAIMS, "tang2015", rows)
     assert all(counts.values())
-    assert counts["Instead: exact search over distances and then the merge queue with both, k = 2⁸ and 2¹⁰"] == 2
+    assert counts["Instead: exact search compared with distances and then that merge queue, k = 2⁸ and 2¹⁰"] == 2

@@ -48,7 +48,7 @@ def _search(case: str) -> str:
 
 CLAIMS = (
     Claim(
-        "Buffered, over brute force on the same GPU, d = 10",
+        "The buffered traversal is faster than brute force on the same GPU, d = 10",
         "2× to 55× over all data (abstract, table 2)",
         _command("table2-d10"),
         speed_up({**TABLE, "who": BUFFERED}, {**TABLE, "who": EXACT}),
@@ -56,7 +56,7 @@ CLAIMS = (
         always,
     ),
     Claim(
-        "The walk, over brute force on the same GPU, d = 5 and 10",
+        "The walk is faster than brute force on the same GPU, d = 5 and 10",
         "2× to 55× over all data (abstract, table 2)",
         _search("sift-d10"),
         over({case: _faster(case, "cuda", EXACT) for case in ("sift-d5", "sift-d10", "magnitudes-d10")}),
@@ -64,21 +64,21 @@ CLAIMS = (
         always,
     ),
     Claim(
-        "Still ahead of brute force at d = 27: the walk",
+        "The walk is still faster than brute force at d = 27",
         "“practical benefits” up to d = 27 (4.3)",
         _search("sift-d27"),
         _faster("sift-d27", "cuda", EXACT),
         rule=always,
     ),
     Claim(
-        "The same, buffered",
+        "The buffered traversal is still faster than brute force at d = 27",
         "“practical benefits” up to d = 27 (4.3)",
         _command("table2-d27"),
         speed_up({**WIDE, "who": BUFFERED}, {**WIDE, "who": EXACT}),
         rule=always,
     ),
     Claim(
-        "On a GPU, over the walk on all cores of its host: buffered and the walk",
+        "Both traversals on a GPU are faster than the walk on all cores of its host",
         "5× to 34× (abstract, table 2)",
         _command("processors-d10"),
         over({who: entry({**BESIDE, "who": who}, "extras.over_all_cores") for who in (BUFFERED, WALK)}),
@@ -86,20 +86,20 @@ CLAIMS = (
         always,
     ),
     Claim(
-        "Instead, on a CPU: the walk over other k-d trees on the same two cores",
+        "Instead: on a CPU, the walk compared with other k-d trees on the same two cores",
         "",
         run("kdtree --case magnitudes-d10"),
         over({peer: _faster("magnitudes-d10", "cpu", peer) for peer in ("pykdtree", "ckdtree")}),
         rule=replaced,
     ),
     Claim(
-        "Low trees are the best: buffered, heights 6 to 13 over 14",
+        "The buffered traversal prefers low trees: speed at heights 6 to 13 over speed at height 14",
         "“a smaller tree height was favorable” (4.3, fig. 2)",
         _command("fig2-d10"),
         _heights(BUFFERED),
     ),
     Claim(
-        "The same of the walk",
+        "Without buffers, high trees are better: speed of the walk at heights 6 to 13 over speed at height 14",
         "the larger, the better (4.3, fig. 2)",
         _command("fig2-d10"),
         _heights(WALK),
@@ -107,7 +107,7 @@ CLAIMS = (
         at_most,
     ),
     Claim(
-        "Locality gains much: queries sorted by their first leaf over the given order, 10⁷ queries",
+        "Locality matters: 10⁷ queries sorted by their first leaf, compared with the given order",
         "“crucial role” (4.3, fig. 3a; buffers there)",
         _command("fig3a-d10"),
         speed_up(
@@ -119,7 +119,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "Buffers are what gives it: buffered over the walk, queries in the given order, 10⁷ queries",
+        "Buffers provide locality: the buffered traversal compared with the walk, 10⁷ queries in the given order",
         "“crucial role” (4.3, fig. 3a)",
         _command("fig3a-d10"),
         speed_up(
@@ -131,7 +131,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "Rearranging queries is little of processing buffers on the GPU; here sorting them",
+        "On the GPU, rearranging queries is a small part of processing buffers; here the share of sorting",
         "below 10 % (4.3, fig. 3b)",
         _command("fig4-d10"),
         portion({**PHASES, "device": "cuda", "m": 10 * MILLION}, SORT, PROCESS),
@@ -140,7 +140,7 @@ CLAIMS = (
         PERCENT,
     ),
     Claim(
-        "Without a GPU processing buffers is nearly all; here of a core's lanes",
+        "Without a GPU, processing buffers takes nearly all of the time; here on one core, with its vector units",
         "above 99 % (4.3, fig. 4)",
         _command("fig4-d10", ""),
         portion({**PHASES, "device": "cpu", "m": MILLION // 10}, PROCESS, FIND),
@@ -149,7 +149,7 @@ CLAIMS = (
         PERCENT,
     ),
     Claim(
-        "Buffered on the GPU, over buffered on one core",
+        "The buffered traversal is faster on the GPU than on one core",
         "about 130× (4.3, fig. 4)",
         _command("processors-d10"),
         entry({**BESIDE, "who": BUFFERED}, "extras.over_one_core"),
@@ -157,7 +157,7 @@ CLAIMS = (
         always,
     ),
     Claim(
-        "Brute force hardly depends on k: k = 16 over k = 1",
+        "The time of brute force hardly depends on k: time at k = 16 over time at k = 1",
         "“not significantly affected” (4.3, fig. 5)",
         _command("fig5-d10"),
         speed_up(
@@ -167,14 +167,14 @@ CLAIMS = (
         at_most,
     ),
     Claim(
-        "A tree's time grows less with n than brute force's: 2¹⁴ to 10⁶ points, on two cores",
+        "From 2¹⁴ to 10⁶ points, the time of the tree grows less than that of brute force, on two cores",
         "“much better” (4.3, fig. 6)",
         _command("fig6-d10", ""),
         relative(_growth(EXACT), _growth(WALK)),
         rule=always,
     ),
     Claim(
-        "10⁷ queries of 2 × 10⁶ points, d = 10: the walk",
+        "Time of 10⁷ queries among 2 × 10⁶ points, d = 10: the walk",
         "39 s (4.3, table 2)",
         _search("magnitudes-d10"),
         seconds({**SUITE, "case": "magnitudes-d10", "device": "cuda", "who": WALK}),
@@ -183,7 +183,7 @@ CLAIMS = (
         SECONDS,
     ),
     Claim(
-        "The same, buffered",
+        "Time of the same queries: the buffered traversal",
         "39 s (4.3, table 2)",
         _command("table2-d10"),
         seconds({**TABLE, "who": BUFFERED}),
@@ -192,7 +192,7 @@ CLAIMS = (
         SECONDS,
     ),
     Claim(
-        "A catalogue of 1,178 × 10⁶ queries, from file to file: here a tenth of it, made up",
+        "A catalogue of 1,178 × 10⁶ queries, from file to file; here a tenth as many queries, synthetic",
         "4639 s, that is 0.254 million/s (4.3)",
         _search("stream-file"),
         rate({**STREAM, "case": "stream-file"}),
@@ -201,7 +201,7 @@ CLAIMS = (
         RATE,
     ),
     Claim(
-        "Instead: the walk over the buffered traversal, d = 10",
+        "Instead: the walk compared with the buffered traversal, d = 10",
         "",
         _command("table2-d10"),
         speed_up({**TABLE, "who": WALK}, {**TABLE, "who": BUFFERED}),

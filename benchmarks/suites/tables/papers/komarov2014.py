@@ -61,14 +61,14 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "The same of 8192 rows of 2¹³ to 2¹⁶",
+        "Faster than insertion: 8192 rows of 2¹³ to 2¹⁶ values",
         "faster (fig. 5; numbers and ranges are missing from our copy)",
         _command("fig5"),
         over({f"n = {n}, k = {k}": _over("fig5", "insertion", k, {"n": n}) for n in INSERTED_NS for k in INSERTED_KS}),
         rule=always,
     ),
     Claim(
-        "The same of 32 to 16384 rows of 2¹⁵",
+        "Faster than insertion: 32 to 16384 rows of 2¹⁵ values",
         "faster (fig. 6; numbers and ranges are missing from our copy)",
         _command("fig6"),
         over(
@@ -77,7 +77,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "The advantage over insertion falls as the rows become more: 32 over 8192 rows",
+        "The advantage over insertion falls with the number of rows: advantage at 32 rows over that at 8192 rows",
         "falls (fig. 6)",
         _command("fig6"),
         over(
@@ -86,28 +86,28 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "Faster than the truncated bitonic sort at constant rows × n",
+        "Faster than the truncated bitonic sort if rows × n is constant",
         "faster (fig. 7; the number is missing from our copy)",
         _command("fig7"),
         _shapes("fig7", "bitonic"),
         rule=always,
     ),
     Claim(
-        "The advantage over the bitonic sort grows with k: k = 512 over k = 32",
+        "The advantage over the bitonic sort grows with k: advantage at k = 512 over that at k = 32",
         "grows (fig. 7)",
         _command("fig7"),
         over({f"{m} rows": relative(*(_over("fig7", "bitonic", k, {"m": m}) for k in (KS[-1], KS[0]))) for m in ROWS}),
         rule=always,
     ),
     Claim(
-        "Faster than radix selection; the paper's takes one row at a time, ours takes all",
+        "Faster than radix selection, which processes one row after another in the paper and all rows at once here",
         "faster (fig. 8; the number is missing from our copy)",
         _command("fig8"),
         _shapes("fig8", "radix"),
         rule=always,
     ),
     Claim(
-        "The time of a row falls with the number of rows until the GPU is full: 1 to 1024 rows over 8192",
+        "The time per row falls until the GPU is full: time per row of 1 to 1024 rows over that of 8192 rows",
         "falls, then is flat (fig. 9)",
         _command("fig9"),
         over(
@@ -126,7 +126,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "The time hardly depends on k: k = 2⁹ over k = 2⁶",
+        "The time hardly depends on k: time at k = 2⁹ over time at k = 2⁶",
         "0.23 s over 0.21 s (tang2015, table I)",
         TABLE,
         _table("quick, block", "quick, block", 64, 512),
@@ -134,7 +134,7 @@ CLAIMS = (
         at_most,
     ),
     Claim(
-        "The time hardly depends on the data: standard deviation over the mean; here over seven kinds of data",
+        "The time hardly depends on the data: standard deviation over mean; here for seven kinds of data",
         "below 0.5 % (table 2)",
         _command("table-2"),
         over(
@@ -149,14 +149,14 @@ CLAIMS = (
         TENTHS,
     ),
     Claim(
-        "Instead: `threshold` over quick multi-select, k = 2⁵ to 2¹⁰",
+        "Instead: `threshold` compared with quick multi-select, k = 2⁵ to 2¹⁰",
         "",
         TABLE,
         over({f"k = {k}": _table("threshold", "quick, block", k, k) for k in (32, 64, 128, 256, 512, 1024)}),
         rule=replaced,
     ),
     Claim(
-        "Instead: the exact graph over products in float32 and `torch.topk`, 1,000,000 × 128",
+        "Instead: the exact graph compared with float32 products and `torch.topk`, 1,000,000 × 128",
         "",
         run("exact_cuda --device cuda --case graph-sift"),
         speed_up({**GRAPH, "who": "tonari"}, {**GRAPH, "who": "torch float32"}),
@@ -164,7 +164,7 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"Instead: the exact graph over products in float32 and quick multi-select, d = 128: {metric}",
+            f"Instead: the exact graph compared with float32 products and quick multi-select, d = 128: {metric}",
             "",
             _command(f"graph-{metric}"),
             over(

@@ -68,7 +68,7 @@ def _command(case: str, device: str = "") -> str:
 
 CLAIMS = (
     Claim(
-        "The k-th of only k samples is off the true threshold, k = 64; here of distances between SIFT descriptors",
+        "The k-th smallest of only k samples is off the true threshold, k = 64; here for distances of SIFT descriptors",
         "by 25 % (VI-A, fig. 5b)",
         _command("fig5"),
         missing_of(_ratio("fig5", f"sift, {OWN}", "threshold_ratio", {"parameters.samples": 64})),
@@ -77,21 +77,21 @@ CLAIMS = (
         PERCENT,
     ),
     Claim(
-        "n_S = 8 k keeps the compression stable: from k = 32 to 512 that of n_S = 512 falls more",
+        "With n_S = 8 k the compression is stable; here how much more it falls with n_S = 512, from k = 32 to 512",
         "“stable” (V-A, eq. 4)",
         _command("fig7"),
         over({data: relative(_falls(f"{data}, {OWN}"), _falls(f"{data}, {OWN}, n_S = 8 k")) for data in DATA}),
         rule=always,
     ),
     Claim(
-        "A sample of less than 1 % of the points makes the selection faster than one of k: 512 over 64 of 65536",
+        "A sample of less than 1 % of the points is faster than a sample of k; here 512 of 65536 points over 64",
         "“significantly” (VI-A, fig. 6)",
         _command("fig6"),
         _timed("fig6", _heap(**{"parameters.samples": 512}), _heap(**{"parameters.samples": 64})),
         rule=always,
     ),
     Claim(
-        "A batch of as many queries as cores over single queries",
+        "Batches of as many queries as cores are faster than single queries",
         "“significant” (VI-A, fig. 9)",
         _command("fig9"),
         _timed("fig9", _heap(**{"parameters.batch": 2}), _heap(**{"parameters.batch": 1})),
@@ -105,7 +105,7 @@ CLAIMS = (
         10,
     ),
     Claim(
-        "The same of tonari's rank and halving, on the GPU",
+        "Faster than the truncated bitonic sort: tonari's rank and halving, on the GPU",
         "10× or more (VII, fig. 12)",
         _command("fig12", "cuda"),
         over(
@@ -119,7 +119,7 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"The same at the paper's n, 250,000 to 2,200,000: {ours}, {where}",
+            f"Faster than the bitonic sort at the paper's n, 250,000 to 2,200,000: {ours}, {where}",
             "10× or more (VII, fig. 10)",
             _command("fig10-large", "cuda" if device == "cuda" else ""),
             over(
@@ -133,7 +133,7 @@ CLAIMS = (
         )
     ),
     Claim(
-        "The advantage over the bitonic sort grows with k: k = 512 over k = 32, on two cores",
+        "The advantage over the bitonic sort grows with k: advantage at k = 512 over that at k = 32, on two cores",
         "“unaffected by k” (VI-B, fig. 11)",
         _command("fig11"),
         over(
@@ -145,7 +145,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "Sampling and pruning cost little compared with the sort; here their share of both, on two cores",
+        "Sampling and pruning take little time compared with the sort; here their share of the whole, on two cores",
         "“minimal overhead” (VII)",
         _command("finish"),
         over(
@@ -161,7 +161,7 @@ CLAIMS = (
         PERCENT,
     ),
     Claim(
-        "Instead: tonari's rank and halving over the paper's rank and min-max heap, on two cores",
+        "Instead: tonari's rank and halving compared with the paper's rank and min-max heap, on two cores",
         "",
         _command("fig6"),
         over(
@@ -177,7 +177,7 @@ CLAIMS = (
         rule=replaced,
     ),
     Claim(
-        "Instead: halving over the min-max heap alone, of the same survivors of the paper's threshold, on two cores",
+        "Instead: halving compared with the min-max heap, on the same survivors of the paper's threshold, on two cores",
         "",
         _command("finish"),
         over(
@@ -191,7 +191,7 @@ CLAIMS = (
         rule=replaced,
     ),
     Claim(
-        "Instead: exact search on the GPU alone over the whole of TH-heap, the GPU pruning while the CPU sorts",
+        "Instead: exact search on the GPU compared with the whole of TH-heap, where the GPU prunes and the CPU sorts",
         "",
         _command("search", "cuda"),
         over(
@@ -206,7 +206,7 @@ CLAIMS = (
         rule=replaced,
     ),
     Claim(
-        "Instead: route `host_refine`, the GPU screening while the CPU refines, over streaming the points to the GPU",
+        "Instead: route `host_refine` (the GPU screens, the CPU refines) compared with streaming the points to the GPU",
         "",
         run("exact_cuda --device cuda --case host-routes"),
         over({f"{m} queries": speed_up(_routed("host_refine", m), _routed("streamed", m)) for m in (16, 256, 4096)}),

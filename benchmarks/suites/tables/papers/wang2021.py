@@ -41,7 +41,7 @@ def _shards(case: str) -> str:
 
 CLAIMS = (
     Claim(
-        "φ falls as in classic NN-Descent: gnnd over the pulling rounds, both from random neighbours, after 14 rounds",
+        "φ falls as in classic NN-Descent: φ of gnnd over φ of pull after 14 rounds from random neighbours",
         "“largely overlaps” (4.3, fig. 4)",
         _command("phi-sift"),
         relative(entry(_phi("tonari gnnd"), "extras.phi"), entry(_phi("tonari random start"), "extras.phi")),
@@ -49,7 +49,7 @@ CLAIMS = (
         at_most,
     ),
     Claim(
-        "Inserting the nearest only is faster than inserting all: r2 over r1, of 10⁵ rows",
+        "Inserting only the nearest is faster than inserting all: variant r2 compared with r1, 10⁵ rows",
         "more than 3× (6.2, fig. 5)",
         _command("ablation-sift-100k"),
         over(
@@ -61,7 +61,7 @@ CLAIMS = (
         3,
     ),
     Claim(
-        "A lock for each segment is faster than one for each list",
+        "One lock per segment is faster than one lock per list",
         "5 % to 8 % (6.2, fig. 5)",
         _command("ablation-sift"),
         over({f"{rounds} rounds": speed_up(_ablation("locks", rounds), _ablation("r2", rounds)) for rounds in ROUNDS}),
@@ -70,10 +70,10 @@ CLAIMS = (
     Claim(
         "Faster than classic NN-Descent on one core",
         "100× to 250×; 240× on SIFT1M (6.3)",
-        "no run has both; on one core the product has no classic NN-Descent",
+        "tonari has no classic NN-Descent for one core",
     ),
     Claim(
-        "A graph of 10⁶ SIFT × 128 at recall@10 0.99, by the paper's rounds",
+        "Time of a graph of 10⁶ SIFT × 128 at recall@10 0.99, by the paper's rounds",
         "less than 4 s (6.3, fig. 6)",
         _command("curve-sift"),
         fastest({**CURVE, "who": GNND}, 0.99),
@@ -82,7 +82,7 @@ CLAIMS = (
         SECONDS,
     ),
     Claim(
-        "A graph of 10⁷ points at about that recall; here 10⁷ × 96 of a mixture, k = 32, by the pulling rounds",
+        "Time of a graph of 10⁷ points at about the same recall; here a mixture × 96, k = 32, by the pulling rounds",
         "around 60 s (6.3)",
         run("nn_descent --device cuda --case clustered-10m"),
         seconds({"suite": "nn_descent", "case": "clustered-10m", "device": "cuda", "who": "tonari nn_descent"}),
@@ -98,7 +98,7 @@ CLAIMS = (
         5.25,
     ),
     Claim(
-        "Faster than other graphs on the GPU; here cuVS nn_descent, 10 iterations, timed next to the paper's rounds",
+        "Faster than other graphs on the GPU; here the paper's rounds compared with cuVS nn_descent, 10 iterations",
         "2.5× to 5× over GGNN (6.3)",
         _command("curve-sift"),
         speed_up(LOCKS, CUVS),
@@ -107,14 +107,14 @@ CLAIMS = (
     ),
     Claim("Faster than GGNN itself", "2.5× to 5× (6.3)", "GGNN is in no package index"),
     Claim(
-        "Merging two halves is much faster than building the whole; here by the pulling rounds",
+        "Merging two halves is much faster than building the whole graph; here by the pulling rounds",
         "“much faster” (5.1)",
         run("nn_descent --device cuda --case merge-1m"),
         speed_up({**MERGE, "who": "tonari merge"}, {**MERGE, "who": "tonari nn_descent"}),
         rule=always,
     ),
     Claim(
-        "GGM of two halves of SIFT1M: seconds to recall@10 0.98, as much as the halves have",
+        "Time in which GGM merges two halves of SIFT1M to recall@10 0.98, the recall of the halves",
         "less than 4 s for a whole build (6.3); no number for GGM (fig. 7)",
         _command("ggm-sift"),
         fastest({"suite": "wang2021", "case": "ggm-sift", "who": "tonari merge gnnd"}, 0.98),
@@ -124,7 +124,7 @@ CLAIMS = (
     ),
     Claim("GGM finds more than GGNN's merge", "5 % to 10 % of recall@10 (6.4, fig. 7)", "GGNN is in no package index"),
     Claim(
-        "10⁸ points; here 10⁸ × 96 like SIFT, by clusters: time",
+        "Time of a graph of 10⁸ points; here 10⁸ × 96, similar to SIFT, by the route *clusters*",
         "2888 s, DEEP100M; 3033 s, SIFT100M (6.4, table 2)",
         _shards("100m"),
         seconds(SHARDS),
@@ -133,7 +133,7 @@ CLAIMS = (
         SECONDS,
     ),
     Claim(
-        "The same: recall@10",
+        "Recall@10 of that graph",
         "0.956, DEEP100M; 0.966, SIFT100M (6.4, table 2)",
         _shards("100m"),
         entry(SHARDS, "recall"),
@@ -142,8 +142,8 @@ CLAIMS = (
         RECALL,
     ),
     Claim(
-        "The paper's own way, shards merged pairwise (GGM), of 10⁷ points: recall@10",
-        "0.956 of 10⁸ (6.4, table 2)",
+        "Recall@10 of a graph of 10⁷ points by the paper's method, in which all pairs of shards are merged (GGM)",
+        "0.956 for 10⁸ points (6.4, table 2)",
         _shards("10m-ggm"),
         entry(GGM, "recall"),
         0.956,
@@ -151,7 +151,7 @@ CLAIMS = (
         RECALL,
     ),
     Claim(
-        "The same: time",
+        "Time of that graph",
         "around 60 s, SIFT10M on one GPU (6.3)",
         _shards("10m-ggm"),
         seconds(GGM),
@@ -160,17 +160,17 @@ CLAIMS = (
         SECONDS,
     ),
     Claim(
-        "10⁹ points",
+        "A graph of 10⁹ points",
         "76 h at recall@10 0.951, DEEP1B; 77 h at 0.955, SIFT1B (6.4, table 2)",
-        "no machine at hand holds as much; 2 × 10⁸ is `200m-two`",
+        "our machines have too little memory; the largest case has 2 × 10⁸ points (`200m-two`)",
     ),
     Claim(
         "Better than FAISS-IVFPQ",
         "recall@10 0.966 against 0.730 (6.4, table 2)",
-        "FAISS-IVFPQ is no graph; no case has it",
+        "FAISS-IVFPQ builds no graph",
     ),
     Claim(
-        "Several GPUs share the work: two over one, 4 × 10⁷ points, by clusters",
+        "Several GPUs share the work: two compared with one, 4 × 10⁷ points, by the route *clusters*",
         "“easy to benefit” (5.1)",
         _shards("40m-two"),
         speed_up(
@@ -179,7 +179,7 @@ CLAIMS = (
         rule=always,
     ),
     Claim(
-        "Instead: pulling from clusters over the paper's rounds, recall@10 0.99",
+        "Instead: pulling rounds from clusters compared with the paper's rounds, recall@10 0.99",
         "",
         _command("curve-sift"),
         speed_up(PULL, LOCKS),

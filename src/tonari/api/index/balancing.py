@@ -34,7 +34,7 @@ from tonari.api.index.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda.streams import Written
 
-Make = Callable[[Any, int], Segment]  # of checked rows, beside segments that hold so many bytes
+Make = Callable[[Any, int], Segment]  # makes a segment of checked rows, given the bytes of other segments
 Piece = Part | tuple[Any, Ids]  # a part, or new rows and their ids
 
 

@@ -46,7 +46,7 @@ class IndexBase(Hinted):
     _change: Change | None
     _copied: int
     _memory: int | None
-    _metric: Metric  # that of the values; searches compare by that of the call
+    _metric: Metric  # of the returned values; searches compare rows by the metric of the call
     _overrides: dict[str, Any]
     _state: State
     _threads: int | None
@@ -76,7 +76,7 @@ class IndexBase(Hinted):
         )
 
     def _asks(self, threads: int | None, progress: ProgressLike) -> Call:
-        """Return the call of one verb, within the memory of the Index."""
+        """Return the call of one method of the Index, within its memory."""
         call = self._call if threads is None else dataclasses.replace(self._call, threads=threads)
         return call.with_progress(progress)
 

@@ -69,7 +69,7 @@ class ChangingIndex(IndexBase):
 
     @in_default_floats
     def remove(self, ids: Any) -> None:
-        """Remove points.
+        """Remove points by their ids.
 
         Parameters
         ----------

@@ -147,7 +147,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the state of an Index and map its points; "_on" is the CUDA device that held them, or None."""
+    """Return the state of a saved Index, with mapped points; "_on" is the CUDA device that held them, or None."""
     path = Path(path)
     about = describe(path)
     n, d, offset = about["n"], about["d"], about["offset"]

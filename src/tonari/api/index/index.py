@@ -137,7 +137,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         if inputs.check_flag(copy, "copy") and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
-        self._updating = threading.Lock()  # of the one update that replaces the state
+        self._updating = threading.Lock()  # held by the one update that replaces the state
 
     def __len__(self) -> int:
         return self._state.n
@@ -261,7 +261,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         now.check_unchanged()
         points = now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
-            # A tensor takes along all the memory that it is a view of.
+            # A pickled tensor contains all the memory that it is a view of.
             points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         ids = None if now.only is not None else np.array(now.ids)
         return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.chosen}

@@ -85,7 +85,7 @@ class Part:
         return inputs.rows_at(points, self.left) if len(self.gone) else points
 
     def without(self, rows: Ids) -> Part:
-        """Remove more rows."""
+        """Return this part with more of its rows marked as removed."""
         return Part(self.segment, self._ids, np.union1d(self.gone, rows), self.written) if len(rows) else self
 
     def read(self) -> Segment:

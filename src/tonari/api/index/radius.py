@@ -137,7 +137,7 @@ class RadiusIndex(IndexBase):
         index = self._frozen()
         value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        limits_of(self._metric, 1, value, **within)  # refused here, not on the thread of the search
+        limits_of(self._metric, 1, value, **within)  # refuse here, not on the thread of the search
 
         def find(part: Any, counted: ProgressLike) -> RadiusNeighbors:
             found: RadiusNeighbors = index.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)

@@ -95,7 +95,7 @@ class Segment:
     @property
     def held_bytes(self) -> int:
         """The bytes of the prepared points; on CUDA, on each device."""
-        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share what is prepared
+        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share prepared data
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
@@ -186,7 +186,7 @@ class Segment:
     def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
         """Plan a search and prepare the points for it, once for each kind of search."""
         method = self.first.method
-        # A tree that cannot serve this k. On the CPU, where plans are kept, a tree serves every k.
+        # A tree may not support this k. On the CPU, where plans are cached, a tree supports every k.
         if (self.call.method == "auto" or around) and method.refuses(problem) is not None:
             method = search_method("exact", self.call.place.device)
         searched, self._searched = self._searched, self._searched + problem.m
@@ -194,7 +194,7 @@ class Segment:
         ready = self.ready.get(kind)
         if ready is None:
             with self._preparing:
-                ready = self.ready.get(kind)  # by another search meanwhile
+                ready = self.ready.get(kind)  # another search may have prepared it
                 if ready is None:
                     ready = self._prepare_kind(method, problem, searched, progress)
                     self.ready[kind] = ready
@@ -259,4 +259,4 @@ class SegmentPoints(Points):
         return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
     def ready(self, queries: Any, limits: Any) -> Points:
-        return self  # each block by a plan of its own
+        return self  # each block has a plan of its own

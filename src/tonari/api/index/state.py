@@ -27,7 +27,7 @@ from tonari.methods.call import Call
 
 T = TypeVar("T")
 
-_ENTRY = 12  # bytes of an entry of a list: at most, for int32 ids
+_ENTRY = 12  # largest number of bytes of an entry of a list with int32 ids
 
 
 class Kind(NamedTuple):
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index whose points are like these; there may be none."""
+        """Return the kind of an Index of such points; the array may have no rows."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
@@ -63,7 +63,7 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        # Those whose arrays somebody else can write to.
+        # Checks of the arrays that the caller can write to.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 
     def check_unchanged(self) -> None:
@@ -152,7 +152,7 @@ class State:
     def within(
         self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call
     ) -> RadiusNeighbors:
-        """Find all points within the limits of checked rows, or the `most` nearest of them."""
+        """Find all points within the radius of each checked row, or the `most` nearest of them."""
         if self.only is not None and (rules is None or self.next_id == self.n):
             return asking.within(self.only.those(call.threads), rows, limits, rules, most, call.progress)
 

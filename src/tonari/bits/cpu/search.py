@@ -24,7 +24,7 @@ from tonari.core.trail import current
 
 
 class PreparedBits:
-    """Packed points.
+    """Rows of bits, packed in the layout of the kernels.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PreparedBits:
 
 
 class Scan:
-    """The blocks of one search.
+    """One search among rows of bits on the CPU, divided into blocks of queries.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def search_bits(
 def find_bits(
     request: Within, prepared: PreparedBits, plan: BitsPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
-    """Find all points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    """Find all points within the radius of each query; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     counts = np.empty(len(request.queries), np.int64)
     blocks: dict[int, _native.BitBlock] = {}
 

@@ -53,7 +53,7 @@ class BitSizes:
 
 @dataclass(frozen=True)
 class BitNeeds:
-    """The other numbers on which memory depends.
+    """The sizes of a search on which its memory depends, apart from the numbers of rows in :class:`BitSizes`.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ class BitsCudaPlan(Plan):
     n, m, d, k : int
         Points, queries, bytes of a row, neighbours.
     dtype, metric, method : str
-        dtype: "uint8". method: "bits".
+        "uint8", the name of the metric, and "bits".
     device : str
         "cuda".
     devices : tuple of str

@@ -29,7 +29,7 @@ def find_bits(
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    """Find all points within the radius of each query; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     host, columns = isinstance(queries, np.ndarray), _columns(limits)
     where = "cpu" if host else queries.device
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32

@@ -132,7 +132,7 @@ def search(
         except KeyboardInterrupt:
             _tell_what_is_kept(target, len(asked), force=force)
             raise
-        (record,) = record.parts  # that of the whole file, also of rows found before
+        (record,) = record.parts  # the record of the whole file, including rows found by earlier runs
     else:
         with recording("search", len(asked)) as record:
             found = searching.search(asked, base, k, where=_mask(where), **options)

@@ -11,7 +11,7 @@ covered                                               how
 ``IndexFlatL2``, ``IndexFlatIP``, ``IndexFlat``       ``add``, ``search``, ``range_search``, ``reconstruct``,
                                                       ``reconstruct_n``, ``reset``, ``train``, which does nothing;
                                                       ``d``, ``ntotal``, ``is_trained``, ``metric_type``, ``verbose``
-``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as FAISS's
+``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as in FAISS
 ``METRIC_L1``, ``METRIC_Linf``, ``METRIC_Canberra``
 ----------------------------------------------------  ----------------------------------------------------------------
 refused                                               instead

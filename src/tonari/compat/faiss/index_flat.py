@@ -24,6 +24,7 @@ class IndexFlat(Hinted):
     d : int
         Columns.
     metric : int
+        FAISS's number of the metric, such as ``METRIC_L2``.
 
     Attributes
     ----------

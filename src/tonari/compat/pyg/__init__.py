@@ -20,7 +20,7 @@ covered                                   how
 ----------------------------------------  -----------------------------------------------------------------------------
 refused                                   instead
 ========================================  =============================================================================
-``batch_x`` without ``batch_y``           give both (``nearest`` takes the other one for zeros)
+``batch_x`` without ``batch_y``           give both (``nearest`` assumes zeros for a missing one)
 whole numbers in x and y                  ``x.float()``
 NaN and infinity
 ========================================  =============================================================================

@@ -200,7 +200,7 @@ def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -
 
 
 def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
-    """Return the neighbours that are within the limits, from lists of shape (m, k).
+    """Return the neighbours whose distance is at most the limit of their query, from lists of shape (m, k).
 
     Examples
     --------

@@ -35,7 +35,11 @@ Stage: TypeAlias = Callable[[], None]
 
 @dataclass
 class Expectation:
-    """The rehearsal of a running search, a mark whether it has run, and the expectation of the enclosing search."""
+    """A running search whose kernels can be found by a rehearsal, which runs it on tensors without data.
+
+    It stores the function that rehearses the search, whether that function has been called, and the enclosing search,
+    if any.
+    """
 
     stage: Stage
     progress: ProgressLike
@@ -43,7 +47,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return this expectation and the enclosing ones, innermost first, that have not been rehearsed."""
+        """Return this search and the enclosing ones, innermost first, that have not been rehearsed."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 
@@ -53,7 +57,9 @@ _expected: ContextVar[Expectation | None] = ContextVar("tonari_expected", defaul
 
 @contextlib.contextmanager
 def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
-    """Return a context: if a kernel has to be compiled inside it, rehearse `stage` and compile all its kernels.
+    """Return a context: if a kernel has to be compiled inside it, all kernels of `stage` are compiled together.
+
+    They are found by a rehearsal: `stage` runs on tensors without data.
 
     Parameters
     ----------
@@ -114,7 +120,7 @@ def prepare_for(call: Call, device: Any) -> None:
 
 
 def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) -> int:
-    """Compile the missing kernels of a rehearsal, and return their number.
+    """Run a function on tensors without data, compile all kernels that it would launch, and return their number.
 
     Kernels that fail are logged as a warning.
     """

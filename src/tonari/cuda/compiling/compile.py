@@ -74,7 +74,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(compiling)
         stack.enter_context(collection_off())  # collecting would take a sixth of the time of translation
         pool = _Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
+        stack.callback(pool.shutdown)  # also after Ctrl-C while threads start
         # Triton's mode waits for all futures when it ends, so futures that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
@@ -197,7 +197,7 @@ class _Loading(Executor):
         return future
 
     def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Translate a kernel in the usual way, and let the next thread begin; another compiles the launcher."""
+        """Translate a kernel in the usual way, and let the next thread begin; another thread compiles the launcher."""
         try:
             return usual(*given, **named)
         finally:
@@ -265,7 +265,7 @@ class _Loading(Executor):
             for _ in threads:
                 jobs.put(None)
             for thread in threads:
-                if thread.is_alive():  # Ctrl-C may have come before it was started
+                if thread.is_alive():  # Ctrl-C may have prevented its start
                     thread.join()
 
 
@@ -320,7 +320,7 @@ def is_compiled(call: Call) -> bool:
 
 @functools.cache
 def begin_soon() -> list[Future[Any]]:
-    """Start two preparations for the first kernel in threads; neither holds the interpreter's lock for long.
+    """Start two threads that prepare the first compilation; neither holds the interpreter's lock for long.
 
     One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
     """

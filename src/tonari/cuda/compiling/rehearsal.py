@@ -61,7 +61,7 @@ class Call:
 
 
 class Rehearsal:
-    """The recorded launches of a rehearsal: each variant once, in the order of first launches."""
+    """The launches of some work that ran on tensors without data: each kernel variant once, in order."""
 
     def __init__(self, card: Card) -> None:
         self.card = card
@@ -93,7 +93,7 @@ def note(call: Call) -> None:
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
-    """Return the slices of rows to search: all slices, or in a rehearsal the first two and the last."""
+    """Return the slices of rows to process: all, or, on tensors without data, the first two and the last."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
 
 

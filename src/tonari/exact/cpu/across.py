@@ -1,4 +1,7 @@
-"""Find, for all points, their neighbours on the other side of a boundary, using each product for both rows."""
+"""Find, for all points, their nearest points on the other side of a boundary, using each product for both rows.
+
+The boundary is a row number: the rows before it are one side, all others the other side.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from tonari.metrics.problem import make_problem
 
 
 def plan_across(problem: Problem) -> ExactPlan:
-    """Plan a self-join of all points that finds, for each point, its neighbours on the other side of a boundary.
+    """Plan a self-join that finds, for each point, its nearest points on the other side of a boundary (a row number).
 
     Raises
     ------
@@ -54,7 +57,7 @@ def search_across(
     known: npt.NDArray[np.float64] | None = None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the nearest points on the other side of a boundary for every point.
+    """Find, for every point, the nearest points on the other side of a boundary (a row number).
 
     Parameters
     ----------

@@ -23,14 +23,14 @@ Sketch = npt.NDArray[np.float32]
 
 
 class Near(NamedTuple):
-    """The positions of queries in the cluster order of the points, around which first thresholds are computed.
+    """For each query, a position in the cluster order of the points, around which its first threshold is computed.
 
     Attributes
     ----------
     places : int64 array of shape (m,)
         For each query, a position in the order with near points around it.
     asked : float32 array of shape (m, columns)
-        The sketches of the queries.
+        The sketches of the queries: their coordinates in the few columns that determine the clusters.
     """
 
     places: Numbers

@@ -1,4 +1,4 @@
-"""Choose the columns that the screen and a look compare, by a pilot of the points if the plan leaves it open.
+"""Choose the columns that the screen and a look compare, by a pilot of the points if the plan does not determine them.
 
     contracted   the screen compares contracted rows, and exact values decide on its candidates
     a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the remaining
@@ -35,7 +35,7 @@ _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
 class Arrangement(NamedTuple):
-    """The arrangement of packed points: form, columns, look and order.
+    """The way in which points are packed: their form, the number of compared columns, a look, and their order.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Arrangement(NamedTuple):
     columns : int
         The number of columns of the form.
     look : Form, optional
-        The form of a look before the screen.
+        The form of a look, which compares contracted rows before the screen.
     clusters : Clusters, optional
         The order of the points. Default: their own order.
     """
@@ -62,7 +62,7 @@ def arrange_points(
     asked: int,
     kept: npt.NDArray[np.int64] | None = None,
 ) -> Arrangement:
-    """Choose the arrangement of packed points.
+    """Choose the form of packed points, the columns that are compared, a look before the screen, and the order.
 
     Parameters
     ----------
@@ -119,7 +119,10 @@ def arrange_points(
 
 
 def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: tuple[int, int, int]) -> bool:
-    """Return whether a look takes less time than it saves, by its numbers of all, compared and marked pairs."""
+    """Return whether a look, which compares contracted rows before the screen, takes less time than it saves.
+
+    `looked` are the numbers of pairs of a tile of queries and a group of points: all, compared by the look, and marked.
+    """
     pairs, seen, marked = looked
     screen = _pair_seconds(plan, precision, plan.form_dim)
     look = (seen + pairs * tuning.BALLS_SHARE) * _pair_seconds(plan, _look_precision(plan, precision), look_dim)
@@ -140,7 +143,7 @@ def _clusters(
 
 
 class Seen(NamedTuple):
-    """The measurements of a pilot, averaged over its rows.
+    """The measurements of a pilot, which compares some points with a sample; averages over these points.
 
     Attributes
     ----------
@@ -164,7 +167,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of pairs of a tile and a group that a look at this number of columns marks."""
+        """Return the share of pairs, of a tile of queries and a group of points, that a look does not rule out."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)

@@ -41,7 +41,7 @@ def first_copies(
     plan : Plan
         The plan of the search.
     meeting : float
-        Seconds per query for each copy that it compares.
+        Seconds that a query takes for each copy that it is compared with.
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int
@@ -52,7 +52,7 @@ def first_copies(
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # if queries are like the points
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # if queries are distributed like points
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)

@@ -1,4 +1,4 @@
-"""Small searches, and searches of few queries, by exact values without a form, packed points or a screen.
+"""Small searches, and searches of few queries, by the exact values of all pairs, without packed points and a screen.
 
 A search of microseconds is one native call on the caller's thread. Longer ones are cut into calls of a few milliseconds
 for several threads: some queries and all points, or all queries and a slice of the points, whose lists are then merged.

@@ -1,4 +1,4 @@
-"""Radius search by exact values alone, for few pairs, without a form, packed points or a screen.
+"""Radius searches of few pairs by the exact values of all pairs, without packed points and a screen.
 
 Preparing points takes at least a tenth of a millisecond, in which some ten thousand exact values can be computed.
 """
@@ -46,7 +46,7 @@ class Unpacked:
 
 
 def find_directly(request: Within, points: Rows, plan: ExactPlan, progress: ProgressLike = None) -> RadiusNeighbors:
-    """Find all points within the limits; see :func:`tonari.exact.cpu.radius.find_prepared`."""
+    """Find all points within the radius of each query; see :func:`tonari.exact.cpu.radius.find_prepared`."""
     m, n, self_ids = len(request.queries), len(points), request.self_ids
     if request.later and m == n:
         return _find_pairs(points, plan, request.limits, progress)

@@ -1,7 +1,7 @@
-"""Self-joins: each product of two rows is used for both (komarov2014, section 4, computes half of the matrix).
+"""Self-joins: each product of two rows is computed once, for both rows (komarov2014, section 4: half the matrix).
 
-All threads share the thresholds and survivors of the active rows, so that the product of any two active rows can be
-used for both (``native/exact/self_join.hpp``).
+Active rows are the rows whose lists of candidates are in memory. All threads share their thresholds and candidates, so
+that the product of any two active rows can be used for both (``native/exact/self_join.hpp``).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def join_of(
 
 @dataclass(frozen=True)
 class Join:
-    """A join of points that are all packed; both methods return the number of refined survivors."""
+    """A self-join of packed points. Each method returns the number of candidates whose exact value was computed."""
 
     prepared: PreparedPoints
     plan: ExactPlan
@@ -71,7 +71,7 @@ class Join:
         return sum(self._of_active((begin, min(begin + size, n)), found, status, first) for begin in starts)
 
     def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
-        """Search the points on the other side of the boundary for every row; slices are cut at the boundary.
+        """Find, for every row, the nearest points on the other side of a boundary between two slices of points.
 
         `known` has the k-th known value of each row. A row then finds only points that are at least as near; if fewer
         than k points are, the remaining entries are missing.

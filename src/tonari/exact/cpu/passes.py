@@ -46,11 +46,17 @@ class Block(Protocol):
         take_stride: bool,
         looks: bool,
     ) -> None:
-        """Screen groups of a range of points (all, every stride-th, or all others), after a look if there is one."""
+        """Screen groups of a range of points (all, every stride-th, or all others).
+
+        If `looks`, a comparison of contracted rows first rules out some of the groups.
+        """
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """The numbers of pairs (tile, group) since the block was made: all, compared by a look, marked by it."""
+        """The numbers of pairs (tile, group) since the block was made: all, compared by looks, and marked by them.
+
+        A look compares contracted rows, and marks the pairs that the screen must compare.
+        """
 
     def end_sample(self) -> None:
         """Set the rows' thresholds by the groups that were screened."""
@@ -80,7 +86,7 @@ class Search:
 
     @property
     def levels(self) -> int:
-        """The number of attempts: one per precision, and one in all columns if contracted rows can fall back on it."""
+        """The number of ways to search a row: one per precision, and one more if rows are contracted."""
         return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
@@ -167,7 +173,10 @@ class Search:
         sampled: bool,
         near: Near | None = None,
     ) -> int:
-        """Compare blocks of queries with all packed points; return the sum of the results of closing the blocks."""
+        """Compare blocks of queries with all packed points.
+
+        `close_block` finishes a block and returns a number; the sum of these numbers is returned.
+        """
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
             return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
@@ -257,7 +266,7 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Stop looks if they take more time than they save; see :attr:`Block.looked`."""
+        """Stop the comparisons of contracted rows before the screen if they take more time than they save."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)

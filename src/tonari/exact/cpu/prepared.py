@@ -33,7 +33,7 @@ class PreparedPoints:
     boundary : int
         A row at which slices are cut; all points must then stay packed.
     asked : int, optional
-        Expected number of queries, if it differs from the plan; more queries justify more preparation.
+        Expected number of queries. Default: that of the plan. More queries justify more preparation.
     kept : int64 array, optional
         Row numbers of the searched points, ascending, if only a subset is searched; the plan is then for this subset.
 
@@ -94,7 +94,7 @@ class PreparedPoints:
 
     @property
     def sketch(self) -> npt.NDArray[np.float32] | None:
-        """The sketches of the points, by position; None if points are packed in their own order."""
+        """The leading coordinates of the points, by packed position; None if points are packed in their own order."""
         return None if self.clusters is None else self.clusters.sketch
 
     def is_compared(self, plan: ExactPlan) -> bool:
@@ -145,7 +145,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points for one kernel, and for the look if the plan has one."""
+        """Return packed copies of slices of the points for one kernel, and for the look if there is one."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()
@@ -158,7 +158,7 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """Return the index of the first precision: that of the packed copy if the plan may keep this copy, else 0."""
+        """Return the index of a search's first precision: that of the packed copy if the plan allows it, else 0."""
         kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0

@@ -1,4 +1,4 @@
-"""The schedule of radius searches on the CPU, with constant thresholds and lists of any length.
+"""The schedule of radius searches on the CPU. Thresholds are constant, and lists have any length.
 
 A pair is within the radius if its returned value is at most the limit. The screen bounds the score of each point from
 below and above. A lower bound above the limit's score rules the point out. An upper bound below it proves that the
@@ -60,7 +60,7 @@ class Parts:
 def find_prepared(
     request: Within, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
-    """Find all prepared points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    """Find all prepared points within each radius; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     order, _ = arrange(request.queries, prepared, request.self_ids) or (None, None)
     answer = Parts(request if order is None else request.in_order(order))
     _run(answer, prepared, plan, progress)

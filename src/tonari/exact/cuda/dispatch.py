@@ -76,7 +76,7 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Contract the prepared points of one device.
+    """Contract the prepared points of one device: map their rows to fewer coordinates for the screen.
 
     Return None if a contraction is not worth its time for this plan and these points, or if memory has become too
     short.
@@ -210,7 +210,7 @@ def compares_all(plan: CudaPlan) -> bool:
 
 
 def count_by_values(queries: Any, points: Any, plan: CudaPlan, limits: npt.NDArray[Any]) -> Any:
-    """Count the points within each query's limit by the values of all of them, which are not checked."""
+    """Count the points within each query's limit by computing the values of all points; rows are not checked."""
     place = plan.devices[0]
     with on(place):
         rows, base = to_device(queries, place), to_device(points, place)

@@ -31,8 +31,8 @@ def share(count: int, devices: int) -> int:
 def points_at_home(whole: CudaNeeds, devices: int) -> int:
     """Return the number of points for the device that has all points, while the other devices wait for copies.
 
-    The other devices share the rate at which rows leave the first device, so they get fewer points, such that all
-    devices finish at the same time. The number is 0 if there are too few points for such a division.
+    The other devices share the rate at which rows leave the first device, so each of them gets fewer points: all
+    devices then finish at the same time. The number is 0 if there are too few points for such a division.
     """
     if devices == 1 or whole.host_points:
         return 0
@@ -63,10 +63,10 @@ def divisions(
 
 
 def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
-    """Return the best choice within the budget, and its batch of queries.
+    """Return the best route and slabs of a search within the budget, and its number of queries per batch.
 
-    The best choice is the first route whose batch has at least one tile, else the route with the longest batch. The
-    batch is 0 if no route fits.
+    The best route is the first one whose batch has at least one tile, else the one with the longest batch. The batch is
+    0 if no route fits.
     """
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
     bests = []
@@ -97,7 +97,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
     if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
         usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
         short = tuple(level for level in usual if level != "split")
-        from_host = route == "host_refine" and not needs.form_dim  # in which all rows would have to be copied once more
+        from_host = route == "host_refine" and not needs.form_dim  # where "split" would need another copy of all rows
         ways = [short] if from_host else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
     for slabs in _slabs(route, needs, overrides):

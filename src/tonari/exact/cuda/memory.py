@@ -27,7 +27,7 @@ SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # most points on one device at once: int32 numbers them
-LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # the same, if members are sorted for the CPU and two batches are in progress
+LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # per listed member, if members are sorted for the CPU
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Slabs:
 
 @dataclass(frozen=True)
 class CudaNeeds:
-    """The facts on which the cost depends.
+    """The sizes and properties of a search on which its memory and time depend.
 
     Attributes
     ----------
@@ -60,7 +60,9 @@ class CudaNeeds:
     itemsize, query_itemsize, value_itemsize : int
         Bytes per element of a point and of a query, and per returned distance.
     gemm, self_join : bool
+        Whether scores are matrix products, and whether the queries are the points.
     host_points, host_queries : bool
+        Whether points, and queries, are in host memory.
     devices : int
         Number of devices. Each of several devices gets copies of its rows, even if the rows are on a device already.
     results : int
@@ -109,7 +111,7 @@ class CudaNeeds:
         return self.host_queries or self.several
 
     def held(self, slabs: Slabs) -> int:
-        """Return the number of packed points that are on the device at once and are screened together."""
+        """Return the number of points that are packed on the device and screened together."""
         return slabs.points if slabs.route == "streamed" else self.n
 
     def groups(self, slabs: Slabs) -> int:

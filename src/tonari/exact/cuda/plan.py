@@ -20,6 +20,7 @@ class CudaPlan(Plan):
     n, m, d, k : int
         Points, queries, dimensions, neighbours.
     dtype, metric, method : str
+        Names: the dtype of the points, the metric, and "exact".
     devices : tuple of str
         "cuda:0" and so on.
     route : str
@@ -39,9 +40,9 @@ class CudaPlan(Plan):
     group : int
         Points that share one lower bound, the minimum of their bounds: 8, 16 or 32.
     width : int
-        Groups per row that the first attempt refines; fewer in int8.
+        Groups per row whose exact values the first attempt computes; fewer in int8.
     contracted_width : int
-        Groups per row from which the first step of a contracted search takes near points; 0 without a contraction.
+        Groups per row in which the first step of a contracted search looks for near points; 0 without a contraction.
     query_batch : int
         Queries whose minima are in memory at once.
     query_slab : int
@@ -53,8 +54,8 @@ class CudaPlan(Plan):
         omits the copies that no answer can contain (rows/copies.py); it is used in a single long search, or if many
         rows are unproved. The other kind has the points near unproved rows (attempts/nearby.py).
     bytes_first : bool
-        Whether a single search first tests for integers of one byte. If all elements are such integers, the search
-        begins with "int8", which is exact for them (attempts/as_bytes.py), and omits "split".
+        Whether a single search first tests whether all elements are integers of one byte. If they are, the search
+        begins with "int8", which is exact for such integers (attempts/as_bytes.py), and omits "split".
     bytes_later : bool
         Whether rows left unproved by the first attempt are searched in "int8", if all elements are integers of one
         byte.

@@ -122,10 +122,10 @@ def _plan_on_some(problem: Problem, free_bytes: int | None, overrides: dict[str,
 
 
 def is_contracted_for(problem: Problem, searched: int) -> bool:
-    """Whether a pilot decides for this search if prepared points are contracted.
+    """Whether this search is long enough for a pilot, which measures on a sample if contracted points are faster.
 
-    True if a single search of the `searched` earlier queries and those of the problem would justify the pilot. False
-    for short searches, which would need too many launches. The points in all dimensions stay in memory, too.
+    True if a single search of the `searched` earlier queries and the queries of the problem would justify the pilot.
+    False for short searches, which would need too many launches. The points in all dimensions stay in memory, too.
     """
     if len(problem.devices) > 1 or problem.memory is not None:
         return False
@@ -178,7 +178,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     """Whether a contraction may save more time than its pilot takes."""
     metric = get_metric(problem.metric)
-    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
+    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, but not as contracted rows
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
     pilot = is_pilot_due(brute_seconds(problem, "", len(problem.devices)))
     n, m = problem.n, problem.m

@@ -4,22 +4,22 @@ from tonari.core.units import MIB
 
 # Case: exact_cuda search-k10, graph-sift on cuda. Chosen on: not recorded.
 RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs concurrently
-HOPPER_ROWS = 256  # rows per program of Hopper's kernel, tiles between two pauses of the matrix units, and buffers
+HOPPER_ROWS = 256  # rows per program of Hopper's kernel; then tiles between two pauses of the matrix units, and buffers
 HOPPER_TILES = 4
 HOPPER_STAGES = 4
-MOST_ROUNDS = 4  # successive rounds of programs
+MOST_ROUNDS = 4  # most rounds of programs that run one after another
 LEAST_BLOCKS = 4  # blocks of points per program, so that its pipeline fills
 UNEVEN = 5.0  # a segment has room for its share of a list plus this many standard deviations
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
-MIRRORED_ROWS = 256  # of a tile, which is whole tiles of points, where rows are streamed
+MIRRORED_ROWS = 256  # rows of a tile if rows are streamed: whole tiles of points
 MIRRORED_STAGES = 4
 MIRRORED_WARPS = 8
-LEAST_STREAMED = 1024  # bytes of such rows from which on one product for both is faster
-NOTE_SLOTS = 64  # entries of a row that are handed over at a time
+LEAST_STREAMED = 1024  # bytes of streamed rows from which on computing each product once is faster
+NOTE_SLOTS = 64  # notes of a row that are transferred in one step
 NOTE_WARPS = 4
-COMPARED_TILES = 128  # of a batch whose errors are compared at a time
-MIRRORED_BATCHES = 4  # fewest batches of a graph in which rows and points are compared once for both
+COMPARED_TILES = 128  # tiles of a batch whose errors are compared in one step
+MIRRORED_BATCHES = 4  # fewest batches of a graph that computes each product once for both rows
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: H100.
 # Screening one more point costs SCREEN_COST, one more slot in a list SLOT_COST.
@@ -30,116 +30,117 @@ LEAST_SAMPLE = 4096
 LARGEST_MEAN = 100.0  # nearest points in the sample: more do not improve the threshold, and sums below would underflow
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
-HOPPER_BYTES = 256  # of a row that Hopper's kernel screens faster if it lists the groups below a threshold
+HOPPER_BYTES = 256  # bytes of a row that Hopper's kernel screens faster if it lists the groups below a threshold
 LEAST_ROWS = 512  # for fewer queries, writing all minima is fast, and the kernel that lists has too few programs
 LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the work
-STRAGGLERS = 128  # rows at most, a tile of the screen, that are searched again before it is known which are left
+STRAGGLERS = 128  # most rows, a tile of the screen, that are searched again before the host knows which are unproved
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
-NOTED_COST = 48.0  # as SLOT_COST, of a slot in a list of a graph, for what earlier batches note with atomics
-MIRRORED_LONGER = 2  # times as long are their batches: their screens become short, and launches stay as many
+NOTED_COST = 48.0  # as SLOT_COST, for a slot in a graph's list that earlier batches fill by atomic operations
+MIRRORED_LONGER = 2  # factor on the length of their batches: screens are short, but launches take as long as usual
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
-# leaves many rows of few columns to a second one. Bytes are exact in float16.
+# would leave many rows for a second precision. Bytes are exact in float16.
 SPLIT_FIRST = 16
 
 # Case: exact_cuda graph-960, graph-sift on cuda. Chosen on: not recorded.
-WIDE_ROWS = 64  # of a tile, of a program, and of a thread: three programs fit with these
+WIDE_ROWS = 64  # rows of a tile; then warps of a program, and registers of a thread, with which three programs fit
 WIDE_WARPS = 4
 WIDE_REGISTERS = 168
-WIDE_PROGRAMS = 2  # on a multiprocessor where shared memory has room for them, with this many buffers:
+WIDE_PROGRAMS = 2  # programs on a multiprocessor if they fit into shared memory with this many buffers:
 LEAST_STAGES = 3
 MOST_STAGES = 5
 TALL = (128, 8, 240)  # rows, warps and registers of two warpgroups, which share the points; one program fits
-# Bytes up to which tall tiles hold rows, which are faster for graphs of int8: a tile's products take half as long as
-# those of float16, and the points that they wait for come as slowly.
+# Largest rows, in bytes, for tall tiles, which are faster for graphs of int8: products take half as long as those of
+# float16, but loading points takes as long.
 TALL_TO = 1152
 
 # Case: exact_cuda search-k10, search-k64 on cuda. Chosen on: not recorded.
-SEGMENTS = 256  # of a list, which a program reads at once: more than most lists have, so that these share a kernel
+SEGMENTS = 256  # segments of a list that a program reads at once: more than most lists have, so they share a kernel
 THRESHOLD_ROWS = 256  # rows per program that computes thresholds
-THRESHOLD_SLOTS = 1024  # of a row's list that are read at a time
+THRESHOLD_SLOTS = 1024  # slots of a row's list that are read in one step
 CERTIFIED_ROWS = 256  # rows per program
 POINT_WARPS = 16  # per tile of points. A program packs fewer queries than points, so that small searches fill the GPU:
 QUERY_ROWS = 16
 QUERY_WARPS = 4
 
 # Case: exact_cuda contracted-topics, contracted-graph-gist on cuda. Chosen on: not recorded.
-LIMIT_SLOTS = 1024  # of a row's list, or of its minima, that are read at a time
-LIMIT_MEMBERS = 128  # of a tile of contracted rows; most members are ruled out by the first columns:
+LIMIT_SLOTS = 1024  # slots of a row's list, or minima of a row, that are read in one step
+LIMIT_MEMBERS = 128  # members in a tile of contracted rows; the first columns, this many, rule out most members:
 LIMIT_COLUMNS = 32
 LIMIT_WARPS = 4
-LIMIT_FEW = 128  # of so few rows each has several programs, which keep multiprocessors busy:
+LIMIT_FEW = 128  # up to this many rows, each row has several programs, to keep multiprocessors busy:
 LIMIT_PARTS = 16
-LIMIT_ROWS = 256  # per program that computes limits
+LIMIT_ROWS = 256  # rows per program that computes limits
 CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
-CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
+CONTRACTED_WIDTH = 64  # groups per row at first if rows are contracted; searches fit the number to the data
 FITTED_ROWS = 4096  # least queries for which the width is fitted
 FEW_UNPROVED = 0.01  # share of unproved rows up to which they are retried at the first precision
-HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
-NEAREST = 10  # or k, and k: the nearest points in p coordinates, which are refined for the first k-th value
-ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
-CONTRACTED_AGAIN = 1000.0  # times as long as the least groups of a row takes its search in all dimensions
-AT_ONCE = 3  # batches of contracted rows that are joined if memory allows: each takes the host 3 ms to launch
+HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, all dimensions are screened
+NEAREST = 10  # the k + max(k, NEAREST) nearest points in p coordinates are refined for the first k-th value
+ROOMY = 64  # groups of a row for which the last retry in p coordinates has room, as a multiple of the width
+CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups
+AT_ONCE = 3  # most batches of contracted rows that are joined into one if memory allows: each takes 3 ms to launch
 
 # Not measured by a case, but by hand on an H100: 10,000 queries among a million points of 128 columns, whose noise
 # leaves about ten rows. Searching them again takes the device 0.2 ms, and 1 to 1.5 ms if the host first has to learn
 # which rows these are, and then launches twenty kernels. The numbers of rows are those of tiles of the screen.
-ROWS_AHEAD = (16, 64, 128)  # searched before it is known which are left, if the last search by the plan has left rows
-ROWS_AGAIN = 64  # of a replayed search, whose kernels are captured as a second graph
+ROWS_AHEAD = (16, 64, 128)  # rows searched before the host knows which are unproved, if the last search left some
+ROWS_AGAIN = 64  # rows that a replayed search retries, by kernels that are captured as a second graph
 
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
-# Searches whose first attempt takes two launches (screens/few.py), about 15 µs beside reading the packed points. The
-# usual launches take 45 µs beside that, and two or three times the work on the host.
-FEW_QUERIES = 4  # which share one pass over the points, without matrix units
+# Searches whose first attempt takes two launches (screens/few.py): about 15 µs in addition to reading the packed
+# points. The usual launches take 45 µs in addition, and two or three times the work on the host.
+FEW_QUERIES = 4  # most queries that share one pass over the points, without matrix units
 FEW_POINTS = 1 << 20  # one program surveys all tiles; from here on reading the points takes 85 µs and more at d = 128
 FEW_COLUMNS = 1 << 12  # each program of the screen keeps a packed copy of the queries: 2 MB for each of them
-FEW_NEIGHBOURS = 32  # candidates are compared with each other: 512 for this many, in about 5 µs
+FEW_NEIGHBOURS = 32  # most neighbours: all candidates, 512 for this k, are compared with each other, in about 5 µs
 
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Shapes of the programs of these two launches (kernels/screens/few.py).
 FEW_BLOCK = 128  # columns of a tile that are read at once: 8 loads of 16 bytes per thread
-FEW_CHUNKS = 64  # of the numbers that a threshold is taken from, at least the groups that are wanted
+FEW_CHUNKS = 64  # chunks of minima from which a threshold is computed: at least as many as wanted groups
 FEW_CHUNK = 32  # candidates whose values one program computes
-FEW_RANKED = 32  # candidates that all others are compared with at a time
+FEW_RANKED = 32  # candidates that all others are compared with in one step
 FEW_SCREEN_WARPS = 8
 FEW_SCREEN_REGISTERS = 128  # so that a multiprocessor has room for both programs
-FEW_PROGRAMS = 2  # that a multiprocessor runs at a time: each with the loads of two tiles of 32 KiB under way
-FEW_MOST_PROGRAMS = 512  # of any device, each with a packed copy of the queries
+FEW_PROGRAMS = 2  # programs that a multiprocessor runs at once, each of which is loading two tiles of 32 KiB
+FEW_MOST_PROGRAMS = 512  # most programs on any device; each has a packed copy of the queries
 FEW_WARPS = 4
-FEW_REGISTERS = 255  # there are few of these programs, so that none has to leave room for another
+FEW_REGISTERS = 255  # per thread: these programs are few, so none has to leave registers for another
 FEW_SURVEYED = 1024  # tiles; a survey of more takes twice FEW_WARPS warps
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: not recorded.
-COPIES_LEFT = 256  # rows that a first level has not proved, from which on copies of points are looked for
+COPIES_LEFT = 256  # from this many rows left unproved by a first level on, copies of points are looked for
 COPIES_SECONDS = 0.1  # least seconds of a search that looks for copies of rows first, in a few milliseconds
 COPIED_ROWS = 16  # per program that finds or copies them, in steps of this many columns:
 COPIED_COLUMNS = 64
 COPIED_WARPS = 4
 
 # Not measured.
-DENSE_POINTS = 64  # points per program of dense values, most queries per program, lanes per thread
+DENSE_POINTS = 64  # points per program of dense values; then most queries per program, and lanes per thread
 DENSE_ROWS = 32
 DENSE_LANES = 2
 LEAST_SLICE = 1 << 14  # if slices would be shorter than this many points, blocks of queries are made shorter
-LISTED_WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest
+LISTED_WIDENING = 1.25  # longest list of a launch, relative to the shortest
 REMEMBERED = 64  # keys without a graph that are remembered, and plans whose searches have left rows
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # most memory for the minima of a batch of queries: longer batches are no faster
-LEAST_BATCHES = 4  # of queries, of which several are on their way between the device and the CPU
+LEAST_BATCHES = 4  # batches of queries: some are copied between the device and the CPU while others are computed
 LISTED_ENTRIES = 1 << 26  # most entries of padded lists on the device
-WITHIN_ROWS = 1 << 16  # of a batch within a radius, some tens of ms, if there is room for their lists
-WITHIN_ROW_BYTES = 128  # of a row's limit, threshold, counts and places
+WITHIN_ROWS = 1 << 16  # rows of a batch within a radius, some tens of ms, if there is room for their lists
+WITHIN_ROW_BYTES = 128  # bytes of a row's limit, threshold, counts and positions
 WITHIN_SCRATCH_BYTES = 1 << 28  # for the values and ids of all candidates of some blocks
 MOST_GRAPHS = 8
 HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most the memory that plans leave unused
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: H200.
-# Of the largest graph of a captured search of an Index. To launch 10,000 queries among a million prepared points of 128
-# columns, which hold 0.27 GB, takes 1.2 ms of their 6.5 ms step by step; for searches that take long it is negligible.
+# Largest bytes of a graph of a captured search of an Index. Without a graph, a search of 10,000 queries among a million
+# prepared points of 128 columns, whose graph has 0.27 GB, takes 6.5 ms, 1.2 ms of which are for launches; in longer
+# searches, the launches are negligible.
 LARGEST_BYTES = 3 << 27
 LONGEST_SECONDS = 0.1
 
@@ -147,12 +148,12 @@ LONGEST_SECONDS = 0.1
 # The directions of a contraction, and whether it is worth its time.
 FORM_DIMS = (32, 64, 128, 256)
 FORM_PILOT_ROWS = 128
-FORM_SECONDS = 0.06  # what the choice takes, and may take of a whole search:
+FORM_SECONDS = 0.06  # seconds of the choice; then its largest share of a whole search:
 FORM_SHARE = 0.03
 FORM_WORTH = 0.7  # most seconds of a contraction, relative to those of all dimensions
 FORM_MOST_LEFT = 512  # candidates of a row for which a search can widen (attempts/contracted.py)
-FORM_NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
-DIRECTIONS_VALUES = 2**25  # of the sample for the directions, and its rows
+FORM_NEARLY_ALL = 0.95  # share of the rows that must have at most that many candidates
+DIRECTIONS_VALUES = 2**25  # values of the sample for the directions; then its rows
 DIRECTIONS_ROWS = 32768
 ITERATIONS = 8  # of the subspace iteration: its result need not have converged
 FORM_ROWS = 16  # per program that writes form rows, or rounds contracted ones, some columns at a time
@@ -178,9 +179,9 @@ REFINE_REGISTERS = 96  # per thread for aligned rows
 CENTRED_REGISTERS = 128
 
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: not recorded.
-BYTES_SECONDS = 3e-3  # least seconds of a search that looks first whether elements are bytes, in 0.05 ms where not
-BYTES_SAMPLE = 8192  # rows whose elements are looked at before all others
-BYTES_LOOKED = 4  # rows that are looked at in host memory first: launches for a sample of all take four times as long
+BYTES_SECONDS = 3e-3  # least seconds of a search that first tests for integers of one byte (0.05 ms if there are none)
+BYTES_SAMPLE = 8192  # rows that are tested before all others
+BYTES_LOOKED = 4  # rows that are tested first, in host memory; the launches for a sample take four times as long
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups, at most WIDEST times
@@ -190,35 +191,35 @@ PILOT_ROWS = 1024
 WIDEST = 8
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups, short rows with more
 SHORT_COLUMNS = 16  # of a row that is short
-NEAR_KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if contracted
-SEARCHED_AGAIN = 100.0  # times as long as a row's groups take it takes to search it again, if nothing else is known
-RETRIES_TIMES = 3.0  # times as long as products alone: retries write all minima, and may come in several rounds
+NEAR_KEPT = 2  # near groups of a contracted row, and members of these groups, that fit, as a multiple of the width
+SEARCHED_AGAIN = 100.0  # default time of searching a row again, relative to refining its groups
+RETRIES_TIMES = 3.0  # time of retries relative to their products: they write all minima, and there may be several
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
-# Rows whose exact values of all points take no longer than another attempt are few. A pair takes as long as its columns
-# and OF_PAIR more, which is for selecting.
+# Values that are compared in the time of another attempt: up to this many, rows are compared with all points. The
+# selection of a pair takes as long as OF_PAIR more columns.
 OF_ATTEMPT = 1 << 30
 OF_PAIR = 96
-LEAST_OF_SUBSETS = 1 << 15  # points of a subset; all values of fewer are soon compared
+LEAST_OF_SUBSETS = 1 << 15  # least points of a search among subsets; comparing all values of fewer takes little time
 
 # Case: exact_cuda hard-offset-1e6, hard-tight on cuda. Chosen on: not recorded.
-AS_BYTES_PRODUCTS = 1 << 34  # that are left, from which on another packed copy and search take less than the levels
-AS_BYTES_BESIDE = 3  # groups that are refined beside k: the row's own in a graph, and a few that tie
+AS_BYTES_PRODUCTS = 1 << 34  # least products of unproved rows that are searched in int8, which requires packing
+AS_BYTES_BESIDE = 3  # groups that are refined in addition to k: the row's own in a graph, and a few that tie
 NEARBY_CENTRES = 64  # queries that a round takes as centres
 NEARBY_ROWS = 32768  # form rows in memory at once: each has a distance to every centre
-NEARBY_APART = 2.0  # times its reach: a centre that is not so far from another one is dropped
-NEARBY_FARTHEST = 4.0  # times its reach: the farthest that a query may be from its centre
+NEARBY_APART = 2.0  # least distance of a centre from other centres, relative to its reach; nearer centres are dropped
+NEARBY_FARTHEST = 4.0  # largest distance of a query from its centre, relative to its reach
 NEARBY_SHARE = 0.25  # largest share of the points in a neighbourhood
-# Values of pairs that a neighbourhood has to save, of which a search takes some milliseconds: where all values would be
-# compared, and where the points would be screened.
+# Least values of pairs that a neighbourhood has to save, because its search takes some milliseconds: if all values
+# would be compared otherwise, and if the points would be screened.
 NEARBY_VALUES = 1 << 32
 NEARBY_SCREEN = 1 << 40
-NEARBY_OF_ROUND = 8  # times as many have to be saved by a round
+NEARBY_OF_ROUND = 8  # least values that a round has to save, as a multiple of those of a neighbourhood
 NEARBY_SAMPLE = 4096  # points by which are_inseparable decides
 
 # Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: not recorded.
-WITHIN_FIRST_ROWS = 1024  # of the first batch, whose lists have room for everything: they tell how long lists are
-WITHIN_USUAL = 0.99  # share of rows that the length of lists is meant for
-WITHIN_TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on they are made twice as long
+WITHIN_FIRST_ROWS = 1024  # rows of the first batch, which measures the lengths of lists: its lists have room for all
+WITHIN_USUAL = 0.99  # share of the rows for which the length of lists is chosen
+WITHIN_TOO_SHORT = 1 / 16  # if the lists of this share of a batch are too short, later lists are twice as long
 # Listed groups, as a share of all points, from which on screening at the next precision costs less than refining them:
 # the screen takes 0.016 ps per point and column, refining a listed group 8 to 32 times 4 bytes per column.
 WITHIN_HARD = 1 / 512
@@ -226,19 +227,19 @@ WITHIN_FEWEST_HARD = 32
 WITHIN_WORTH = 0.5  # the next precision is given up if it leaves more than this share of the groups
 
 # Case: exact_cuda host-routes on cuda. Chosen on: not recorded.
-# Members per slice of work: at most what takes a millisecond, or a second if each member is a page read from disk; and
-# not so few that a thread takes longer to start.
+# Members per slice of work, which take at most a millisecond, or a second if each member is a page read from disk, but
+# longer than the start of a thread.
 HOST_MEMBERS = 1 << 13
 HOST_LEAST_MEMBERS = 1 << 9
-HOST_LONG_SECONDS = 1.0  # of the CPU, from which on rows may be left to the device, whose kernels may be uncompiled
+HOST_LONG_SECONDS = 1.0  # if the CPU needs longer, the device may answer rows, although it may have to compile kernels
 
 # Not measured: bounds of memory.
-COMPARED_ENTRIES = 1 << 22  # of lists that are ordered at a time
+COMPARED_ENTRIES = 1 << 22  # entries of lists that are ordered in one step
 PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 REFINE_SCRATCH_BYTES = 1 << 28  # of refine_groups, unless a single row needs more
 FORM_VALUES = 2**24  # float64 values of form rows in memory at once
 
 # Case: exact_cuda cold-graph on cuda. Chosen on: not recorded.
-# Rows of a long search that its first level searches at least. The kernels for these are compiled with those of the
-# first attempt; others for fewer rows would take seconds, and so many rows take less than a millisecond.
+# The first level of a long search searches at least this many rows. Its kernels are compiled with those of the first
+# attempt; compiling other kernels for fewer rows would take seconds, whereas these rows take less than a millisecond.
 RETRIED = 512

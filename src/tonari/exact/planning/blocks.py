@@ -1,4 +1,8 @@
-"""Divide a search: queries per block, points per slice, active rows of a self-join, and the sample."""
+"""Divide a search into blocks of queries and slices of points; choose the active rows of a self-join and the sample.
+
+Active rows are the rows whose lists of candidates are in memory together. A sample of the points gives a first
+threshold for each query.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ def checked_active(active: Any, self_join: bool) -> int:
 
 
 def active_rows(problem: Problem) -> int:
-    """Return the number of active rows that fit into memory, in whole blocks; 0 if sharing products saves no time."""
+    """Return how many rows' lists of a self-join fit into memory together; 0 if sharing products saves no time."""
     n = problem.n
     room = max(tuning.JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
     active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK

@@ -76,7 +76,7 @@ def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall
     """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` covers the old and the new points."""
     recall, seed = check_recall(recall), check_seed(seed)
     sides = Sides(lists, points, new_points, call, OF_ADD)
-    sides.check(lists, 0)  # before a graph of the new points is built
+    sides.check(lists, 0)  # check before the graph of the new points is built
     _check_room(lists, sides)
     with recording("add", sides.n) as record:
         if sides.k == 0:
@@ -113,7 +113,7 @@ def _check_room(lists: Lists, sides: Sides) -> None:
     count, old = len(sides.a) + len(sides.b), lists.found
     row = sides.a.shape[1] * inputs.dtype_of(inputs.name_of_dtype(sides.a)).itemsize
     entry = old.indices.itemsize + old.distances.itemsize
-    needed, free = count * (row + 2 * lists.k * entry), free_host_memory()  # lists are held before and after
+    needed, free = count * (row + 2 * lists.k * entry), free_host_memory()  # old and new lists are in memory together
     if needed > free:
         raise BudgetExceeded(
             f"add holds all points and lists in memory, {needed} bytes beside the search, but {free} are free; build "
@@ -181,7 +181,7 @@ def _descended(
     def begin() -> Any:
         of_a, of_b = (sides.place.there(lists.indices) for lists in own)
         kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
-        del of_a, of_b  # a device has no room for them as well
+        del of_a, of_b  # a device would not have room for them too
         return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
     found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)

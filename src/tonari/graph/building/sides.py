@@ -32,7 +32,7 @@ OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
 
 
 class Sides:
-    """Two checked sets of points, and the place of their merge.
+    """Two checked sets of points whose graphs are merged, and the device of the merge.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ class HasLists(Protocol):
 
     @property
     def lists(self) -> Lists:
-        """The contents."""
+        """The lists of the graph and its properties, as a plain record."""
 
 
 def with_self(lists: Lists, wanted: bool) -> Neighbors:

@@ -31,8 +31,8 @@ def to_csr(
     Parameters
     ----------
     order : "distance" or "index"
-        The order within each row, also of symmetric matrices. "distance": the point itself, then nearest first,
-        ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (canonical CSR).
+        The order of the entries within each row, also of symmetric matrices. "distance": the point itself, then nearest
+        first, ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (canonical CSR).
     include_self : bool, optional
         True: every row contains its own point, first if the order is by distance. If the graph lacks it, it is
         added at distance 0, and rows have k + 1 entries. False: no row contains its own point. None: as in the

@@ -23,7 +23,7 @@ from tonari.metrics.reference import values_at
 if TYPE_CHECKING:
     import scipy.sparse
 
-_TOLERANCE = 1e-3  # of a row's farthest neighbour: other programs' float32 distances differ by less
+_TOLERANCE = 1e-3  # relative to a row's farthest distance: float32 distances of other programs differ by less
 
 
 def to_scanpy(

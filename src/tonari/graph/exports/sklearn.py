@@ -26,10 +26,10 @@ def to_sklearn(graph: HasLists, *, eps: float | None = None) -> scipy.sparse.csr
     TSNE(perplexity, init="random")               int(3 * perplexity + 1), or n - 1 if that is less
     SpectralEmbedding, SpectralClustering         n_neighbors - 1: self counts.
                                                   ``affinity="precomputed_nearest_neighbors"``
-    DBSCAN(eps)                                   until no list ends within eps; pass `eps` to have that checked
+    DBSCAN(eps)                                   such that no list ends within eps; pass `eps` to check this
     ============================================  ==========================================================
 
-    Local outlier factors are thus
+    For example, local outlier factors are computed by
     ``LocalOutlierFactor(20, metric="precomputed").fit_predict(tonari.knn_graph(points, 20).to_sklearn())``.
 
     Parameters
@@ -42,7 +42,7 @@ def to_sklearn(graph: HasLists, *, eps: float | None = None) -> scipy.sparse.csr
     -------
     scipy.sparse.csr_matrix of shape (n, n)
         Each row has the point itself first, at a stored distance of 0, then its neighbours, nearest first. scikit-learn
-        takes the first entry of a row for the point itself: without the point, the nearest neighbour would be lost.
+        assumes that the first entry of a row is the point itself: without it, the nearest neighbour would be lost.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _refuse_cut_balls(lists: Lists, eps: Any) -> None:
     k = indices.shape[1]
     if k == lists.n - 1 and (indices >= 0).all():
         return
-    # A list with missing neighbours tells nothing: points may have been left out.
+    # A list with missing neighbours proves nothing: points may have been left out.
     cut = (distances[:, -1] <= float(eps)) | (indices[:, -1] < 0) if k else np.ones(lists.n, bool)
     count = int(cut.sum())
     if count:

@@ -19,7 +19,7 @@ class ToPictures:
 
         @property
         def lists(self) -> Lists:
-            """The contents."""
+            """The lists of the graph and its properties, as a plain record."""
 
     def to_html(
         self,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 _ROUNDS, _TOLERANCE = 64, 1e-5  # of umap-learn's bisection
-_LEAST_SCALE = 1e-3  # of a point's mean distance, itself counted: t_i is no less
+_LEAST_SCALE = 1e-3  # smallest t_i, relative to the mean distance in the list of i, itself counted
 
 
 @in_default_floats
@@ -122,7 +122,7 @@ def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], 
     """Return the directed weights of some rows, not yet symmetric: of shape (rows, k), 0 for missing entries."""
     k = present.sum(axis=1)
     own_mean = near.sum(axis=1) / (k + 1)
-    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # umap-learn's is 1, from which 64 rounds do not lead far
+    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # umap-learn starts at 1, where 64 rounds do not suffice
     near = near / unit
     nearest = np.where(near > 0, near, np.inf).min(axis=1, initial=np.inf)
     nearest[np.isinf(nearest)] = 0.0

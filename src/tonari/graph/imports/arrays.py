@@ -57,7 +57,7 @@ def in_order(
         row = int((values < 0).any(axis=1).argmax())
         raise ValueError(f"row {row} has a negative distance; use numpy.maximum(distances, 0) if that is rounding")
     own = ids == np.arange(n)[:, None]
-    repeated = first_repeated_row(ids)  # here, since taking self out may take the second of the two along
+    repeated = first_repeated_row(ids)  # before self is removed, which may remove the second of two equal ids
     if repeated >= 0:
         raise ValueError(f"row {repeated} lists a point twice")
     if include_self:

@@ -132,7 +132,7 @@ def contents(
     """Compute the contents of a page; see :meth:`tonari.KNNGraph.to_html`."""
     lists = lists.on_host()
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
-    if points is not None:  # first: it refuses other points
+    if points is not None:  # measured first, because it refuses points of another graph
         recall = graph_recall(lists, points, sample=sample, seed=seed, threads=threads, progress=progress)
     descending = lists.measure.descending
     first, last = distances_at(lists, 0), distances_at(lists, -1)

@@ -1,8 +1,8 @@
 """bfloat16, which NumPy lacks: values stay in two bytes, the upper half of a float32, from the input to the kernels.
 
-    held              views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
-    native/binds.hpp  and cuda/devices.py treat such arrays as bfloat16
-    as_floats         converts to float32 for NumPy, in blocks of rows
+    held                     views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
+    native/bind/binds.hpp    and cuda/devices.py treat such arrays as bfloat16
+    as_floats                converts to float32 for NumPy, in blocks of rows
 
 NumPy can copy, slice and index an array of BFLOAT16, but cannot compute with it: code that computes with NumPy without
 calling as_floats first raises an error.
@@ -21,7 +21,7 @@ BFLOAT16 = np.dtype([(NAME, "V2")])
 
 
 def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return NumPy's dtype of a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
+    """Return NumPy's dtype for a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
 
     >>> from tonari.inputs import dtype_of
     >>> dtype_of("float16"), dtype_of("bfloat16").itemsize

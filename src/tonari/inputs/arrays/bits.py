@@ -94,7 +94,7 @@ def _no_bits(dtype: str, name: str) -> TypeError:
 
 def _packed(bools: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.uint8]:
     _check_whole_bytes(bools.shape, name)
-    return np.ascontiguousarray(np.packbits(bools, axis=1))  # which keeps the order of its input
+    return np.ascontiguousarray(np.packbits(bools, axis=1))  # packbits keeps the memory order of its input
 
 
 def _check_whole_bytes(shape: tuple[int, ...], name: str) -> None:

@@ -17,7 +17,7 @@ from tonari.inputs.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
 
 
 class Side(NamedTuple):
-    """The library and the device in which the results of a call are returned.
+    """The array library and the device of the results of a call.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def hand_back(part: Any, side: Side) -> Any:
 
 
 def rows_at(rows: Any, ids: Any) -> Any:
-    """Copy some rows of an array or tensor on its device, by an array or a result of :func:`ids_for`.
+    """Copy the rows with these numbers on their device; `ids` is an array, or a result of :func:`ids_for`.
 
     >>> import numpy as np
     >>> from tonari.inputs import rows_at

@@ -21,7 +21,7 @@ def requires_gradients(given: Any) -> bool:
     >>> requires_gradients([1.0, 2.0])
     False
     """
-    torch: Any = sys.modules.get("torch")  # without which nothing requires a gradient
+    torch: Any = sys.modules.get("torch")  # without torch, nothing requires a gradient
     if torch is None or not torch.is_grad_enabled():
         return False
     some = given if isinstance(given, list | tuple) else (given,)

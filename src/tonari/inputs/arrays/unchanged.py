@@ -18,7 +18,7 @@ from tonari.inputs.arrays.kinds import kind_of
 
 
 class Unchanged:
-    """Copies of a few rows of a writable array.
+    """Copies of a few rows of a writable array, to detect later that the caller has changed the array.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def can_change(rows: Any) -> bool:
         return False
     try:
         return not memoryview(rows).readonly
-    except TypeError:  # no buffer that tells
+    except TypeError:  # no buffer that shows whether it is writable
         return True
 
 

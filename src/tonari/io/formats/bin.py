@@ -38,7 +38,7 @@ def counts(path: Path) -> tuple[int, int, int]:
 
 
 def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
-    """Whether the size equals an 8-byte header, n * k int32 ids and n * k float32 distances."""
+    """Whether a file's size is that of an 8-byte header, n * k int32 ids and n * k float32 distances."""
     return rows > 0 and columns > 0 and size == 8 + 8 * rows * columns
 
 

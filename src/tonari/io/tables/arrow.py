@@ -74,7 +74,7 @@ def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[s
         raise ValueError(
             f"{path}: found {len(lists)} columns of lists, expected one. Choose with key=: {', '.join(lists)}"
         )
-    # Of a table with a column of lists, only that is read: an index next to it does no harm.
+    # If a table has a column of lists, only this column is read, so a column of row numbers does no harm.
     names = [every[at] for at in choice.places(path, every, len(every))]
     for name in names:
         field = schema.field(place_of(path, every, name))
@@ -98,7 +98,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
         width = len(names)
         if _is_list(kinds[0]):
             width = getattr(kinds[0], "list_size", -1)
-            if width < 0:  # lists of any length: the first row tells
+            if width < 0:  # lists of any length: the first row determines the width
                 first = next((batch for batch in batches if batch.num_rows), None)
                 width = 0 if first is None else len(first.column(names[0])[0] or ())
             kinds = [kinds[0].value_type]
@@ -221,7 +221,7 @@ def _named(indices: Array, names: Array) -> Any:
     """Return the names of neighbours as an Arrow array of fixed-size lists, null for missing neighbours."""
     arrow = pyarrow()
     flat = indices.reshape(-1)
-    found = arrow.array(names[flat], mask=flat < 0)  # of a missing one, -1, any name
+    found = arrow.array(names[flat], mask=flat < 0)  # a missing neighbour, -1, has any name
     return arrow.FixedSizeListArray.from_arrays(found, indices.shape[1])
 
 

@@ -121,7 +121,7 @@ class RowNumbers:
 
     def __init__(self, path: Path, names: Sequence[str] | None, *, chosen: bool) -> None:
         self._path, self._names, self._seen = path, names, 0
-        # The only column, or one without names next to it, cannot be told from a coordinate.
+        # A column cannot be distinguished from a coordinate if it is the only one, or if columns have no names.
         watched = names is not None and len(names) > 1 and not chosen
         self._left = list(range(len(names or ()))) if watched else []
 

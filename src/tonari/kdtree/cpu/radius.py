@@ -25,7 +25,7 @@ from tonari.kdtree.plan import TreePlan
 def find_in_tree(
     request: Within, prepared: PreparedTree, plan: TreePlan, progress: ProgressLike = None
 ) -> RadiusNeighbors:
-    """Find all points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    """Find all points within the radius of each query; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     counts = np.empty(len(request.queries), np.int64)
     workers = Workers(plan.threads)
     search = _search(request, prepared, plan, counts, workers)

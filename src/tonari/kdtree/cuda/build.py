@@ -113,7 +113,7 @@ def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
         both = np.empty((len(sizes), 2), np.int64)
         both[:, 0] = bounds[:-1]
         both[:, 1] = bounds[:-1] + (units + 1) // 2 * unit
-        begins = both[both < bounds[1:, None]]  # a single leaf needs no cut
+        begins = both[both < bounds[1:, None]]  # a segment of one leaf is not cut
         bounds = np.append(begins, leaves)
     return found
 

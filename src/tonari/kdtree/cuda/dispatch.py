@@ -162,7 +162,7 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
             k = min(plan.k, tree.n)
             found = new_lists(plan, len(rows), k, rows.device)
             visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
-            order = torch.arange(len(rows), device=rows.device)  # so few queries are not worth sorting
+            order = torch.arange(len(rows), device=rows.device)  # sorting so few queries would not pay off
             given_up = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
             search = TreeSearch(rows, tree, k, plan.metric, found)
             walk(search, order, visits=visits, most_visits=plan.most_visits, given_up=given_up)

@@ -13,13 +13,12 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, two of them in progress at once: the host waits for the one before the last.
+    """Launches on one device. Two are in progress at once: the host waits for the launch before the last.
 
     Parameters
     ----------
     device : torch device
         The device. On the CPU, where Triton's interpreter runs, a launch returns when it is done.
-
     """
 
     def __init__(self, device: Any) -> None:
@@ -74,7 +73,7 @@ class _DeviceClock:
         return bool(self._events[1].query())
 
     def seconds(self) -> float:
-        """Wait for the work."""
+        """Wait for the work, and return the seconds that it took."""
         self._events[1].synchronize()
         return float(self._events[0].elapsed_time(self._events[1])) * 1e-3
 

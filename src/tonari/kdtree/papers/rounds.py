@@ -17,12 +17,12 @@ class Rounds:
     emptied : int
         The number of times that the buffers were emptied (ProcessAllBuffers).
     full : int
-        The number of times that the buffers were emptied because one was half full; the other times, the queues were
-        empty.
+        The number of times that the buffers were emptied because one was half full. All other times, they were emptied
+        because the queues were empty.
     tiles : int
         The number of groups of queries that were compared with the points of a leaf together.
     compared : int
-        The number of queries in these groups, which counts a query once for each leaf that it visited in rounds.
+        The number of queries in these groups. A query counts once for each leaf that it visited in rounds.
     walked : int
         The number of queries left to the walk at the end; 0 on the CPU.
     find_seconds, process_seconds : float
@@ -44,7 +44,7 @@ class Rounds:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counted: float) -> None:
-        """Add to these totals, from any thread."""
+        """Add the given counts to these totals; safe from any thread."""
         with self._lock:
             for name, value in counted.items():
                 setattr(self, name, getattr(self, name) + value)

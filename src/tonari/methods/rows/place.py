@@ -97,7 +97,7 @@ class CpuPlace:
         values = np.full((len(rows), 1), value or 0.0)
         if value is None:
             exact_values(metric.name, rows, rows, own, values)
-        with np.errstate(over="ignore", under="ignore"):  # which is refused
+        with np.errstate(over="ignore", under="ignore"):  # overflow is refused later
             first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)
         if value is None:

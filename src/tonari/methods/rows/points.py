@@ -95,7 +95,7 @@ class Points:
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
         """Replay a search that was captured as a CUDA graph; None if there is none."""
-        differing = (self.rows,) if self_join else (queries, self.rows)  # from the search that was captured
+        differing = (self.rows,) if self_join else (queries, self.rows)  # may differ from the captured search
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 
@@ -133,7 +133,7 @@ class Points:
         return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
-        """Decide how to find the points within the limits of some queries, and prepare the points for all queries."""
+        """Choose the method of a radius search of some queries, and prepare the points for all queries."""
         problem = self.problem(queries, 1)
         made = decide_within(problem, self.rows, queries, limits, self.call.method, progress=progress)
         return DecidedPoints(self.rows, self.call, made)
@@ -141,11 +141,11 @@ class Points:
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
     ) -> RadiusNeighbors:
-        """Find all points within the limits of checked queries; the result is on the device of the queries."""
+        """Find all points within the radius of each checked query; the result is on the device of the queries."""
         return self.decided_within(queries, limits, progress).within(queries, limits, progress, self_join=self_join)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        """Count the points within the limits of checked queries; the result is on the device of the queries."""
+        """Count the points within the radius of each checked query; the result is on the device of the queries."""
         return self.decided_within(queries, limits, progress).count(queries, limits, progress)
 
     def _graph_key(self, queries: Any, k: Any, self_join: bool) -> GraphKey | None:

@@ -20,9 +20,9 @@ from tonari import inputs
 from tonari.methods import tuning
 from tonari.metrics import Metric
 
-_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 hold values between them with all digits
-_LARGE_ELEMENT = 1e-5  # of which no power that a metric has is small
-_DIGITS = 2.0**48  # a value that is smaller by this factor than its rows say is of a few small elements
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these, float32 and float64 represent values with all digits
+_LARGE_ELEMENT = 1e-5  # from this magnitude on, no power of an element that a metric uses is tiny
+_DIGITS = 2.0**48  # a value that is smaller than its rows suggest by this factor depends on a few small elements only
 
 
 def check_range(
@@ -54,7 +54,7 @@ def check_range(
         A value is beyond the range; the message names the query and the value.
     """
     one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
-    if one and type(values) is np.ndarray and values.size:  # ordered, so that the ends are the extremes
+    if one and type(values) is np.ndarray and values.size:  # in order, so the extremes are at the ends
         first, last = values.item(0), values.item(-1)
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
@@ -184,7 +184,7 @@ def check_counts(
     if record.bits or record.own or not (len(limits) and len(points)):
         return
     if not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH:
-        return  # one limit for all, which is no end of the range
+        return  # one limit for all queries, not at an end of the range
     ends = np.finfo(limits.dtype)
     magnitudes = np.abs(limits[:1] if not limits.strides[0] else limits)
     far, near = magnitudes >= ends.max, magnitudes < ends.tiny

@@ -18,7 +18,7 @@ def place_for(device: Any, **arrays: Any) -> Place:
     there = {inputs.place_of(x, name) for name, x in arrays.items()} if may_take_fewer(device) else set()
     if len(there) != 1:  # arrays on different devices stay there
         return CudaPlace(devices)
-    # The device of the arrays is always taken, so it is the first.
+    # The device of the arrays is always used, so it is the first.
     return CudaPlace(tuple(sorted(devices, key=lambda name: name not in there)), may_take_fewer=True)
 
 

@@ -174,7 +174,7 @@ def fourth(t):
 @triton.jit
 def of_distance(t, METRIC: tl.constexpr):
     """Return the term of two numbers at distance t, for the metrics that trees support."""
-    # One return: a compiler looks at what follows a return in a branch, too.
+    # A single return, because the compiler also compiles the code after a return in a constant branch.
     if METRIC.degree == 0.5:
         term = half(t)
     elif METRIC.degree == 1.5:

@@ -57,7 +57,7 @@ class CpuBackend:
         return entries
 
     def seeds(self, boundary: int, size: int) -> Entries:
-        """Make new entries, int32 (n, size), to merge two graphs: each point gets points of the other graph."""
+        """Make entries, int32 (n, size), to merge two graphs: for each point, nearby points of the other graph."""
         entries, self._order = best_of_clusters(self.points, self.plan, size, self._workers, boundary=boundary)
         return entries
 

@@ -121,7 +121,7 @@ class Reach:
     without_self : bool
         Whether the rows are the members, so that no row must find itself; only without a boundary.
     boundary : int, optional
-        Compare only rows on different sides of this number.
+        Compare only points whose numbers are on different sides of this number.
     """
 
     probes: int

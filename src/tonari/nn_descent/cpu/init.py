@@ -27,7 +27,7 @@ def best_of_clusters(
     size : int
         The number of neighbours to find.
     boundary : int, optional
-        Compare only points on different sides of this number.
+        Compare only points whose numbers are on different sides of this number.
 
     Returns
     -------

@@ -83,7 +83,7 @@ def run_round(
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
-        Compare only points on different sides of this number.
+        Compare only points whose numbers are on different sides of this number.
     """
     n, size = entries.shape
     hubs = min(plan.n_hubs, size)

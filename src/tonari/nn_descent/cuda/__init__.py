@@ -9,7 +9,7 @@ scan.py            comparison of each point with the members of near clusters  k
     │
 reverse.py         reverse lists                                             kernels/reverse.py
 rounds.py          neighbours of neighbours                                  kernels/candidates.py
-                   their exact values, by exact/cuda/refine.py
+                   their exact values, by exact/cuda/refine/groups.py
                    the new lists, and their changes                          kernels/mark.py
 random_entries.py  the random start
 exact_neighbors.py the exact neighbours of a sample

@@ -27,7 +27,7 @@ _LARGEST = 256.0  # largest magnitude after scaling
 
 
 class Form(NamedTuple):
-    """Points transformed for the start; see the module docstring.
+    """Points transformed for the initial lists; see the module docstring.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
         The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
         cache; the result does not depend on the order.
     boundary : int, optional
-        Compare only points on different sides of this number.
+        Compare only points whose numbers are on different sides of this number.
     """
     n, size = entries.shape
     double = points.dtype == torch.float64

@@ -17,7 +17,7 @@ MOST_COMPARED = 1 << 11  # members per cluster: as many as the member number in 
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
-    """Make new entries for every point from the members of near clusters.
+    """Make the initial list of every point from the members of near clusters.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     block : int
         The number of points per block.
     boundary : int, optional
-        Compare only points on different sides of this number.
+        Compare only points whose numbers are on different sides of this number.
 
     Returns
     -------

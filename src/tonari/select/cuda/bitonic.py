@@ -30,7 +30,7 @@ from tonari.select.request import Answer, Request
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """No options."""
+    """The options of bitonic selection: there are none."""
 
 
 def select_on_gpu(request: Request) -> Answer:

@@ -1,9 +1,9 @@
 """Hierarchical Partition without a queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-E and algorithm 4.
 
 The first list has the minima of groups of G values, the second the minima of groups of G entries of the first, and so
-on until a list has at most k entries. The search goes from the top down: the k best entries of a list name the groups
-of the next lower list that contain its k best. Values are read once to build the lists; then at most k G entries of
-every list are read once more. The queues' option ``group`` uses the same partition before a queue.
+on until a list has at most k entries. The search goes from the top down: the k best entries of a list identify the
+groups that contain the k best entries of the next lower list. Values are read once to build the lists; then at most k G
+entries of every list are read once more. The queues' option ``group`` uses the same partition before a queue.
 
 Groups have 32 values by default instead of the paper's 4. The lists then have n / 31 entries in total instead of n / 3,
 and a warp reads a group at once.

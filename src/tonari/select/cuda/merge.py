@@ -59,8 +59,8 @@ def empty_lists(rows: int, k: int, n: int, *, double: bool, device: Any) -> Neig
 def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device: Any) -> None:
     """Merge lists over a part of the points, which begins at point `first`, into the best lists so far.
 
-    Both are tensors on any device. They are merged on `device`, in blocks of rows that fit into MERGE_BYTES. Waits for
-    the device only if lists are in host memory.
+    The lists are tensors on any device. They are merged on `device`, in blocks of rows that fit into MERGE_BYTES.
+    Waits for the device only if lists are in host memory.
     """
     k = best.indices.shape[1]
     block = max(1, MERGE_BYTES // (ENTRY_BYTES * (k + part.indices.shape[1])))

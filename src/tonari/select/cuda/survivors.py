@@ -1,8 +1,8 @@
 """The survivors of each row on a GPU, and the last step, which turns them into the answer.
 
-A method narrows each row down to its survivors, at most `capacity` pairs (value, column) that include the k smallest.
-This module sorts the survivors and writes the answer. A sorting network in registers sorts them if they fit; otherwise
-sorted runs are merged.
+The survivors of a row are at most `capacity` pairs (value, column), among them the k smallest. A method finds the
+survivors; this module sorts them and writes the answer. A sorting network in registers sorts them if they fit;
+otherwise sorted runs are merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST_TILE = 16384
 
 
 class Survivors(NamedTuple):
-    """The survivors of a block of rows.
+    """The survivors of a block of rows: the few pairs (value, column) among which the k smallest are.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def empty_answer(request: Request) -> Answer:
 
 
 def new_survivors(rows: slice, bits: Any, capacity: int, nan_row: Any) -> Survivors:
-    """Allocate room for the survivors of some rows; `bits` are the values of all their columns."""
+    """Allocate memory for the survivors of some rows; `bits` are the values of all their columns."""
     import torch
 
     shape, device = (rows.stop - rows.start, capacity), bits.device

@@ -83,7 +83,10 @@ class Shape:
 
 
 def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
-    """Apply the rule above to a sample size, a power of two; None if half of a row or more could survive."""
+    """Return the shape for a sample size, a power of two, by the rule in the module docstring.
+
+    None if half of a row or more could survive.
+    """
     expected = k * samples / n
     root = (tuning.DEVIATIONS + math.sqrt(tuning.DEVIATIONS**2 + 4 * expected)) / 2
     rank = math.ceil(root * root)

@@ -1,4 +1,4 @@
-"""The directory of a build as a disk has it: its lock, names that belong to others, links, and a full disk."""
+"""The directory of a build on the disk: its lock, names that belong to other programs, links, and a full disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.io.ground_truth_part import locked
 
 LOCK, DONE, PARTS = "lock", "done", "parts"
 ANEW = "build anew with resume=False (--force)"
-# What a full disk, a quota or a limit on the size of files says.
+# The errors of a full disk, a quota, and a limit on the size of files.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

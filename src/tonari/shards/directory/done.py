@@ -22,7 +22,7 @@ _LONGEST = 16 << 20  # bytes of the record of a task
 _NAME = re.compile("[a-z0-9-]+")  # of a part, which is a file in the directory
 _ROWS = schema.list_of(schema.whole(0))
 _SHARE = schema.real(0, 1)
-# What tasks of a kind found out, by field.
+# The facts that each kind of task records, by field.
 _FACTS: dict[str, dict[str, schema.Test]] = {
     "centres": {
         **dict.fromkeys(("covered", "largest"), _SHARE),
@@ -77,7 +77,7 @@ def read_done(path: Path, task: str, n: int) -> Done:
     Raises
     ------
     tonari.io.FileFormatError
-        It is damaged, of another task, or has a field that no task writes.
+        The record is damaged, belongs to another task, or has a field that no task writes.
     """
     with open_regular(path) as file:
         text = file.read(_LONGEST)

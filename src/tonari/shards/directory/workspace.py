@@ -32,7 +32,7 @@ from tonari.io.formats import npy
 from tonari.shards.directory.disk import ANEW, DONE, PARTS, full_disk_named, reserve, unfollowed
 from tonari.shards.directory.done import Done, read_done, write_done
 
-# Headers are parsed as Python: before 3.11.8 that fails now and then if two threads do so at once (cpython#106905).
+# Headers are parsed as Python, which before 3.11.8 may fail in two threads at once (cpython#106905).
 _PARSING = threading.Lock()
 
 
@@ -77,7 +77,7 @@ class Workspace:
         Raises
         ------
         FileNotFoundError, tonari.io.FileFormatError
-            It is missing or damaged.
+            The part is missing or damaged.
         """
         if name in self._loaded:
             return self._loaded[name]

@@ -12,8 +12,8 @@ from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
 _LOCKED = 2  # page-locked memory is of powers of two: at most twice the request
-_CENTRE_BYTES = 64  # of each dimension
-_GAP_BYTES = 64  # of two centres
+_CENTRE_BYTES = 64  # per dimension of a centre
+_GAP_BYTES = 64  # per pair of centres
 
 
 def clusters(sizes: Sizes, budget: int) -> ShardPlan:

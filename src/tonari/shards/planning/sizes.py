@@ -96,7 +96,7 @@ class Needs:
     sizes: Sizes
     rows_held: int
     lists_held: int
-    rows_staged: int = 0  # beside them, in page-locked host memory
+    rows_staged: int = 0  # further rows, in page-locked host memory
 
     @property
     def rows_bytes(self) -> int:

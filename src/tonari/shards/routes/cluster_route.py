@@ -102,7 +102,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
 def _piece_rows(worker: Worker, count: int) -> int:
     """Return the number of rows per range for a number of ranges, reduced to the budget."""
     source, plan = worker.job.source, worker.job.plan
-    if worker.device == "cpu":  # instead of a shard, and of a part of what builds their graphs
+    if worker.device == "cpu":  # in the memory of a shard, and of a part of the engine
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // tuning.PIECES)

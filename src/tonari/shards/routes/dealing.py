@@ -303,7 +303,7 @@ def _cut(
                 divided = True
         if not divided and made.margin:
             limit = made.margin / 2 if made.margin > tuning.LEAST_MARGIN else 0.0
-        elif not divided:  # what is too large are rows of one centre: copies, or a cluster within
+        elif not divided:  # the rows of a single centre are too many: copies, or a dense cluster
             excess = np.zeros(len(turns))  # of each centre's largest shard
             for shard in large.tolist():
                 own = made.holds(shard)

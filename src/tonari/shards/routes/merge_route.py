@@ -65,7 +65,7 @@ class _Crossing:
 
     Attributes
     ----------
-    rows : int64 array or tensor, where the lists are
+    rows : int64 array or tensor, in the memory of the lists
         Sampled rows, by their positions among the rows of both slabs.
     others, values : arrays
         A true neighbour of each row in the other slab, and its distance.

@@ -22,7 +22,8 @@ from tonari.streams.pipeline import Ended, Pipeline
 
 logger = logging.getLogger("tonari")
 
-# What a second try cannot mend: wrong data, a full disk, a file that is gone, a budget, and all that is a defect.
+# Errors after which a task is tried again. All other errors would recur: wrong data, a full disk, a missing file, a
+# budget that is too small, or a defect.
 PASSING = (RuntimeError, MemoryError)
 
 
@@ -144,7 +145,7 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
     """Write tasks as their pieces arrive."""
     for task, first in computed:
         pieces = _pieces([first], computed)
-        del first  # or it would stay in memory until the next task
+        del first  # otherwise it would stay in memory until the next task
         _finish(worker, task, pieces, done)
 
 
@@ -234,7 +235,7 @@ class _Writer:
     def __exit__(self, failed: object, *_: object) -> None:
         with self._changed:
             self._ended = True
-            self._dropped = failed is not None  # tasks whose pieces have all come are still written
+            self._dropped = failed is not None  # tasks with all pieces are still written
             self._changed.notify_all()
         while self._thread.is_alive():
             self._thread.join(tuning.WAKE_SECONDS)

@@ -1,7 +1,7 @@
-"""The values of each query and the points in its list, by counting bits of bytes.
+"""Compute the values of each query and the points in its list by counting the set bits of bytes.
 
-A byte's bits are added in pairs, in fours and in eights: seven operations. A program compares a query with LISTED
-points of its list, in steps of BYTES bytes.
+The bits of a byte are added in pairs, then in fours and in eights, which takes seven operations. A program compares a
+query with LISTED points of its list, in steps of BYTES bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def bits_of(byte):
 
 @triton.jit(do_not_specialize=["longest", "tiles"])
 def listed_values_kernel(
-    # inputs: bytes of queries and points; numbers of queries, and of the points in their lists, -1 for none; own points
+    # inputs: bytes of queries and points; numbers of queries and of listed points, -1 for none; the queries' own points
     queries_ptr,
     points_ptr,
     numbers_ptr,

@@ -1,7 +1,7 @@
 """The values of all pairs of some queries and some points, from one product of their bits on matrix units.
 
     shared     =  S(q x)                                 ROWS x COLUMNS int32, exact: at most 2^24 bits
-    hamming    =  |q| + |x| - 2 shared                   a whole number that float32 holds
+    hamming    =  |q| + |x| - 2 shared                   a whole number that float32 represents
     jaccard    =  hamming / (|q| + |x| - shared)         0 if no bit is set
 
 The reference divides in float64 and rounds the quotient to float32. A correctly rounded division in float32 gives the
@@ -33,7 +33,7 @@ def values_kernel(
     width,
     stride,
     row_tiles,
-    # the point that query 0 is itself, among these; read if OWN
+    # the number, among these points, of the point that is query 0 itself; read if OWN
     first_own,
     # constants
     JACCARD: tl.constexpr,

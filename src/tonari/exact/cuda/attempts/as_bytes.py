@@ -75,7 +75,7 @@ class ByteSearch(Search):
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the packed rows of a graph, which have the original rows' differences and fewer bytes."""
+        """Return the int8 rows of a graph for exact values: they have the same differences as the original rows."""
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
         rows = self.prepared.copies.packed("int8").values[: len(self.prepared.points), : self.plan.d]
@@ -100,7 +100,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return the shift of queries and points, tensors or arrays; None if the sample contains other numbers.
+    """Return the number to subtract from all elements so that they fit in int8; None if a sample rules it out.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """

@@ -1,6 +1,6 @@
-"""The interface of attempts, and the state of the rows that no attempt has proved yet.
+"""The interface of attempts, the ways to search unproved rows: rows whose answers are not yet certified as exact.
 
-A new way to search unproved rows is a module with an :class:`Attempt`, and a line in the table in ladder.py.
+A new attempt is a module with a subclass of :class:`Attempt`, and a line in the table in ladder.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SearchAll: TypeAlias = Callable[[Any, Searchable, CudaPlan, Any], tuple[Neighbor
 
 
 class Attempt(abc.ABC):
-    """One way to search unproved rows.
+    """One way to search unproved rows again, whose answers are not yet certified as exact.
 
     Attributes
     ----------
@@ -56,10 +56,10 @@ class Attempt(abc.ABC):
 
     @abc.abstractmethod
     def run(self, left: Unproved, given: Any) -> None:
-        """Search the rows again and keep all proved answers; `given` is the result of :meth:`worth`."""
+        """Search the unproved rows again and store the answers that are now exact; `given` is from :meth:`worth`."""
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
-        """Rehearse the launches of :meth:`worth` for this number of unproved rows; the data are on the device "meta".
+        """Rehearse :meth:`worth` for this number of unproved rows: run it without data, to compile its kernels.
 
         The rehearsal of the preceding attempt calls this method.
         """
@@ -69,15 +69,15 @@ class Attempt(abc.ABC):
 
 
 class Begun:
-    """A search whose first attempt at all batches has been launched.
+    """A search whose first attempt at all queries has been launched, but may not be finished.
 
     Parameters
     ----------
     found : Neighbors
     proved_all : callable() -> bool
-        Waits for the device; True if the first attempt proved all rows.
+        Waits for the device; True if the first attempt certified all rows as exact.
     end : callable() -> (Neighbors, Report)
-        Waits for the device and searches the unproved rows again.
+        Waits for the device, and searches the rows again that are not yet certified as exact.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Begun:
 
 
 class Unproved:
-    """The unproved rows of a search.
+    """The rows of a search whose answers are not yet certified as exact (unproved rows), and the means to search them.
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ class Unproved:
         return self.known is not None and not len(self.known)
 
     def look(self) -> Any:
-        """Return the numbers of the unproved rows; waits for the device unless the host knows them."""
+        """Return the numbers of the rows that are not certified as exact; may wait for the device."""
         if self.known is None:
             self.known = (self.proved == 0).nonzero()[:, 0]
         return self.known
 
     def again(self, rows: Any, way: Callable[[Search], Again], *, some_proved: bool = False) -> None:
-        """Search some rows again, in batches of the planned length; proved rows keep their neighbours.
+        """Search some rows again, in batches of the planned length; rows certified as exact keep their neighbours.
 
         `way(search)` returns the function that searches a batch; for a search without data, that function is the
         batch's rehearsal. `some_proved` is True if some of these rows may be proved already.
@@ -187,7 +187,7 @@ class Unproved:
         self._take(rows, some.of_all(found), done)
 
     def expecting_among(self, sizes: list[tuple[int, int]]) -> contextlib.AbstractContextManager[None]:
-        """Return a context that rehearses searches among subsets of the points, of these sizes."""
+        """Return a context in which the kernels of searches among subsets of these sizes are compiled in advance."""
 
         def rehearse(search: Search, own: Any) -> None:
             points = search.prepared.points
@@ -198,7 +198,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows, given their queries, among all points in a different preparation."""
+        """Search some rows among all points, which are prepared in another way, such as packed in int8."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -213,7 +213,9 @@ class Unproved:
         return dataclasses.replace(part, bytes_later=False)
 
     def expecting(self, stage: Callable[[Search, Any], None], rows: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context that rehearses `stage`, an attempt, for this many rows of the same search without data.
+        """Return a context in which the kernels of an attempt, `stage`, at this many rows are compiled in advance.
+
+        They are found by a rehearsal: the attempt runs on tensors without data.
 
         The rehearsal includes the check whether the next attempt is worth its time.
 

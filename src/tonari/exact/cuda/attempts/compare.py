@@ -36,7 +36,7 @@ def compare_few(
 
     device = points.device
     parts = -(-group_count(len(points), group) // columns)
-    numbers = numbers_from(0, parts * columns, device, torch.int32)  # numbers beyond the last group stand for no points
+    numbers = numbers_from(0, parts * columns, device, torch.int32)  # numbers beyond the last group contain no points
     found = []
     block = max(1, tuning.COMPARED_ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
@@ -51,7 +51,7 @@ def compare_few(
             own=None if own is None else each_repeated(own[here], parts),
             double=double,
         )
-        if device.type == "meta":  # a rehearsal, which needs only the launches: the rest would take seconds to import
+        if device.type == "meta":  # a rehearsal, which needs only the launches; imports for the rest would take seconds
             found.append((distances[:rows], indices[:rows]))
             continue
         # Order by value, and by index where values are equal; missing neighbours come last.

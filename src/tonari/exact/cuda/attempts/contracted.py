@@ -38,7 +38,9 @@ from tonari.exact.cuda.screens.widths import Fitted
 
 
 class ContractedPoints:
-    """Points on one GPU with their contracted rows; see :class:`tonari.exact.cuda.rows.prepared.Contracted`.
+    """Points on one GPU with contracted rows (projections to p coordinates), which the screen compares.
+
+    See :class:`tonari.exact.cuda.rows.prepared.Contracted`.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class ContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        Results of earlier searches, by k.
+        The number of refined groups that earlier searches fitted, by k.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction, full: DevicePoints | None = None) -> None:
@@ -75,7 +77,10 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries, in all dimensions if p coordinates have proved few rows before."""
+        """Return the search of some queries.
+
+        It compares all dimensions if earlier searches of the contracted rows could certify few answers as exact.
+        """
         if plan.k in self.fitted and self.fitted[plan.k].unproved > tuning.HOPELESS:
             decided("columns", f"all {plan.d}: few of the first rows were proved in {self.by.p}")
             return self.in_all_dimensions(plan).begin(queries, plan)
@@ -109,14 +114,14 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 
 
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
-    """Prepare contracted points by the plan; None if no contraction is worth its time, or if a row has none.
+    """Prepare contracted points (projections to p coordinates) by the plan; None if that is not faster or impossible.
 
-    `beside` is the same points in all dimensions, if they stay in memory; a contraction must be faster than a search of
-    `beside`.
+    A contraction is impossible if a row has none. `beside` is the same points in all dimensions, if they stay in
+    memory; a contraction must be faster than a search of `beside`.
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
-        columns = -(-plan.d // 2)  # of float16, which take as long
+        columns = -(-plan.d // 2)  # float16 columns that take as long
         if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
             return None
     form = make_form(points, plan.metric)
@@ -151,7 +156,7 @@ class ContractedSearch(Search):
 
     @property
     def query_batch(self) -> int:
-        """The queries of a batch."""
+        """The number of queries in a batch."""
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
@@ -167,12 +172,14 @@ class ContractedSearch(Search):
         """The cost of searching a row again, in units of refining it once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
-        wait for each unproved row.
+        wait for each row that is not certified as exact at first.
         """
         return tuning.CONTRACTED_AGAIN
 
     def fit_width(self, own: Any) -> Search:
-        """Double the width (groups per row) until nearly all of the first rows are proved; keep it for later searches.
+        """Double the width (groups refined per row) until nearly all of the first rows are certified as exact.
+
+        The width is kept for later searches.
 
         If even the largest width proves few rows, this search and all later ones compare all dimensions.
         """
@@ -205,7 +212,7 @@ class ContractedSearch(Search):
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows with the minima of all groups, in batches that fit into memory."""
+        """Return a function that searches rows again from the minima of all groups, in batches that fit into memory."""
         search = super().again(precision, width)
         rows = retried_at_once(width)
 

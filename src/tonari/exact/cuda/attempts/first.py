@@ -58,7 +58,7 @@ class Searchable(Prepared, Protocol):
         """Return the search of some queries."""
 
     def without_data(self) -> Searchable:
-        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
@@ -104,7 +104,7 @@ class DevicePoints:
         return search
 
     def without_data(self) -> DevicePoints:
-        """Return the stand-in for these points in a rehearsal, on the device "meta"."""
+        """Return a substitute for these points without data, on the device "meta", for a rehearsal."""
         form = None if self._has_own_form else self.form.without_data()
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 
@@ -118,14 +118,16 @@ Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 
 class Level(NamedTuple):
-    """A way to search the unproved rows again.
+    """A way to search rows again that are not yet certified as exact.
+
+    It uses more groups per row, or a higher precision.
 
     Attributes
     ----------
     name : str
         The name of the level in reports.
     begin : callable
-        Packs the rows at its precision, and returns the function that searches.
+        Packs the rows at the precision of the level, and returns the function that searches.
     end : callable
         Drops all packed copies that no later level reads.
     """
@@ -158,7 +160,7 @@ class Search:
 
     @property
     def query_batch(self) -> int:
-        """The queries of a batch."""
+        """The number of queries in a batch."""
         return self.chooser.query_batch
 
     def call_meanwhile(self, work: Callable[[], None]) -> None:
@@ -209,7 +211,7 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time to search a row with the minima of all groups, in units of the time to refine its fewest groups."""
+        """The time of searching a row with the minima of all groups, relative to refining its fewest groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
@@ -230,7 +232,7 @@ class Search:
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
     def pilot(self, own: Any) -> Any:
-        """Search the first rows once at the current width; return 1 for each proved row, else 0."""
+        """Search the first rows once, with the current width; return 1 for each row certified as exact, else 0."""
         rows = slice(0, min(tuning.PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
@@ -249,7 +251,7 @@ class Search:
         Returns
         -------
         Neighbors, and uint8 tensor of shape (rows,)
-            1 for each proved row, else 0.
+            1 for each row whose answer is certified as exact, else 0.
         """
         import torch
 
@@ -281,10 +283,10 @@ class Search:
 
     @property
     def stragglers(self) -> int:
-        """The number of rows to search again before the device has reported which rows are unproved.
+        """The number of rows to search again before the device has reported which answers are certified as exact.
 
-        It is 0 if the first rows or an earlier search suggest that all rows will be proved, or that many will not be;
-        waiting for the report is then better.
+        It is 0 if the first rows or an earlier search suggest that all answers will be certified, or that many will not
+        be. In these cases it is faster to wait for the report.
         """
         if self.left_before:
             most = self.left_before + 2 * math.sqrt(self.left_before)
@@ -292,19 +294,22 @@ class Search:
         return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return the rows to search on the first level: in a long search always RETRIED rows, with repetitions."""
+        """Return the rows for the first retry.
+
+        A long search always retries RETRIED rows; if fewer are left, some are repeated.
+        """
         if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
             return rows
         return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
 
     def state(self, proved: Any) -> Any:
-        """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""
+        """Return flags of points, flags of queries, and the number of rows certified as exact: int64 tensor (7,)."""
         import torch
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def levels(self) -> list[Level]:
-        """Return the levels at which unproved rows are searched again, first to last."""
+        """Return the levels, first to last, at which rows that are not yet certified as exact are searched again."""
         first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
         return [
             Level(
@@ -339,7 +344,7 @@ class Search:
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
-            # The comparison with all points may use the memory of a batch's minima, which have been read.
+            # The comparison with all points may use the memory of a batch's minima, which are not needed any more.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
         # These shapes are those in which a first attempt refines its groups, so its kernels are reused.

@@ -36,7 +36,7 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
             work(rows)
         except torch.cuda.OutOfMemoryError as error:
             if any(give_up() for give_up in IDLE):
-                continue  # with the same size, in that memory
+                continue  # with the same size, in the freed memory
             if rows.stop - begin == 1:
                 raise MemoryError(
                     f"the device has no memory left even for one query at a time; the plan needs {planned} bytes "

@@ -114,9 +114,9 @@ def begin_on_device(
 ) -> Begun:
     """Launch the first attempts at all batches.
 
-    :meth:`Begun.end` waits for the device and searches the unproved rows again. With only one batch, the host does not
-    wait before that call. `meanwhile` is called once, as soon as the device is busy with the first screen. See
-    :func:`search_on_device`.
+    :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
+    one batch, the host does not wait before that call. `meanwhile` is called once, as soon as the device is busy with
+    the first screen. See :func:`search_on_device`.
     """
     import torch
 
@@ -220,8 +220,8 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
     Returns
     -------
     Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
-        1 for each proved row; flags of the points, flags of the queries, and the number of proved rows. Proved rows are
-        valid if no flag is below ``inputs.arrays.values.NO_ROW``.
+        1 for each row whose answer is certified as exact; flags of the points, flags of the queries, and the number of
+        these rows. The answers are valid if no flag is below ``inputs.arrays.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.first_batch(queries, own)
@@ -231,9 +231,9 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Search `rows` rows of an :func:`attempt` on the first level, the unproved ones first.
+    """Retry `rows` rows of an :func:`attempt`, with more groups per row: first those not yet certified as exact.
 
-    Writes the answers that are proved to `found` and `proved`; does not wait for the device.
+    Writes the answers that are now certified to `found` and `proved`; does not wait for the device.
 
     Returns
     -------
@@ -255,7 +255,10 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search the unproved rows of an :func:`attempt`, which proved `certified` rows; write the answers to `found`."""
+    """Search the rows of an :func:`attempt` again that are not certified as exact, and write their answers to `found`.
+
+    `certified` is the number of rows that the attempt certified.
+    """
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
     if certified < len(queries):
@@ -264,7 +267,10 @@ def finish(
 
 
 def attempts_at(levels: Sequence[Level]) -> list[Attempt]:
-    """Return all attempts at unproved rows, in their order, for a search with these levels."""
+    """Return all ways to search rows that are not yet certified as exact, in the order in which they are tried.
+
+    `levels` are the retries with more groups per row or a higher precision.
+    """
     first, *others = (AtLevel(number, level.name) for number, level in enumerate(levels))
     return [
         AsBytes(),
@@ -283,7 +289,7 @@ BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
 def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
-    """Run attempts, first to last, each only if it is worth its time for the unproved rows.
+    """Search the rows that are not yet certified as exact by each attempt that is worth its time for them, in order.
 
     No other function runs attempts.
     """

@@ -18,11 +18,11 @@ from tonari.exact.cuda.attempts.first import Again, Level, Search
 
 
 class Ahead(Attempt):
-    """Search at the first level without waiting for the device, if few rows are expected to be unproved.
+    """Retry a few rows before the device has reported which rows are unproved (not certified as exact).
 
-    The host does not know yet which rows are unproved. It therefore searches a fixed number of rows: first the unproved
-    rows, then proved rows to fill up the number. If the host waited for the device before it launched the level, that
-    would take several times as long as the level itself.
+    A fixed number of rows is searched at the first level, with more groups per row: first the unproved rows, then
+    proved rows to fill up the number. If the host waited for the device before it launched the level, the wait would
+    take several times as long as the level itself.
     """
 
     name = "ahead"
@@ -30,7 +30,7 @@ class Ahead(Attempt):
     when = "on the first level, before the host knows which rows are left, if the first rows suggest that few are"
 
     def worth(self, left: Unproved) -> int | None:
-        """Return the number of rows to search."""
+        """Return the number of rows to search; None if it is 0."""
         return left.search.stragglers or None
 
     def run(self, left: Unproved, given: int) -> None:
@@ -39,14 +39,14 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Search `count` rows on the first level without waiting for the device; unproved rows precede proved ones."""
+    """Retry `count` rows without waiting for the device: first rows not yet certified as exact, then others."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)
 
 
 class AtLevel(Attempt):
-    """Search all unproved rows at one of the levels.
+    """Search all rows that are not yet certified as exact with more groups per row, or at a higher precision.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class AtLevel(Attempt):
         self.name = f"level {number + 1}, {level}"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return None if left.search.are_few(len(rows)) else rows
 
@@ -79,14 +79,14 @@ class AtLevel(Attempt):
 
 
 class ByValues(Attempt):
-    """Compare all unproved rows with all points by exact values, which need no proof; this is the last attempt."""
+    """Compute the exact values of all points for rows that no other attempt certified as exact; the last attempt."""
 
     name = "values"
     waits = False
     when = "of all rows that are left at last"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return rows if len(rows) else None
 

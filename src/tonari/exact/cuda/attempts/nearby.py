@@ -39,7 +39,7 @@ _LARGEST = 1e30  # largest squared length of a form row whose distances are comp
 
 
 class Nearby(Attempt):
-    """Search unproved rows among the points near them, if that saves much.
+    """Search rows that are not yet certified as exact among the points near them, if that saves much time.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Nearby(Attempt):
         self.when = f"among the points near to rows, where a neighbourhood saves {least} values and more"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         if not (left.plan.subsets and get_metric(left.plan.metric).squares):
             return None
         rows = left.look()
@@ -68,7 +68,7 @@ class Nearby(Attempt):
 
 
 class NearbyAtOnce(Nearby):
-    """Search unproved rows among the points near them before any level, if the levels would prove few of these rows."""
+    """Search rows not certified as exact among the points near them, before retries that would certify few."""
 
     name = "nearby at once"
 
@@ -77,7 +77,7 @@ class NearbyAtOnce(Nearby):
         self.when += ", if most rows are left, and levels can prove few of them, a search nearby most"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the unproved rows."""
+        """Return the numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = super().worth(left)
         if rows is None or 2 * len(rows) < len(left.proved):
             return None
@@ -92,7 +92,7 @@ def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
 
 @dataclass(frozen=True)
 class Round:
-    """The neighbourhoods of one round.
+    """The neighbourhoods of one round: sets of queries, each with all points that may be in their answers.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def reach_of(kth: Any, form: DeviceForm) -> Any:
 
 
 def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[Round]:
-    """Yield neighbourhoods, round by round.
+    """Yield neighbourhoods by rounds: sets of nearby queries, each with all points that may be in their answers.
 
     Waits for the device.
 
@@ -161,7 +161,7 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of these rows have neighbourhoods, and so many near points that no attempt can prove them.
+    """Whether most of these rows have too many near points, and neighbourhoods, for bounds to certify their answers.
 
     The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
 
@@ -180,7 +180,7 @@ def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, mos
     squares = _squares(sample, sampled_lengths, some, up=True)  # [points, queries]
     count, reach = len(sample), reach[::step]
     crowded = (squares <= 12 * d * 2.0**-24 * lengths).sum(0) * (n / count) > most
-    resolved = reach**2 > _error(d) * lengths  # which distances of copies are not
+    resolved = reach**2 > _error(d) * lengths  # False for distances between copies
     alone = (squares <= (2 * reach) ** 2).sum(0) <= tuning.NEARBY_SHARE * count
     return 2 * int((crowded & resolved & alone).sum()) > len(some)
 

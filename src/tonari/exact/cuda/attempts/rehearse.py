@@ -25,7 +25,10 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def can_rehearse(plan: CudaPlan) -> bool:
-    """Whether searches by a plan are rehearsed; False for the route "host_refine", where the CPU refines."""
+    """Whether a search by a plan can run on tensors without data, to compile its kernels in advance.
+
+    False for the route "host_refine", where the CPU refines.
+    """
     return plan.route != "host_refine"
 
 
@@ -44,7 +47,7 @@ def rehearse_search(
     prepared: Searchable | None = None,
     shift: int | None = None,
 ) -> None:
-    """Prepare points by a plan and search them once in each way that depends on sizes alone.
+    """Run a search on tensors without data, once in each way that depends on sizes alone, to find its kernels.
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ def rehearse_search(
             held = shifted_points(_rows(points, plan.d, plan.dtype), part, shift)
         else:
             held = prepare_points(_rows(points, plan.d, plan.dtype), part)
-        if self_join and rows == points:  # without copies there are fewer points and queries
+        if self_join and rows == points:  # a search without copies has fewer points and queries
             rows, queries = len(held.points), held.points
         else:
             queries = _rows(rows, plan.d, query_dtype)

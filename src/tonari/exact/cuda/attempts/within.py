@@ -1,7 +1,7 @@
 """The schedule of a search within a radius on one GPU, which finds all points within a limit of each query.
 
 for batch of queries:
-    threshold   an upper bound on the scores of all points within the row's limit
+    threshold   an upper bound on the scores of all points within the query's limit
     screen      all points                        -> lists of the groups at or below the threshold
     refine      exact values of these groups      -> the points within the limit
     order       each row by (value, id)
@@ -94,7 +94,7 @@ class WithinSearch:
         first = place.first_query - place.first_point
         are_points = place.self_join and 0 <= first <= len(prepared.points) - len(queries)
         self._rows, self._points = queries, prepared.points
-        if made is not None and are_points:  # their differences are the differences of the rows
+        if made is not None and are_points:  # packed rows have the same differences as the original rows
             self._points = made.copies.packed("int8").values[: len(prepared.points), : plan.d]
             self._rows = self._points[first : first + len(queries)]
         self.flags = new_flags(prepared.points.device)

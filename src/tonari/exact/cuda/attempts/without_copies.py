@@ -12,7 +12,9 @@ from tonari.exact.cuda.rows.copies import numbers_of_first_copies, runs_of_copie
 
 
 class WithoutCopies(Attempt):
-    """Search all unproved rows among the first copies of each point, if some points have more (rows/copies.py)."""
+    """Search rows that are not yet certified as exact without the copies of points that no answer can contain.
+
+    The attempt is made only if there are such copies (rows/copies.py)."""
 
     name = "without copies"
     when = f"if a level has left {tuning.COPIES_LEFT} rows or more, and some points are copies that no answer can hold"

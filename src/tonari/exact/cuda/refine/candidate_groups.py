@@ -12,7 +12,10 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
-    """Return the parts of each row's `width` listed groups of smallest minima; a part is LEAST_GROUP points.
+    """Return, for each row, the marked parts of the `width` listed groups with the smallest minima.
+
+    A group is a few points that share one lower bound, their minimum; a part is LEAST_GROUP of them, and is marked if
+    it may contain a candidate.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from tonari.metrics import get_metric
 
 
 class Blocks(NamedTuple):
-    """Blocks of parts, each of LEAST_GROUP points, in the order of rows; all parts of a block belong to one row.
+    """Blocks of parts (groups of LEAST_GROUP points), in the order of rows; all parts of a block belong to one row.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The certificate: decide which rows are proved, so that no closer point can be missing from their answers."""
+"""The certificate: decide which rows are proved. No closer point can be missing from the answer of a proved row."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
         },
         constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": tuning.CERTIFIED_ROWS},
         warps=4,
-        fused=False,  # so that the result is the same on every device
+        fused=False,  # the result is then the same on every device
     )

@@ -16,12 +16,12 @@ Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"
 
 
 def listed_room(width: int) -> int:
-    """Return the number of parts refined per row if its `width` lowest listed groups are."""
+    """Return the number of parts that are refined per row if the `width` lowest listed groups are chosen."""
     return width + max(6, width // 4)
 
 
 class AllMinima(NamedTuple):
-    """The certified minimum of every group.
+    """The output of a screen: for each row, a lower bound on the scores of every group of points.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class AllMinima(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` groups with the smallest minima, and a bound on the scores of all other points.
+        """Return each row's `width` groups with the smallest minima, and a bound on all other scores.
 
-        The bound is None if there are no other points.
+        It is a lower bound, or None if there are no other points.
         """
         groups = self.minima.shape[1]
         width = min(width, groups)
@@ -54,7 +54,7 @@ class AllMinima(NamedTuple):
 
 
 class Lowest(NamedTuple):
-    """The lowest groups of each row, ascending.
+    """The groups with the smallest minima of each row, in ascending order of the minima.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class Lowest(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` lowest of the kept groups of each row, and a lower bound on all other scores.
+        """Return the `width` of each row's kept groups with the smallest minima, and a bound on all other scores.
 
-        The bound is None if there are no other groups.
+        It is a lower bound, or None if there are no other groups.
         """
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
@@ -99,7 +99,7 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the parts of each row's `width` groups with the smallest minima, and a bound on all other scores."""
+        """Return the parts of each row's `width` groups with the smallest minima, and a lower bound on other scores."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
@@ -136,7 +136,7 @@ class Noted(NamedTuple):
         return 1
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the `width` lowest points of each row, and a lower bound on all other scores."""
+        """Return the `width` points of each row with the lowest bounds, and a lower bound on all other scores."""
         return lowest_noted(*self, width)
 
     def near(self, scores: Any, room: int) -> Near:
@@ -145,7 +145,7 @@ class Noted(NamedTuple):
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: one list of points from this batch on, and one of earlier points."""
+    """The output of a graph's screen for a batch: a list of points from this batch on, and a list of earlier points."""
 
     listed: Listed
     noted: Noted

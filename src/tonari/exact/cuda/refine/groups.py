@@ -97,7 +97,7 @@ def refine_groups(
 def refine_all(
     queries: Any, points: Any, k: int, *, metric: str, own: Any = None, double: bool, scratch_bytes: int
 ) -> tuple[Any, Any]:
-    """Find the k best among all points, slice by slice: the last resort for rows that could not be proved.
+    """Find the k best among all points, slice by slice: the last resort for rows that nothing else certifies as exact.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def refine_all(
     for here in to_visit(cut(rows, block), device):
         widened = widen(queries[here], metric)
         left_out = None if own is None else own[here]
-        # The best so far precede each slice, because they have the smaller ids among equal values. At first all are
-        # missing.
+        # The best so far precede each slice, because among equal values they have the smaller ids. At first, all
+        # entries are missing.
         count = here.stop - here.start
         keys = torch.empty((count, k + length), dtype=torch.float64, device=device)
         keys[:, :k] = float("inf")

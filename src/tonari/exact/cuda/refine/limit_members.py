@@ -45,7 +45,7 @@ class Near(NamedTuple):
 
 
 def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row, the listed groups of LEAST_GROUP points whose minimum is at most the row's score.
+    """Return, for each row, the listed groups of LEAST_GROUP points whose minimum is at most a given score.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
 
 
 def near_minima(minima: Any, scores: Any, room: int) -> Near:
-    """Return, for each row, the groups whose minimum, in float32 (rows, groups), is at most the row's score."""
+    """Return, for each row, the groups whose minimum is at most a given score; minima are float32 (rows, groups)."""
     from tonari.exact.cuda.kernels.refine.limit_members import near_minima_kernel
 
     rows, groups = minima.shape
@@ -102,7 +102,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row, the noted points whose value is at most the row's score.
+    """Return, for each row of a graph, the points that earlier batches listed for it with a value of at most its score.
 
     Parameters
     ----------
@@ -152,12 +152,16 @@ def near_members(
         Contracted rows of queries and points.
     limits : float32 tensor of shape (m,)
         Squared distances, with an allowance for the rounding of float32 sums of p squares.
+    groups : Near
+        The groups to examine, for each row.
+    room : int
+        The largest number of points listed for a row.
     group : int
         Points of a group.
     own : int64 tensor of shape (m,), or None
         For each query, the number of the point to leave out.
     beside : Near, optional
-        Lists with the same room; the points are appended to them, and they are returned.
+        Lists with the same room, to which the points are appended; they are also the result.
     """
     import torch
 

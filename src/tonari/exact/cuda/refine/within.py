@@ -44,7 +44,7 @@ def refine_within(
     later: bool = False,
     listed: bool,
 ) -> Hits:
-    """Find the points of some blocks within the limits of their rows; waits for the device if points are listed.
+    """Find the points of some blocks whose returned value is within the row's limit.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def refine_within(
     later : bool
         Whether the points before the query's own point are excluded, too.
     listed : bool
-        Whether to return the points, or only their counts.
+        Whether to return the points, which waits for the device, or only their counts.
     """
     import torch
 

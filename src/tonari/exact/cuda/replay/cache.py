@@ -1,7 +1,7 @@
 """The cache of small searches that are repeated, captured as CUDA graphs.
 
-    first search of a key      its key is remembered
-    second search              it is captured (replay/capture.py), evicting the least recently used graphs
+    first search with a key    the key is remembered
+    second search              the search is captured (replay/capture.py); the least recently used graphs are evicted
     every later search         the graph is replayed
 
 Searches of a few queries among prepared points are kept here too, as two launches without a graph (replay/few.py).
@@ -66,7 +66,7 @@ def key_of(
 def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
     """Return the key of a search of prepared points with queries on CUDA; None for all other searches.
 
-    Queries may be in host memory if the prepared points say so: if they are on several devices.
+    Queries may be in host memory only if the prepared points are on several devices.
     """
     ours = _facts(queries)
     if ours is None and getattr(prepared, "takes_host_queries", False) and type(queries) is np.ndarray:

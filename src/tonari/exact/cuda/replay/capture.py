@@ -154,7 +154,7 @@ def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
 
 
 class CapturedSearch(KeptSearch):
-    """A captured search at the first precision, which also packs the points unless they are prepared.
+    """A search captured as a CUDA graph: its first attempt, and the packing of the points unless they are prepared.
 
     Parameters
     ----------

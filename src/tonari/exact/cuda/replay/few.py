@@ -32,7 +32,7 @@ _ALIGNED = 16  # bytes: the kernels were compiled for queries at such an address
 
 
 class FewKept(KeptSearch):
-    """A search by :class:`Few` that is stored with its buffers and replayed.
+    """A search of a few queries that is stored with its buffers, and is run again by its two launches.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class FewKept(KeptSearch):
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         if self._one_of_several and torch.cuda.current_device() != self._device.index:
-            with on(self._device):  # on the current one Triton launches
+            with on(self._device):  # Triton launches on the current device
                 return self._answer(given[0], progress)
         return self._answer(given[0], progress)
 

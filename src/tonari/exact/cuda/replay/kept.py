@@ -1,4 +1,4 @@
-"""Finish a replayed search: read the state of its first attempt, and search unproved rows again."""
+"""Finish a replayed search: read the state of its first attempt, and search rows again that it did not certify."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KeptSearch:
     own : int64 tensor of shape (m,), optional
         For each query, the number of its own point, which is left out.
     how : str
-        The name of its replay in records.
+        The name of a replay of this search in records.
     """
 
     own: Any = None
@@ -66,7 +66,7 @@ class KeptSearch:
         progress: ProgressLike,
         again: int | None = None,
     ) -> Neighbors | None:
-        """Search unproved rows again and report; None if memory is short.
+        """Search the rows again that are not certified as exact, and report the search; None if memory is short.
 
         Parameters
         ----------

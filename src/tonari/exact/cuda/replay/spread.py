@@ -3,10 +3,11 @@
     copy the queries to each device | replay each part | copy its lists to the first device | replay the join
     copy the output | wait | check the states
 
-Without graphs, the host launches one part in more than a millisecond, during which the next device is idle; and it
-launches a merge in the time in which a device refines a part. The host launches a graph in some 10 µs. If a device
-leaves rows of its part unproved (not certified as exact), it searches them again step by step, and the lists are joined
-once more. If a value is invalid, the graphs give no answer, and the search is run without them, which raises the error.
+Without graphs, launching the search of one part takes the host more than a millisecond, during which the next device is
+idle, and launching a merge takes as long as a device needs to refine a part. Launching a graph takes some 10 µs. If a
+device leaves rows of its part unproved (not certified as exact), it searches them again step by step, and the lists are
+joined once more. If a value is invalid, the graphs give no answer, and the search is run without them, which raises the
+error.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class _Part:
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search the unproved rows again, all but `certified`, and write their answers to `found`."""
+        """Search the rows again that are not among the `certified` ones, and write their answers to `found`."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 
@@ -191,7 +192,7 @@ class SpreadSearch(KeptSearch):
 
     def _first_attempts(self, queries: Any) -> Neighbors:
         """Launch all graphs, wait, and return the answer; some of its rows may be unproved."""
-        for part in self._parts:  # the queries' device launches the copies before its other work
+        for part in self._parts:  # copies of the queries are launched before their device has other work
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:
             part.replay()

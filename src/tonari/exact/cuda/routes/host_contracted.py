@@ -1,7 +1,7 @@
 """The route for points in host memory whose contracted rows are on the GPU: a few numbers instead of each row.
 
     GPU   look     (screens/contracted.py)   -> points that are near in p coordinates
-    CPU   exact values of these             -> the k-th value
+    CPU   exact values of these points      -> the k-th value
     GPU   within                            -> all points that may be as near, and a mark for complete lists
     CPU   exact values, order               -> the k best
 
@@ -57,7 +57,7 @@ class HostContractedPoints:
     Attributes
     ----------
     fitted : dict of int to Fitted
-        Results of earlier searches, by k.
+        The number of refined groups that earlier searches fitted, by k.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
@@ -99,7 +99,7 @@ class HostContractedPoints:
 def search_contracted(
     queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
-    """Search points with checked values; see :mod:`tonari.exact.cuda.routes.partition`."""
+    """Search points whose values have been checked; see :mod:`tonari.exact.cuda.routes.partition`."""
     prepared.check_range(place.first_point)
     search = _Search(queries, prepared, plan, place, bar)
     search.run()

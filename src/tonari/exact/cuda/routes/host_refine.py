@@ -165,7 +165,7 @@ class _Search(HostSearch):
         self.chooser = Chooser(prepared, plan)
 
     def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
-        """Search some queries, write the results, and return the numbers of the unproved queries."""
+        """Search some queries, write the results, and return the numbers of the queries not certified as exact."""
         verdicts: list[Any] = []
         started = time.perf_counter()
         ahead: list[_Batch] = []

@@ -131,7 +131,7 @@ class HostSearch:
         return best
 
     def certify(self, level: str, rows: int, proved: int, started: float, *, again: bool) -> None:
-        """Report the number of rows that a pass since `started` proved on the CPU; `again` marks later passes."""
+        """Report the number of rows that a pass since `started` certified as exact; `again`: not the first pass."""
         seconds, record = time.perf_counter() - started, current.get()
         self.report.certify(level, proved, seconds)
         if record is not None:

@@ -70,7 +70,7 @@ class SpreadPoints:
 
     bounds: list[slice]
     parts: Sequence[Any]
-    takes_host_queries: ClassVar[bool] = True  # of replayed searches
+    takes_host_queries: ClassVar[bool] = True  # replayed searches accept queries in host memory
 
 
 class _PreparedInTurn(Sequence[Any]):
@@ -120,7 +120,7 @@ def prepare_on_several(
     else:
         workers = a_thread_each(plan.devices)
         parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
-    if not once and not host:  # a search waits for all devices
+    if not once and not host:  # a search that follows at once waits for all devices itself
         await_copies(points, plan.devices)
     return SpreadPoints(bounds, parts)
 

@@ -1,4 +1,4 @@
-"""Parts of a search (rows/part.py), and whole searches as a single part.
+"""Search one part of a search (rows/part.py); a whole search has a single part.
 
 Every route has a function ``search_part(queries, prepared, plan, place, bar)``. ``routes/multi_gpu.py`` calls it for
 each device, and ``search_x`` of the route calls it for the whole search.

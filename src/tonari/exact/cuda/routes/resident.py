@@ -20,11 +20,11 @@ from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 
-COPIES = "copies"  # the name in reports for rows that need no search
+COPIES = "copies"  # the name, in reports, of rows that are copies of others and need no search
 
 
 class PreparedOnce:
-    """Prepared points on one GPU without their later copies, for searches of a fixed k.
+    """Prepared points on one GPU without the copies that no answer of k neighbours can contain.
 
     Parameters
     ----------

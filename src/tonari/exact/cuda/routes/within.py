@@ -108,7 +108,7 @@ def _own_rows(points: Any, first: int, m: int) -> Any:
 
 
 def limits_on(limits: npt.NDArray[Any], device: Any) -> Any:
-    """Return limits on a device, with 0.0 for -0.0; a common limit of all queries is filled in on the device."""
+    """Copy the limit of each query to a device, with 0.0 for -0.0; a limit shared by all queries is filled in there."""
     if limits.strides == (0,) and len(limits):
         one = float(limits[0]) + 0.0
         return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)

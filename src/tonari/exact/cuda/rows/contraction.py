@@ -31,12 +31,12 @@ from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
 
 LARGEST = 1e12  # largest form element: keeps all sums finite
-BEYOND = 1e6  # element of a row that cannot be contracted: too large for every precision
+BEYOND = 1e6  # written to all elements of a row that cannot be contracted; too large for every precision
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """A map from form rows to rows of p coordinates.
+    """A map from centred and scaled rows to rows of p coordinates, which increases no distance beyond rounding.
 
     Attributes
     ----------
@@ -71,14 +71,14 @@ class Contraction:
 
 @dataclass(frozen=True)
 class ContractedRows:
-    """Rows in p coordinates.
+    """Rows in p coordinates, and a bound on the error of each row.
 
     Attributes
     ----------
     values : float32 tensor (n, p)
-        f, rounded; all elements are BEYOND in a row that cannot be contracted.
+        f(x) of each row, rounded to float32; all elements are BEYOND in a row that cannot be contracted.
     errors : float64 tensor (n,)
-        An upper bound on each row's distance from f; +inf for a row that cannot be contracted.
+        An upper bound on the distance of each row of `values` from f(x); +inf for a row that cannot be contracted.
     """
 
     values: Any
@@ -173,7 +173,7 @@ def contract(
     flags : int64 tensor (3,)
         Output: lowered to the first row that searches refuse, as by ``pack_points``.
     first : int
-        Number of ``rows[0]`` in the flags.
+        The row number that the flags report for ``rows[0]``.
     room : ContractedRows, optional
         Output for the same number of rows, on their device; written and returned. Default: a new one.
 
@@ -193,7 +193,7 @@ def contract(
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = product_of(z, by.directions)
-        if z.device.type != "meta":  # for which this would take seconds to import
+        if z.device.type != "meta":  # a rehearsal would need imports that take seconds
             z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,

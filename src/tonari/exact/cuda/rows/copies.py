@@ -3,9 +3,9 @@
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer.
 
-Copies can be slow as well as useless. If the k-th neighbour of a query has thousands of copies, thousands of groups
-share its value. A search refines fewer groups, so the query would be compared with all points. Pictures with plain
-areas and tables with default values have many such rows.
+Copies are not only useless, they can also make a search slow. If the k-th neighbour of a query has thousands of copies,
+thousands of groups share its value. A search refines fewer groups, so the query would be compared with all points.
+Pictures with plain areas and tables with default values have many such rows.
 
     hash       each row                                          (kernels/rows/hash_rows.py)
     sort       rows by hash, then by number

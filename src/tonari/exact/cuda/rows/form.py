@@ -27,7 +27,7 @@ ANGULAR_SCALE = 64.0
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """The transformation of rows to form rows.
+    """The transformation of rows, by a centre and a scale, to the form that the screen compares.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ def shifted_form(metric: str, d: int, shift: int, device: Any) -> DeviceForm:
 def make_form(points: Any, metric: str) -> DeviceForm:
     """Choose centre and scale for points, from at most CENTRE_ROWS of them, without waiting for the device.
 
-    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. For a metric
-    whose bounds hold only up to the element `largest`, it is in [1/4, 1), far below `largest`. Bytes keep scale 1 under
-    L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
+    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of this range if rows are centred. For a
+    metric whose bounds hold only up to the element `largest`, it is in [1/4, 1), far below `largest`. Bytes keep scale
+    1 under L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def is_pilot_due(seconds: float) -> bool:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the largest number of bytes for the choice: a sample, a block of rows in all forms, and distances."""
+    """Return the largest memory of the pilot: for a sample, a block of rows in all forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
     return 8 * (rows * (2 * d + 3 * most + 6 * tuning.FORM_PILOT_ROWS) + 4 * d * d + 3 * d * most)
@@ -94,7 +94,7 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
     Parameters
     ----------
-    counted : mean and near-maximum of the remaining points per row, for each of FORM_DIMS that is considered
+    counted : for each number of coordinates considered, mean and near-maximum of the remaining points per row
     n, m, d : int
     itemsize : int
         Bytes per value of a point.

@@ -28,7 +28,7 @@ PRECISIONS = ("int8", "float16", "split", "float32")
 ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
-LARGEST_INT8 = 127.5  # largest magnitude of an element plus a half, so elements are from -128 to 127
+LARGEST_INT8 = 127.5  # largest |element + 1/2|, so that elements are from -128 to 127
 LARGEST_FLOAT32 = 1e12  # keeps every sum far below 1e30
 # Outputs of the kernel that exist only for points or only for queries; the other outputs are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
@@ -171,7 +171,7 @@ def pack_points(
         Output: lowered to the first row with NaN or infinity, with a value beyond 1e150, and with a negative value if
         the metric refuses these. Such rows are packed as beyond range.
     first : int
-        Number of ``points[0]`` in the flags.
+        The row number that the flags report for ``points[0]``.
     room : PackedPoints, optional
         Output for the same number of points, on their device; written and returned. Default: a new one.
     """

@@ -11,9 +11,9 @@ from tonari.cuda.compiling.rehearsal import rehearsed_card
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import LISTED, POINT_TILE, group_count
 
-# The largest packed queries, in bytes, that stay in shared memory; wider ones do where there is a kernel for it
-# (screens/wide_rows.py), else both operands are streamed. Kernels and their tiles follow from the bytes of a row,
-# whatever its elements are.
+# Packed queries of up to this many bytes stay in shared memory. Wider ones stay there only on devices that have a
+# kernel for them (screens/wide_rows.py); otherwise both operands are streamed. The bytes of a row, not its dtype,
+# determine kernels and tiles.
 RESIDENT_BYTES = 256
 STEP_BYTES = 128  # bytes of wide rows per load
 
@@ -58,7 +58,7 @@ def lists_for(m: int, split: Split, room: int, device: Any) -> Lists:
 def room_of(split: Split, n: int, capacity: int) -> int:
     """Return the slots of a segment."""
     if capacity >= group_count(n, LISTED):
-        return split.each * split.columns // POINT_TILE  # one entry per tile
+        return split.each * split.columns // POINT_TILE  # each tile adds at most one entry
     share = capacity / (4 * split.parts)
     return math.ceil(share + tuning.UNEVEN * math.sqrt(share) + tuning.UNEVEN)
 

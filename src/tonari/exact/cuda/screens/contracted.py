@@ -32,7 +32,7 @@ from tonari.metrics import get_metric
 
 
 class Look(NamedTuple):
-    """The output of the first step for a batch of queries.
+    """The output of the first step of a screen of contracted rows, for a batch of queries.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Look(NamedTuple):
 
 
 class ContractedScreen:
-    """Screen contracted rows.
+    """Screen contracted rows (rows projected to fewer coordinates) in two steps.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class ContractedScreen:
         known: ContractedRows | None = None,
         keep: bool = False,
     ) -> Look:
-        """Screen a batch, and find the nearest points in p coordinates.
+        """Screen a batch, and find the nearest points by the distances of contracted rows.
 
         `first` is the number of the first query, which flags and the screen of a graph need. `known` is the contracted
         queries, if they were contracted as points. `keep` reduces the memory of the batch until its second step.
@@ -160,9 +160,9 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield the precisions for screening rows again in p coordinates, each with a factor for the number of groups.
+    """Yield the precisions at which contracted rows are screened again, each with a factor for the number of groups.
 
-    `unproved` is the share of the first rows that stayed unproved at the fitted number of groups per row.
+    `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
     if first != last and unproved <= tuning.FEW_UNPROVED:  # few rows are not worth packing the points once more

@@ -29,7 +29,7 @@ class _Tile:
         return self.r * self.tr
 
 
-# Smallest first. On Hopper, l1 takes 119, 105 and 168 registers per thread: 16, 16 and 12 warps per multiprocessor.
+# Smallest first. On Hopper, l1 takes 119, 105 and 168 registers per thread, so 16, 16 and 12 warps per multiprocessor.
 _TILES = (_Tile(4, 8, 4, 16), _Tile(4, 8, 8, 16), _Tile(8, 8, 8, 16))
 _DIVIDING_TILES = _TILES[:2]
 
@@ -92,7 +92,7 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
 
 
 def screen_parts(packed: PackedQueries, points: PackedPoints, metric: str) -> Any:
-    """Return the certified minimum of every group of LEAST_GROUP points, float32 (rows, groups)."""
+    """Return a lower bound on the scores of every group of LEAST_GROUP points, float32 (rows, groups)."""
     import torch
 
     rows = len(packed.values)

@@ -73,9 +73,10 @@ class Few:
     flags : int64 tensor of shape (3,)
         Output: lowered to the first rows of queries that searches refuse, as by ``pack_queries``.
     first : int
-        Number of ``queries[0]`` in the flags.
+        The row number that the flags report for ``queries[0]``.
     state : int64 tensor of shape (6 + m,)
-        Output: flags of the points and of the queries, and 1 for each proved row. May be in pinned memory.
+        Output: flags of the points and of the queries, and 1 for each row that is certified as exact. May be in pinned
+        memory.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class Few:
     found : Neighbors
         Output, unless `finish` gets other tensors.
     proved : uint8 tensor of shape (m,)
-        Output: 1 for each proved row, else 0.
+        Output: 1 for each row that is certified as exact, else 0.
     """
 
     def __init__(self, queries: Any, prepared: Any, plan: CudaPlan, flags: Any, state: Any, *, first: int = 0) -> None:
@@ -254,7 +255,7 @@ def few_row_bytes(n: int, d: int) -> int:
 
 
 def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:
-    """Search a few queries once (:class:`Few`); return their neighbours, and 1 for each proved row, uint8."""
+    """Search a few queries once (:class:`Few`); return their neighbours, and 1 for rows certified as exact."""
     import torch
 
     state = torch.empty(2 * FLAGS + len(queries), dtype=torch.int64, device=queries.device)

@@ -57,9 +57,10 @@ def is_faster(length: int, device: Any) -> bool:
 
 
 def noted_bytes(n: int, slots: int, batch: int) -> int:
-    """Return the bytes of limits, of a batch's output for later points, and of n lists with `slots` entries.
+    """Return the bytes that the screen of a graph needs in addition to the packed rows.
 
-    In a batch's output, each of the four threads that share a row and a tile of points writes three numbers.
+    These are the limits, a batch's output for later points, and n lists with `slots` entries. In a batch's output, each
+    of the four threads that share a row and a tile of points writes three numbers.
     """
     tiles = -(-n // POINT_TILE)
     return n * (8 * slots + 16) + 4 * POINT_TILE * tiles + batch * 4 * 12 * (tiles + MOST_PARTS)
@@ -72,7 +73,7 @@ def slots_within(room: int, n: int, batch: int) -> int:
 
 
 class Mirror:
-    """The screens of all batches of a graph.
+    """The screens of all batches of a graph, which compute the score of each pair of rows once.
 
     Parameters
     ----------

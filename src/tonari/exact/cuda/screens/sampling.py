@@ -67,7 +67,7 @@ class FirstAttempt(NamedTuple):
 
 @cached(maxsize=1024)
 def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) -> Sample | None:
-    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
+    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if all minima are cheaper.
 
     >>> sample_for(1_000_000, 10, 8), sample_for(1_000_000, 10, 8, tuning.NOTED_COST)
     (Sample(stride=64, rank=4, capacity=1024, least_slots=0), Sample(stride=32, rank=5, capacity=576, least_slots=0))

@@ -25,7 +25,7 @@ from tonari.select.cuda.dispatch import k_smallest
 def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | None:
     """Return the sample that gives the first threshold; None if the search takes no sample.
 
-    The threshold keeps about `width` groups of the n points; the default is the width of the plan.
+    The threshold keeps about `width` groups of the n points; by default, the number in the plan.
     """
     if get_metric(plan.metric).form == "elementwise" or min(plan.m, plan.query_batch) < tuning.LEAST_ROWS:
         return None
@@ -56,7 +56,7 @@ class Chooser:
         return self.plan.query_batch if self.mirror is None else self.mirror.batch
 
     def sample(self, width: int) -> Sample | None:
-        """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
+        """Return the sample whose threshold keeps about `width` groups per row; None if none is used."""
         n, group = len(self.prepared.points), self.plan.group
         if self.like is not None and (sample := sample_like(n, width, group, self.like)) is not None:
             return sample

@@ -19,7 +19,7 @@ from tonari.exact.cuda.rows.tiles import (
     swizzled,
 )
 
-# Bytes of shared memory: of a multiprocessor, of one program at most, what each takes for itself, and beside buffers.
+# Bytes of shared memory: of a multiprocessor, of one program at most, reserved per program, and needed besides buffers.
 SHARED, OF_PROGRAM, RESERVED, BESIDE = 233_472, 232_448, 1024, 640
 # Bytes of the longest rows that stay in shared memory; up to 1024, two programs fit on a multiprocessor.
 LARGEST, LARGEST_MIRRORED = 1024, 2816
@@ -83,7 +83,7 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups below the thresholds of some rows; with outputs for NOTED, also note the rows for later points.
+    """List the groups at or below the thresholds of some rows; in a graph, also note the rows for later points.
 
     Parameters
     ----------

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from tonari.exact.cuda import tuning
 
-NEAR_BYTES = 32  # bytes per such group and member; the memory for finding them is small in comparison
+NEAR_BYTES = 32  # bytes per refined group and member; the memory for finding them is small in comparison
 
 
 def usual_width(wanted: int) -> int:
-    """Return the width of a first attempt at this number of neighbours.
+    """Return the number of groups that a first search refines per row, for this number of neighbours.
 
     >>> usual_width(10), usual_width(100)
     (16, 112)
@@ -20,7 +20,7 @@ def usual_width(wanted: int) -> int:
 
 
 def wider(d: int) -> int:
-    """Return the factor by which a retry multiplies the width, for rows of d columns.
+    """Return the factor by which a retry multiplies the number of refined groups, for rows of d columns.
 
     >>> wider(3), wider(5), wider(16), wider(768)
     (16, 12, 4, 4)
@@ -29,14 +29,19 @@ def wider(d: int) -> int:
 
 
 class Fitted(NamedTuple):
-    """The width fitted to the first rows of a search, and the share of these rows that it leaves unproved."""
+    """The number of groups to refine per row, fitted to the first rows of a search.
+
+    `unproved` is the share of these rows whose answers it does not certify as exact.
+    """
 
     width: int
     unproved: float
 
 
 def fitted_width(least: int, unproved_at: Callable[[int], float], again: float | None = None) -> Fitted:
-    """Return the fastest width, given the share of the first rows that each width leaves unproved.
+    """Return the fastest width: the number of groups refined per row.
+
+    A larger width takes longer, but leaves fewer rows unproved (not certified as exact), which are searched again.
 
     The number of groups that bounds cannot separate depends on the data. Widths are doubled as long as that may save
     time.
@@ -65,7 +70,7 @@ def fitted_width(least: int, unproved_at: Callable[[int], float], again: float |
 
 
 def widths_from(width: int, least: int) -> list[int]:
-    """Return the widths to try, starting with the given one.
+    """Return the numbers of refined groups per row to try, starting with the given one.
 
     >>> widths_from(34, 17)
     [34, 68, 136]

@@ -29,8 +29,8 @@ def to_opentsne(graph: HasLists, perplexity: float = 30, index: Any = None) -> A
     Returns
     -------
     openTSNE.nearest_neighbors.PrecomputedNeighbors
-        The min(n - 1, int(3 * perplexity)) nearest neighbours of each point, without the point itself. openTSNE
-        does not check for it, and would put half of the probability on the diagonal.
+        The min(n - 1, int(3 * perplexity)) nearest neighbours of each point, without the point itself. If lists
+        contained it, openTSNE would put half of the probability on the diagonal without a warning.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def to_opentsne(graph: HasLists, perplexity: float = 30, index: Any = None) -> A
             f"graph has {indices.shape[1]}; build it with k={wanted} or more, or lower the perplexity"
         )
     found = Neighbors(np.ascontiguousarray(distances[:, :wanted]), np.ascontiguousarray(indices[:, :wanted]))
-    refuse_missing(found, "openTSNE")  # it would end the process
+    refuse_missing(found, "openTSNE")  # missing neighbours would crash the process
     if index is None:
         return PrecomputedNeighbors(found.indices, found.distances)
     from tonari.graph.exports.embeddings.opentsne_index import OpenTsneIndex

@@ -17,8 +17,8 @@ from tonari.graph.lists import Lists
 def to_umap(graph: HasLists, index: Any = None, *, n_neighbors: int | None = None) -> tuple[Any, ...]:
     """Export the graph as the ``precomputed_knn`` of umap-learn.
 
-    ``UMAP(n_neighbors=15, precomputed_knn=graph.to_umap()).fit(points)`` for a graph with k=14: UMAP counts the
-    point itself.
+    For a graph with k=14, call ``UMAP(n_neighbors=15, precomputed_knn=graph.to_umap()).fit(points)``, since UMAP counts
+    the point itself.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def to_umap(graph: HasLists, index: Any = None, *, n_neighbors: int | None = Non
             f"it with k={wanted - 1} or more"
         )
     found = with_self(lists, True)
-    # Copies: UMAP writes into both. Columns beyond n_neighbors it would use without a word below 4,096 points.
+    # Copies, because UMAP writes into both. Below 4,096 points it would also use columns beyond n_neighbors, silently.
     indices = np.array(found.indices[:, :wanted], index_dtype(lists.n), order="C")
     distances = np.array(found.distances[:, :wanted], np.float32, order="C")
     return (indices, distances) if index is None else (indices, distances, _searching(lists, index))

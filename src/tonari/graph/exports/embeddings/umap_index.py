@@ -23,7 +23,7 @@ except ImportError:  # to_umap says so; all modules can be imported without the 
 class UmapIndex(NNDescent):
     """Find exact neighbours of new points, with the interface that UMAP expects."""
 
-    _angular_trees = False  # it chooses an epsilon by this, which exact search has no use for
+    _angular_trees = False  # UMAP chooses epsilon by this, which exact search ignores
 
     def __init__(self, index: Searcher) -> None:
         self._index = index

@@ -1,4 +1,4 @@
-"""The last splits of a tree: the points of a node, a run of 32 leaves, are halved five times.
+"""Make the last five splits of a tree: halve the points of a node, a run of 32 leaves, five times.
 
 A program processes a node. In each of its 2^l segments, S x L positions of a tile with L = 32 / 2^l * LEAF, it finds
 the dimension of largest variance and maps the values in it to steps,
@@ -21,7 +21,7 @@ import triton.language as tl
 def halve_kernel(
     # input
     rows_ptr,
-    # output, which is read first: [position]
+    # input and output: [position]
     order_ptr,
     # shapes
     n,
@@ -93,4 +93,4 @@ def _halve(
     to = at - place + tl.where(left > 0, before, half + place - before)
     tl.debug_barrier()  # all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
-    tl.debug_barrier()  # what others have stored is loaded next
+    tl.debug_barrier()  # the stores of other threads are loaded next

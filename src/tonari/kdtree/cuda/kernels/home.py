@@ -1,7 +1,8 @@
-"""The first leaf of every query: the descent from the root, always into the nearest child.
+"""Find the first leaf of every query by descending from the root, always into the nearest child.
 
-A program processes BLOCK queries one after another; a lane is a child, as in the search. Queries are then sorted by
-this leaf, so that queries that need the same points are adjacent (like buffers of gieseke2014 that are filled once).
+A program processes BLOCK queries one after another, and each lane handles a child, as in the search. Queries are then
+sorted by their first leaf, so that queries that need the same points are adjacent (like the buffers of gieseke2014, but
+filled only once).
 """
 
 from __future__ import annotations

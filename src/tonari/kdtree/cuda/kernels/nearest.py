@@ -1,4 +1,4 @@
-"""The LIST nearest points of one query: exact values of a block of points, and their insertion.
+"""Compute exact values of a block of points, and insert them into the LIST nearest points of one query.
 
 list           ascending by (value, id), one entry per lane; insertion shifts the tail up a lane
 value          the bits of the returned value, as an integer: nonnegative floats have the order of their bits

@@ -6,10 +6,10 @@
                   traversal of gieseke2014 (section 2.1), 32-way instead of binary; its stack is one vector of keys per
                   level
     leaf          blocks of 64 points, two per lane: direct differences in single precision; if any point is near
-                  enough, exact float64 values, summed in the order of exact/cuda/kernels/value.py, then rounded
+                  enough, exact float64 values, summed in the order of exact/cuda/kernels/rows/value.py, then rounded
     list          the LIST nearest so far, ascending by (value, id), one per lane; insertion shifts the tail up a lane
 
-    given up      a query that is not finished after `most_visits` nodes and leaves is marked; its list is then
+    given up      a query that is not finished after `most_visits` nodes and leaves is marked, and its list is
                   meaningless
 
 Exact: all skipped points are farther than the k-th known value (kernels/bounds.py). Launch with ``fused=False``.
@@ -59,7 +59,7 @@ def visit(
 ):  # fmt: skip
     """Search everything below a node; return the updated list, limit and counts. Children of level 0 are leaves.
 
-    BOUNDED: visit at most `left` nodes and leaves; after these, no child is near enough.
+    BOUNDED: visit at most `left` nodes and leaves, by lowering the limit so that no further child is near enough.
     """
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     if COUNT:
@@ -103,7 +103,7 @@ def search_kernel(
     distances_ptr,
     indices_ptr,
     visits_ptr,  # [query][2]: leaves, nodes; or None
-    given_up_ptr,  # [query], uint8: 1 is written if it is given up; or None
+    given_up_ptr,  # [query], uint8: 1 is written for a query that is given up; or None
     # shapes
     k,
     most_visits,  # of nodes and leaves, before a query is given up

@@ -1,7 +1,8 @@
 """One round of splits: find the dimension in which each segment varies most, then compute a sort key for each point.
 
-A segment is a run of positions that the round cuts in two. `spread_kernel` reads SAMPLES evenly spaced points of each;
-a program processes SEGMENTS segments and loops over the dimensions. `key_kernel` gives position i the int32 key
+A segment is a run of positions that the round cuts in two. `spread_kernel` reads SAMPLES evenly spaced points of each
+segment; its programs process SEGMENTS segments and loop over the dimensions. `key_kernel` gives position i the key
+(int32)
 
     segment << bits | floor((value - low) / (high - low) * steps)
 

@@ -1,8 +1,9 @@
 """All points within a limit of every query, by walking the tree: one warp per query, as in kernels/search.py.
 
-    node, leaf    as in the walk for the k nearest, with a limit that is fixed from the beginning: the order of children
+    node, leaf    as in the walk for the k nearest, but the limit is fixed from the beginning. So the order of children
                   does not matter, and no child is compared twice
-    hits          written one after the other from the query's place on, up to its room; all hits are counted
+    hits          the points within the limit, written one after the other from the query's position in the output on,
+                  up to its room; all hits are counted
 
 Exact: all skipped points are farther than the limit (kernels/bounds.py), and exact values decide about the others.
 Launch with ``fused=False``.
@@ -88,7 +89,7 @@ def within_kernel(
     rows_ptr,
     ids_ptr,
     boxes_ptr,
-    # outputs: the bits of values and the ids of hits, from the query's place on; how many there are
+    # outputs: the bits of values and the ids of hits, from the query's position on; the number of hits
     begins_ptr,
     values_ptr,
     found_ptr,
@@ -110,7 +111,7 @@ def within_kernel(
     HAS_OWN: tl.constexpr,
     LATER: tl.constexpr,
 ):
-    """Find or count the points within the limit of one query: not itself, nor a point before it if LATER."""
+    """Find or count the points within the limit of one query, except itself and, if LATER, the points before it."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     row = tl.load(order_ptr + tl.program_id(0))
     query = load_query(queries_ptr, row, D)
@@ -118,7 +119,7 @@ def within_kernel(
     if HAS_OWN:
         own = tl.load(own_ptr + row).to(tl.int32)
     value = tl.load(limits_ptr + row)
-    # Nothing is nearer than a negative limit. The bits of other values have their order.
+    # No point is within a negative limit. The bits of nonnegative values have the order of the values.
     reach = tl.where(value < 0, -1, limit_of(value, D, METRIC, WIDTH))
     limit = value.to(tl.int64 if DOUBLE else tl.int32, bitcast=True)
     if LISTED:

@@ -189,9 +189,9 @@ def _process(queue: Any, tiles: Tiles, state: _State) -> None:
 
 
 class Tiles(NamedTuple):
-    """Tiles of a sorted queue: runs of up to TILE places that belong to one leaf.
+    """Tiles of a sorted queue: runs of up to TILE queries that belong to one leaf.
 
-    The tensors have the first place, the number of places and the leaf of each run.
+    The tensors have the position of the first query, the number of queries and the leaf of each run.
     """
 
     begins: Any
@@ -200,7 +200,7 @@ class Tiles(NamedTuple):
 
 
 def cut_tiles(leaves: Any) -> Tiles:
-    """Cut a queue into tiles, given the leaf of every place in ascending order.
+    """Cut a queue into tiles, given the leaf of every query in ascending order.
 
     >>> [part.tolist() for part in cut_tiles(torch.tensor([3] * 20 + [7] * 2))]
     [[0, 16, 20], [16, 4, 2], [3, 3, 7]]

@@ -1,9 +1,9 @@
-"""The candidates of a point in a round: its reverse neighbours, and the neighbours of its neighbours of both kinds.
+"""Collect a point's candidates of a round: reverse neighbours, and the neighbours of its neighbours of both kinds.
 
     program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then BREADTH entries of the list of
                each of HUBS + ROOM neighbours
-    kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), except
-               the point itself and the ids in its own list
+    kept       candidates for which the neighbour or the entry is NEW (pairs of two old ones have been compared before),
+               except the point itself and the ids in its own list
     order      by a hash of the id, a bijection on 32 bits. Equal ids become adjacent, and if there are more than WIDTH
                distinct ids, a pseudo-random but deterministic subset is kept
 
@@ -36,7 +36,7 @@ def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
 def merge_runs(cube, size, BITS: tl.constexpr):
     """Sort runs of 2**size keys, each a bitonic sequence: every second one descending, by complements of its keys.
 
-    The body of a loop is translated twice from Python, unless it is a function.
+    A function, because Triton translates the body of a loop twice from Python, but a function only once.
     """
     down = -((tl.reshape(tl.arange(0, 1 << BITS), [1] + [2] * BITS) >> size) & 1)
     cube = cube ^ down
@@ -93,7 +93,7 @@ def candidates_kernel(
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]
     slot = tl.arange(0, SLOTS)[None, :]
-    # The neighbour of each slot. Reverse neighbours come first as candidates, and are hubs as well.
+    # The neighbour of each slot. The reverse neighbours fill the first slots as candidates, and are hubs as well.
     hub_slot = slot - ROOM
     hub = hub_slot // BREADTH
     listed = (hub_slot >= 0) & (hub < HUBS) & present

@@ -1,4 +1,4 @@
-"""The form of rows for the start (cuda/form.py): ranges of the columns, then float16 rows, then their squared norms.
+"""Convert rows to the form for the start (cuda/form.py): ranges of columns, then float16 rows, then squared norms.
 
     range      CHUNKS programs for each step of STEP columns, each over every CHUNKS-th tile of ROWS rows: the minimum,
                the maximum and the sum of each column, as float64
@@ -104,7 +104,7 @@ def form_kernel(
             x = tl.where((norm > 0)[:, None], (x - mean[:, None]) / tl.where(norm > 0, norm, 1.0)[:, None], 0.0)
         else:
             x = (x - tl.load(centre_ptr + column, mask=column < d, other=0.0)[None, :]) * scale
-        # A row that is not there is as far from the centre as the origin, which no float16 may hold.
+        # A row beyond the last is read as zeros, whose difference from the centre may be too large for float16.
         x = tl.where(present[:, None] & (column < d)[None, :], x, 0.0).to(tl.float32).to(tl.float16)
         out = rows_ptr + row[:, None] * width + column[None, :]
         tl.store(out, x, mask=present[:, None] & (column < width)[None, :])

@@ -1,6 +1,6 @@
-"""The BEST centres nearest to each row, almost exactly, on tensor cores.
+"""Find the BEST centres nearest to each row, almost exactly, on tensor cores.
 
-    program    QUERIES rows, contiguous in memory or gathered by number, against all centres, CENTRES at a time
+    program    compares QUERIES rows, contiguous in memory or gathered by number, with all centres in tiles of CENTRES
     score      query term + centre term - 2 <q, c>, at least 0, as a float32, whose bits have the order of integers; the
                lowest bits are replaced by the number of the tile of centres
     state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row

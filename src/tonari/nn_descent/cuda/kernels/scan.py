@@ -106,7 +106,7 @@ def scan_kernel(
             taken = least == key[:, None]
             least = tl.where(taken, second, least)
             second = tl.where(taken, _LAST, second)
-        # All ranks in one load and store, so that their latency is paid once.
+        # One load and one store for all ranks, so that their latency is paid once.
         found = (best != _LAST) & present[:, None]
         member = tl.load(order_ptr + low + (best & _NUMBERS), mask=found, other=-1)
         out_at = pair.to(tl.int64)[:, None] * BEST + ranks[None, :]

@@ -21,7 +21,7 @@ from tonari.nn_descent.cuda.form import STEP, Form
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.updates import SEGMENT
 
-_PAIRS = 1024  # pairs of a program that appends
+_PAIRS = 1024  # pairs per program of append_kernel
 _WARPS = 4
 _REGISTERS = 128  # registers per thread of the kernel that matches; four programs then fit on a multiprocessor
 
@@ -46,7 +46,7 @@ class Lists(NamedTuple):
 
 
 def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
-    """Compute the distances of entries, int32 (n, columns) with -1 for missing ones, and make lists of `size`."""
+    """Compute the distances of entries, int32 (n, columns) with -1 for missing ones; return lists of `size` entries."""
     from tonari.nn_descent.papers.cuda.kernels.lists import lists_kernel
 
     (n, columns), device = entries.shape, entries.device
@@ -80,7 +80,7 @@ class Spinlocks:
         self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, the first `room` arriving rows that sample it: int32 (n, room)."""
+        """Return, for each point, the first `room` rows whose threads arrive and that sample it: int32 (n, room)."""
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
         n, count = samples.shape
@@ -125,7 +125,7 @@ def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: in
     block : int
         The number of rows whose proposals are in memory at once.
     boundary : int, optional
-        Compare only points on different sides of this number (section 5.1).
+        Compare only points whose numbers are on different sides of this number (section 5.1).
     """
     n = len(lists.entries)
     new, old = (join(own, update.reverse(own, 2 * samples)) for own in sample(lists, samples))
@@ -209,7 +209,7 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return the numbers of columns in a form and per load of a kernel, as constants of kernels."""
+    """Return the columns of a form, and the columns that a kernel loads at once, as constants of kernels."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 

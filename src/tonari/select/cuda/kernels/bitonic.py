@@ -3,7 +3,7 @@
     tile of TILE pairs    runs of K are sorted and merged in pairs, dropping the larger halves, until one is left,
                           which is descending
     best K so far         ascending; elementwise minimum with the tile's run, then a bitonic merge
-    parts                 each part of a row that is cut gives a run of K; these are merged in the same way
+    parts                 a long row is cut into parts; each gives a run of K, and the runs are merged in the same way
 
 The sequence of operations does not depend on the values.
 """
@@ -118,7 +118,7 @@ def merge_runs_kernel(
     MISSING: tl.constexpr,
     K: tl.constexpr,
 ):
-    """Answer a row from the runs of its parts."""
+    """Merge the runs of a row's parts, and write its answer."""
     row = tl.program_id(0).to(tl.int64)
     places = tl.arange(0, K)
     run_keys_ptr += row * parts * K

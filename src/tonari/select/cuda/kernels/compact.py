@@ -1,8 +1,8 @@
 """Compaction: append the values at or below a row's threshold to its survivors, in one read of the row.
 
-A tile [T, A, V] at a time: one sum per tile, and one atomic addition per tile that has survivors. The threshold is a
-(key, index) pair. The cheap comparison costs one xor per value (comparable_bits) and can keep a few values that are
-above the threshold; the EXACT one computes keys.
+The row is read in tiles [T, A, V]. Each tile takes one sum, and one atomic addition if it has survivors. The threshold
+is a (key, index) pair. By default, a value is compared at the cost of one xor (comparable_bits), which can keep a few
+values above the threshold; if EXACT, keys are computed and compared.
 """
 
 from __future__ import annotations

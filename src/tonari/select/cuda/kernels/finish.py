@@ -1,6 +1,6 @@
-"""The last step: from the survivors of each row to its answer, the k smallest of at most CAPACITY pairs, in order.
+"""The last step of a selection: find the k smallest of the at most CAPACITY survivors of each row, in order.
 
-    kth_pair              bisection to k to SIZE pairs, packed to the front, if there are more
+    kth_pair              if there are more than SIZE pairs, bisection keeps k to SIZE of them, packed to the front
     sorting network       of SIZE >= k pairs, a power of two
     values                from the keys; the row itself is read only for zeros and NaN
 
@@ -24,7 +24,7 @@ def keep_smallest(
 ):
     """Write the k to `most` smallest of the pairs that are `present` to memory, in any order.
 
-    Returns how many there are, and a pair that they do not exceed.
+    Returns their number, and a pair that they do not exceed.
     """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)

@@ -1,4 +1,4 @@
-"""Hierarchical Partition (tang2015 III-E, algorithm 4) on the GPU, without a queue.
+"""Hierarchical Partition (tang2015 III-E, algorithm 4) on the GPU, without the paper's queue.
 
     list 0        the keys of the values
     list i + 1    minima of every G consecutive entries of list i; an entry's index is the number of its group
@@ -8,7 +8,8 @@
 The worst of the k groups gives an upper bound for the k-th member: k groups have a minimum at or below (key, group), so
 k entries are at or below (key, last member of the group). On random data little more than k of the k G members pass.
 Members that pass are appended to SLOTS pairs; when these are full, the k smallest are kept, found by bisection, and the
-bound is lowered. A tile takes groups from all over the list, so that the bound falls quickly on sorted data as well.
+bound is lowered. A tile consists of groups from all over the list, so that the bound falls quickly on sorted data as
+well.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def load_entries(
     ptrs, present, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Load keys of a list, of the values themselves if VALUES; `present` is ignored if WHOLE."""
+    """Load the keys of a list's entries, computed from values if VALUES; `present` is ignored if WHOLE."""
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
     if WHOLE:
         return to_keys(tl.load(ptrs), FORMAT, LARGEST and VALUES, WIDE)
@@ -120,9 +121,9 @@ def keep_best(
     T: tl.constexpr,
     V: tl.constexpr,
 ):
-    """Keep the k to `most` smallest of the pairs held, and write their indices to `out_ids_ptr`.
+    """Keep the k to `most` smallest of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
 
-    Returns how many are kept and the bound that they do not exceed. At least k >= 0 pairs must be held.
+    Returns the number of pairs that are kept, and a bound that they do not exceed. There must be at least k >= 0 pairs.
     """
     tl.debug_barrier()  # the stores of other threads are loaded next
     slots = tile_offsets(A, T, V)

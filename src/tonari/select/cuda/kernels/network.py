@@ -8,8 +8,8 @@ The step that compares positions 2^j apart works along axis b - 1 - j, and the p
 
 Triton unrolls such a network, which takes it seconds for some hundred entries. LONG entries and more are therefore
 sorted in loops: steps over 2^NEAR positions and more exchange entries through shared memory (tl.gather), and only the
-NEAR others, between registers and lanes, are unrolled. That takes a third to a fifth of the time to compile, and no
-longer to run: less from 1024 pairs of 32-bit keys on.
+NEAR others, between registers and lanes, are unrolled. This takes a third to a fifth of the time to compile and, from
+1024 pairs of 32-bit keys on, also less time to run; with fewer pairs it runs as fast.
 
 Batcher 1968; keeping the smaller half of two runs is the truncated bitonic sort of Sismanis et al. 2012.
 """
@@ -60,7 +60,7 @@ def _exchange(keys, ids, BIT: tl.constexpr, BITS: tl.constexpr, PACKED: tl.const
 
 @triton.jit
 def _reverse(keys, ids, down, PACKED: tl.constexpr):
-    """Complement the entries where `down` is 1, which reverses their order, and does so again on the way back."""
+    """Complement the entries where `down` is 1, which reverses their order; a second call restores them."""
     keys ^= -down
     if PACKED:
         ids = keys

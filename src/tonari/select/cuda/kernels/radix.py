@@ -1,7 +1,7 @@
 """Radix selection: the k-th smallest key digit by digit, most significant first, then one pass that collects.
 
-Alabi et al. 2012 (radix select), with the early stop of AIR Top-k (Zhang et al., SC 2023): once all values that share
-the prefix are wanted, the lower digits do not matter.
+The method is radix select (Alabi et al. 2012), with the early stop of AIR Top-k (Zhang et al., SC 2023): once all
+values that share the prefix are wanted, the lower digits do not matter.
 
     pass p:   histogram[d] = values with the current prefix whose next digit is d             one read of the row
               digit = the d at which the running sum reaches the number still wanted
@@ -12,8 +12,8 @@ If there are many rows, one program does all of this for a row (radix_kernel), a
 are few, `parts` programs share a row, `chunk` values each, and every pass is a launch (digit_kernel): the programs add
 their counts in memory, and every program of the next pass derives the same state from them.
 
-    (prefix, wanted, share)   the digits so far; of the values that have this prefix, how many are wanted; how many
-                              there are
+    (prefix, wanted, share)   the digits so far; the number of values that are wanted among those with this prefix; the
+                              number of values with this prefix
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def digit_histogram(
 
 @triton.jit
 def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, BITS: tl.constexpr):
-    """Return (prefix, wanted, share) after the digit in bits [shift, above): the largest if all are already wanted."""
+    """Return (prefix, wanted, share) after the digit in bits [shift, above): the largest digit if all are wanted."""
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
     bins = tl.arange(0, 1 << BITS)
@@ -193,7 +193,7 @@ def radix_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Narrow a row with one program."""
+    """Reduce a row to its k smallest pairs with one program."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -327,7 +327,7 @@ def equals_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Count the values of a chunk that equal the k-th, for rows in which only some of these are wanted."""
+    """Count the values of a chunk that equal the k-th, for rows in which only some of the equal values are wanted."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)

@@ -24,7 +24,7 @@ def order_lists_kernel(
     begins_ptr,
     counts_ptr,
     numbers_ptr,
-    # outputs: flat, and where each list goes
+    # outputs: flat, and the position of each list in them
     places_ptr,
     out_bits_ptr,
     out_ids_ptr,

@@ -3,9 +3,10 @@
     sort_runs   sort RUN pairs at a time, by a network in registers
     merge       merge two runs of SPAN pairs, TILE positions of the result per program
 
-A program finds its input by the merge path (Odeh, Green, Mwassi, Shmueli and Birk 2012): a binary search gives how many
-of the first `place` pairs of both runs together come from the first run (`first`); the rest come from the second. Of
-the next TILE pairs of both runs, a network merges the TILE smallest. No two pairs are equal.
+A program finds its input by the merge path (Odeh, Green, Mwassi, Shmueli and Birk 2012). Let `place` be the first
+position of its tile in the result. A binary search finds the number `first` of pairs before `place` that belong to the
+first run; the others belong to the second. A network then merges the next TILE pairs of each run and keeps the TILE
+smallest. No two pairs are equal.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def sort_runs_kernel(
 
 @triton.jit
 def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, place):
-    """Return how many of the first `place` pairs of two merged ascending runs come from run a."""
+    """Return the number of the first `place` pairs of two merged ascending runs that belong to run a."""
     low = tl.maximum(0, place - size_b)
     high = tl.minimum(place, size_a)
     while low < high:
@@ -82,7 +83,7 @@ def merge_kernel(
     counts_ptr,
     keys_ptr,
     ids_ptr,
-    # outputs: [row][capacity] pairs in runs of twice that; if FINAL [row][k] values and indices
+    # outputs: [row][capacity] pairs in runs of 2 span; if FINAL, [row][k] values and indices
     out_keys_ptr,
     out_ids_ptr,
     # shapes

@@ -137,7 +137,7 @@ def sample_kernel(
     # inputs
     values_ptr,
     lengths_ptr,
-    # outputs: [row][part][rank] pairs, or the row's threshold if there is one part; the survivors' count starts at 0
+    # outputs: [row][part][rank] pairs, or the row's threshold if there is one part; the number of survivors, set to 0
     keys_ptr,
     ids_ptr,
     counts_ptr,
@@ -186,7 +186,7 @@ def merge_samples_kernel(
     sample_keys_ptr,
     sample_ids_ptr,
     lengths_ptr,
-    # outputs: one pair per row; its survivors' count starts at 0
+    # outputs: one pair per row; the number of survivors, set to 0
     keys_ptr,
     ids_ptr,
     counts_ptr,

@@ -1,6 +1,6 @@
 """Buffered Search (tang2015 III-D) before the queues of 32 lanes: entries below the head wait in a buffer per lane.
 
-    none      an entry is inserted at once, and lanes without one wait
+    none      an entry is inserted at once, while lanes without an entry wait
     own       a lane whose buffer is full empties it; the others wait
     full      the first full buffer makes all lanes empty theirs: entry 0 of all lanes, then entry 1, ...
     sorted    as full, after sorting each buffer, so that the smallest entries are inserted first and rule out others

@@ -7,8 +7,8 @@
                 offer(entry)                       32 lanes, each with its own number and its own entry
     survivors of the row = entries of the queue
 
-A group outside the k smallest has k groups before it, each with a member that precedes all of its own. This also holds
-for ties, because a group with a smaller number has members with smaller indices.
+A group outside the k smallest has k groups before it, and each of these has a member that precedes all members of the
+group. This also holds for ties, because a group with a smaller number has members with smaller indices.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def load_list(
 
 @triton.jit
 def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, lanes):
-    """Write each lane's entries contiguously, without pads; return how many there are."""
+    """Write each lane's entries contiguously, without pads; return their number."""
     found = tl.zeros([LANES], tl.int32)
     for position in range(size):
         index = tl.load(index_ptrs + tl.cast(position, tl.int64) * LANES, mask=lanes, other=PAD_INDEX)

@@ -1,10 +1,12 @@
 """Split the lowest listed groups of each row into their marked parts; one program per row.
 
-    entry = 16 group + mask        bit b of the mask: part b of the group may contain a candidate
-    place of a part                number of marked parts in lower groups, and before it in its own group
+    entry                 = 16 group + mask        bit b of the mask: part b of the group may contain a candidate
+    position of a part    = number of marked parts of groups with lower minima
+                            + number of marked parts before it in its own group
 
-The lower bound of the other parts is the smallest of three numbers: the threshold, for groups that are not listed; the
-next minimum, for groups after the `width` lowest; and the minimum of the first group whose parts do not fit.
+The kernel also writes a lower bound on the scores of all points that are not in a written part. It is the smallest of
+three numbers: the threshold, for groups that are not listed; the next minimum, for groups after the `width` lowest; and
+the minimum of the first group whose parts do not fit.
 """
 
 from __future__ import annotations

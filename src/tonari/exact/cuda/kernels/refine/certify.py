@@ -40,10 +40,11 @@ def unit_of(scale, METRIC: tl.constexpr):
 
 @triton.jit
 def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return the worst true value that may be returned as `value`, and the query's shift; whether both are bounded; and
-    the relative error of evaluating a value.
+    """Return the worst true value that may be returned as `value`, whether it is known, and the errors that lead to it.
 
-    Output rounding, evaluation and underflow come between a true value and the returned one.
+    A returned value differs from the true one by the roundings of its evaluation, by underflow and by the rounding of
+    the output. Returned are the worst value; the query's shift; whether both are bounded; and the relative error of
+    evaluating a value.
     """
     judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
     value = tl.where(judged, value, 0.0)
@@ -75,7 +76,7 @@ def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constex
 
 @triton.jit
 def square_of(worst, scale, d, METRIC: tl.constexpr):
-    """Return the square of the distance of two form rows from the value of a metric of the family "squares"."""
+    """Convert a value of a metric of the family "squares" to the squared distance between the two form rows."""
     if METRIC.root:
         square = (worst * scale) * (worst * scale) + (tl.cast(d, tl.float64) + 16) * METRIC.underflow * scale * scale
     else:
@@ -85,10 +86,10 @@ def square_of(worst, scale, d, METRIC: tl.constexpr):
 
 @triton.jit
 def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return a score that no point whose returned value is at most `value` exceeds, and whether there is one."""
+    """Return an upper bound on the true score of points whose returned value is at most `value`; whether one exists."""
     worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
 
-    # From that value to the score, and to its upper bound.
+    # Convert the worst value to a score, and raise the score by the errors of evaluating it.
     if METRIC.squares:
         square = square_of(worst, scale, d, METRIC)
         score = square - shift

@@ -4,8 +4,9 @@
     one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
 
 Both sides are widened (kernels/rows/widen.py): padded to whole steps of 16 columns, with means already subtracted. The
-kernel is bound by float64 arithmetic: three operations per query, point and column, each rounded. Where the cosine of a
-query and any of the points exceeds 1/2, these are read once more, for the chord.
+kernel is bound by float64 arithmetic: three operations per query, point and column, each rounded. If the cosine of a
+query and any of the points exceeds 1/2, the program reads the points again, and computes the values of such close pairs
+from their squared chords.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tonari.select.cuda.kernels.order import ascending, make_keys
 
 @triton.jit
 def squared_chord(query_ptrs, point_ptrs, width, query_inverse, point_inverse, close, POINTS: tl.constexpr):
-    """Return the squared chords [POINTS] of the points that are close, anything for others."""
+    """Return the squared chords [POINTS] between the query and the points; arbitrary where not `close`."""
     lanes = tl.zeros([POINTS, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, width, 0)
     for at in tl.range(0, stop, 16):

@@ -37,7 +37,7 @@ def candidates(
     groups_ptr, own_ptr, row, numbers, width, groups_stride, n,
     HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr,
 ):  # fmt: skip
-    """Return the points that are candidates `numbers` of a row, and which of them exist."""
+    """Return the points at positions `numbers` of a row's candidates, and a mask of the positions that exist."""
     tl.static_assert((GROUP & (GROUP - 1)) == 0)
     slot = numbers // GROUP
     group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
@@ -54,7 +54,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add columns at ... at + 15 to the lanes and, for angular metrics, to the lanes of the points' squares."""
+    """Add columns at ... at + 15 to the lanes and, for angular metrics, the points' squares to `squares`."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -86,7 +86,7 @@ def squared_chord(
     row_ptrs, query_ptrs, mean, query_inverse, point_inverse, close, d,
     METRIC: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Return the squared chords [CHUNK] of the points that are close, anything for others; reads nothing if none is."""
+    """Return squared chords [CHUNK]; those that are not `close` are arbitrary. If none is close, nothing is read."""
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     stop = tl.where(tl.max(close.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64
@@ -110,7 +110,7 @@ def values_of(
     row_ptrs, query_ptrs, norms_ptr, row, present, d,
     METRIC: tl.constexpr, TERM: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Return the values [CHUNK] of some points with a query, float64; anything where a point is not present.
+    """Return the float64 values [CHUNK] of some points with a query; elements of absent points are arbitrary.
 
     `query_ptrs` [16] is the first step of the widened query; only angular metrics load its norm, number `row`.
     """
@@ -172,7 +172,7 @@ def members_kernel(
     POINT_TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Write the point number of every candidate; 2**31 - 1 for missing ones."""
+    """Write the point number of every candidate, and 2**31 - 1 at positions without a candidate."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

@@ -1,13 +1,16 @@
-"""From the screen of contracted rows to the points that are within a limit by these, in two steps.
+"""Find the points whose contracted rows are within a limit of a query's contracted row, in two steps after a screen.
 
-    groups     groups of a list, or of all minima, whose certified minimum is at or below the row's score
-    members    their members with |g(q) - g(x)|^2 at or below the row's limit, where g are contracted rows, gathered in
+Contracted rows are rows projected to a few coordinates (exact/cuda/rows/contraction.py); below, g are these rows.
+
+    groups     the groups, from a row's list or from all minima, whose certified minimum is at most the row's score
+    members    the points of these groups with |g(q) - g(x)|^2 at or below the row's limit; rows are gathered in
                float32, in steps of CHUNK members and COLUMNS columns
 
-One program processes a row; if rows are few, several programs share the members of a row in chunks of CHUNK. Both steps
-count all results, and write them while there is room. A row without enough room, or with an incomplete list of groups,
-is searched again, so the second step skips it. The set of written members does not depend on the order in which
-programs run; their places do. The limit allows for the rounding of the sums (contracted_limits.py).
+One program processes a row; if there are few rows, several programs share the members of a row in chunks of CHUNK. Both
+steps count all results, and write them while there is room. A row without enough room, or with an incomplete list of
+groups, is searched again by another method, so the second step skips it. The set of written members does not depend on
+the order in which programs run, but their positions do. The limit allows for the rounding of the sums
+(contracted_limits.py).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import triton.language as tl
 from tonari.exact.cuda.kernels.refine.groups import candidates
 from tonari.exact.cuda.kernels.rows.groups import part_number
 
-_UNKNOWN = tl.constexpr(2**31 - 1)  # more than there is room for
+_UNKNOWN = tl.constexpr(2**31 - 1)  # a count larger than any room
 
 
 @triton.jit(do_not_specialize=["segments", "segment_room", "room"])
@@ -33,7 +36,7 @@ def near_listed_kernel(
     SEGMENTS: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the parts that a row's list names in groups at or below the row's score."""
+    """Write the parts, listed for a row, of groups whose minimum is at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     slots = segments * segment_room
@@ -68,7 +71,7 @@ def near_minima_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the groups of a row whose minimum is at or below the row's score."""
+    """Write the groups whose minimum is at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     total = tl.zeros((), tl.int32)
@@ -86,7 +89,7 @@ def near_minima_kernel(
 def near_members_kernel(
     # inputs: contracted rows of queries and points; limits; groups of each row; the point that a row is itself
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
-    # outputs: int32 [row][members_room] and [row], which have some already
+    # outputs, to which members are appended: int32 [row][members_room] and [row]
     members_ptr, near_ptr,
     # shapes
     p, units, n, room, members_room,
@@ -117,7 +120,7 @@ def near_members_kernel(
                 x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0.0
             )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
-            present = present & (square <= limit)  # of the others no more is read
+            present = present & (square <= limit)  # points above the limit are not read further
         near = present.to(tl.int32)
         if PARTS > 1:
             total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")

@@ -1,6 +1,9 @@
-"""Select from the noted rows of a row: the lowest, or all at or below a score; one program per row.
+"""Select candidates from the notes of a point: the lowest ones, or all at or below a score; one program per point.
 
-Rows that are not noted are above the row's threshold, unless the room was too small.
+In the screen of a graph (kernels/screens/mirrored.py), a low score of a row and a point is also noted for the point.
+The notes of a point are the numbers of such rows, with lower bounds of their scores. The bounds of rows that are not
+noted are above the point's threshold, unless there was no room for all notes. The point is itself a row of the graph,
+and is called row below.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-_UNKNOWN = tl.constexpr(2**31 - 1)  # more than there is room for
+_UNKNOWN = tl.constexpr(2**31 - 1)  # a count larger than any room
 
 
 @triton.jit(do_not_specialize=["width", "room"])
@@ -22,7 +25,7 @@ def lowest_noted_kernel(
     # constants
     WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the rows of the lowest values, padded with -1, and a lower bound on all other values."""
+    """Write the noted rows with the lowest values, padded with -1, and a lower bound on all other values."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
     value = tl.load(lowest_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]
@@ -46,7 +49,7 @@ def near_noted_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the rows whose value is at or below the row's score."""
+    """Write the noted rows whose value is at or below the row's score."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     count = tl.load(counts_ptr + row)

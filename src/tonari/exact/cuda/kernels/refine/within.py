@@ -41,7 +41,7 @@ def thresholds_kernel(
     DOUBLE: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Write the threshold of every row: -inf if nothing is within its limit, the largest float32 if anything may be."""
+    """Write each row's threshold: -inf if no point can be within its limit, the largest float32 if all may be."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
     limit = tl.load(limits_ptr + row, mask=present, other=0.0).to(tl.float64)
@@ -70,7 +70,7 @@ def listed_parts_kernel(
     FILL: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Count or write the parts that a row's list names; an entry is 16 times a group's number, plus their mask."""
+    """Count or write the parts that a row's list names; an entry is 16 group + mask of parts."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:
@@ -132,7 +132,7 @@ def lowest_parts_kernel(
 
 @triton.jit(do_not_specialize=["d", "units", "n", "first_block"])
 def within_kernel(
-    # inputs: widened queries and norms; points; limits; of each block its row and its parts; the point a row is itself
+    # inputs: widened queries and norms; points; limits; the row and the parts of each block; the own point of each row
     queries_ptr,
     norms_ptr,
     points_ptr,
@@ -140,7 +140,7 @@ def within_kernel(
     rows_ptr,
     parts_ptr,
     own_ptr,
-    # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; how many are within it
+    # outputs: [block][CHUNK] values and ids, -1 for a point beyond the limit; the number of points within it
     values_ptr,
     ids_ptr,
     hits_ptr,
@@ -162,9 +162,9 @@ def within_kernel(
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Compare the points of a block with its row's limit; write their number and, if LISTED, the points.
+    """Find the points of a block within its row's limit; write their number and, if LISTED, the points.
 
-    A row does not find itself, nor a point before it if LATER.
+    A row does not find itself and, if LATER, finds only points after it.
     """
     BLOCK: tl.constexpr = CHUNK // GROUP
     here = tl.program_id(0).to(tl.int64)

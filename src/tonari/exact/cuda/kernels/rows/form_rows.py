@@ -86,7 +86,7 @@ def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
 
 @triton.jit
 def less_mean(x, column, mean, varies, d):
-    """Subtract the row's mean; zeros for constant rows, and beyond the end of a row."""
+    """Return elements minus their row's mean, with zeros for constant rows and beyond the end of a row."""
     return tl.where((column < d) & varies[:, None, None], x - mean[:, None, None], 0.0)
 
 

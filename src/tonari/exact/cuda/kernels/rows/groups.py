@@ -24,5 +24,5 @@ def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
 
 @triton.jit
 def part_number(group, part):
-    """Return the number, among groups of a quarter of the size, of part number `part` of a group."""
+    """Return the number of part `part` of a group, counted among groups of a quarter of the size."""
     return (group // 4) * 16 + 4 * part + group % 4

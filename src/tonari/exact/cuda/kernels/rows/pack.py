@@ -1,7 +1,7 @@
 """Packing: original rows -> form rows -> rounded rows, with measured rounding errors (docs/exactness.md).
 
-One program packs ROWS rows, for points a tile of the screen. It goes through the columns once, in blocks of T * V
-(kernels/rows/form_rows.py): load, form in float64, round, store, and add to the row's sums
+One program packs ROWS rows; for points, these are a tile of the screen. It goes through the columns once, in blocks of
+T * V (kernels/rows/form_rows.py): load, form in float64, round, store, and add to the row's sums
 
     size         |x'|, from float64 squares             for elementwise metrics: the sum or maximum of `size` and
     difference   |x' - x^|                              `difference` of metrics/kernels/terms.py
@@ -9,9 +9,9 @@ One program packs ROWS rows, for points a tile of the screen. It goes through th
 No block is kept. The angular metrics need a row's norm first and read the rows twice, correlation three times; later
 passes find the rows in the cache.
 
-For int8 h is y rounded to a whole number, halves up; that may err by 2^-24 of y - h where y is not whole, which the
-factor ROUNDED has room for. A row of integers of one byte, whose size float32 can count to, has no error at all: its
-products and scores are whole numbers that are never rounded.
+For int8, h is y rounded to the nearest whole number, halves up. If y is not whole, the measured y - h may have a
+relative error of 2^-24, which the factor ROUNDED covers. A row of integers that fit in one byte, with |x'|^2 <= 2^24,
+has no error at all: its products and scores are whole numbers that float32 represents.
 
 Conversions to and from float64 are the slowest instructions here (16 per clock and multiprocessor), so for products the
 rounding error is measured in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is
@@ -94,7 +94,7 @@ def any_of(mask):
 
 @triton.jit
 def note(flag_ptr, row, bad):
-    """Lower a flag to the first bad row."""
+    """Lower a flag to the number of the first bad row, if that is smaller."""
     tl.atomic_min(flag_ptr, tl.min(tl.where(bad > 0, row, _NO_ROW), 0))
 
 
@@ -110,7 +110,7 @@ def load_with_centre(rows_ptr, centre_ptr, row, column, n, d, stride, METRIC: tl
 @triton.jit
 def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.constexpr, LIMIT: tl.constexpr,
             INT8: tl.constexpr = False):  # fmt: skip
-    """Return form elements [ROWS, T, V], 0 where one is refused or cannot be packed, and 1 where that is so, int32."""
+    """Return form elements [ROWS, T, V], 0 for refused and unpackable ones, and an int32 mask of the zeroed ones."""
     sound = is_sound(elements, METRIC.nonnegative)
     x = tl.where(sound, elements, 0).to(tl.float64)
     if METRIC.squares:
@@ -133,7 +133,7 @@ def whole_numbers(elements, centre, factor):
 
 @triton.jit
 def product_errors(size, difference, d, PRECISION: tl.constexpr):
-    """Return a bound on |x' - x^| of rows for products, and gamma, from |x'| and the measured |y - x^|."""
+    """Return, for products, a bound on |x' - x^| of rows and the summation error gamma, from |x'| and |y - x^|."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64
@@ -147,7 +147,7 @@ def product_errors(size, difference, d, PRECISION: tl.constexpr):
 
 @triton.jit
 def gamma_of(units):
-    """Return gamma for this many units of 2^-24."""
+    """Return n / (1 - 2 n) for n = `units` 2^-24, the relative error of a sum with this number of rounding errors."""
     n = tl.minimum(units * _UNIT, 0.25)
     return n / (1 - 2 * n)
 
@@ -272,7 +272,7 @@ def pack_kernel(
                 if not POINTS:
                     second = -(second + second)
             if not INT8 and not POINTS:
-                first = -(first + first)  # exact, so that a row is to a point what the point is to the row
+                first = -(first + first)  # exact, so that the scores of (row, point) and (point, row) are equal
             if PRECISION == "split":
                 # Small products first: the rounding error of an addition is relative to the sum so far.
                 out_ptrs = values_ptr + row_axis * width + column
@@ -326,7 +326,7 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            if INT8:  # a query that is exact has no gamma for points that are not
+            if INT8:  # the terms of an exact query do not contain the gamma of points that are not exact
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:

@@ -1,4 +1,4 @@
-"""Contracted rows from their products in float64: rounded to float32, and how far that may have moved them.
+"""Round contracted rows, computed by float64 products, to float32, and bound how far rounding may move each row.
 
     f      = (along, |rest|)      along = V' z, rest = z - V V' z, both products in float64
     error <= 2^-24 |f| + 8 (d + p + 16) sqrt(p) 2^-53 (|z| + |origin|)      exact/cuda/rows/contraction.py

@@ -59,7 +59,7 @@ def value_of(folded, METRIC: tl.constexpr):
 
 @triton.jit
 def cosine_of(product, query_norm, point_norm):
-    """Return the cosine of pairs from their products, 0 where a row is zero; and which values need the chord."""
+    """Return the cosine of pairs from their products, 0 for a zero row, and a mask of values that need the chord."""
     zero = tl.minimum(query_norm, point_norm) == 0
     cosine = tl.where(zero, 0.0, product / tl.where(zero, 1.0, query_norm * point_norm))
     return cosine, cosine > 0.5
@@ -67,7 +67,7 @@ def cosine_of(product, query_norm, point_norm):
 
 @triton.jit
 def inverse_of(norm):
-    """Return 1 / norm; anything for a zero row."""
+    """Return 1 / norm; the result for a zero row is arbitrary."""
     return 1.0 / tl.where(norm == 0, 1.0, norm)
 
 

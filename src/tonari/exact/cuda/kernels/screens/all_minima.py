@@ -5,7 +5,7 @@
     accumulator       ROWS x COLUMNS float32, which starts at the points' `low`, or int32; only minima leave the kernel
 
 WIDTH is a power of two, or WIDTH and MORE are two powers of two that add up to the packed width (96 = 64 + 32). The
-idea is from tang2015, section III-E: the bottom level of its hierarchy, the minima of groups, is computed while the
+method is from tang2015, section III-E: the bottom level of its hierarchy, the minima of groups, is computed while the
 scores are in registers.
 """
 

@@ -7,9 +7,9 @@
 
         issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill tile i
 
-Two warpgroups, each with 64 rows of each half. The layout of an accumulator is kept up to the stores, so that threads
-exchange no data; by default Triton would move stored values through shared memory. Otherwise this is
-kernels/screens/all_minima.py, except that `low` is added to the product afterwards.
+There are two warpgroups, each with 64 rows of each half. All values keep the layout of the accumulator until they are
+stored, so that threads exchange no data; by default Triton would move stored values through shared memory. In all else
+the kernel is that of kernels/screens/all_minima.py, except that `low` is added to the product afterwards.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
 
 @gluon.jit
 def never_rounded(minima, WHOLE: gl.constexpr):
-    """Return minima of scores, of int8 none above 2^24; see the function of this name in kernels/screens/record.py."""
+    """Clip minima of int8 scores to numbers that float32 represents; see the function in kernels/screens/record.py."""
     if WHOLE:
         result = gl.where(minima < float("inf"), gl.minimum(minima, 2.0**24), minima)
     else:

@@ -1,13 +1,14 @@
-"""How far apart contracted rows of an answer may be: the certificate of a screen in fewer dimensions.
+"""Bound the distances between the contracted rows of a query and of its neighbours, as limits of a screen.
 
-Let g be the contracted rows as stored, and V the k-th value. A point whose returned value is as good as V has
-|q' - x'|^2 <= S, the square of Lemma 2 (kernels/refine/certify.py); for angular metrics S = 2 scale^2 worst. Then
+Contracted rows are rows projected to a few coordinates (exact/cuda/rows/contraction.py). Let g be these rows as stored,
+and V the k-th value. A point whose returned value is as good as V has |q' - x'|^2 <= S, the square of Lemma 2
+(kernels/refine/certify.py); for angular metrics S = 2 scale^2 worst. Then
 
     |g(q) - g(x)|  <=  (1 + stretch) sqrt(S) + error(q) + error(x)  =  R
     score          =  |g(x)|^2 - 2 <g(q), g(x)>  <=  R^2 - |g(q)|^2
 
-The squares are compared with float32 sums of p squares. Both bounds are rounded up, and +inf where nothing is bounded.
-One program has ROWS rows; all arithmetic is float64.
+The squares |g(q) - g(x)|^2 are computed as float32 sums of p squares. Both limits are rounded up, and are +inf for rows
+without a bound. One program has ROWS rows; all arithmetic is float64.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tonari.exact.cuda.kernels.rows.pack import round_up
 
 _LARGEST = tl.constexpr(1e30)  # far above every square of rows that are packed
 _INFINITY = tl.constexpr(float("inf"))
-# Per term of a float32 sum of p squares, twice its roundings: the difference counts twice, square and sum once each.
+# Twice the relative error of a term in a float32 sum of p squares, whose difference counts twice, square and sum once.
 _ROUNDING = tl.constexpr(2.0**-23)
 _TINY = tl.constexpr(2.0**-100)
 

@@ -1,25 +1,27 @@
-"""The screen for a few queries, which packs them, too, and has no use for matrix units.
+"""The screen for a few queries. It packs the queries itself, and computes products without matrix units.
 
     every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/rows/pack.py makes them
     all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
-    the first       no tiles, but the input of the certificate and the exact values: norms, errors, float64 rows, flags
+    the first       screens no tiles; it writes the norms, errors, float64 rows and flags that later steps need
 
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
 
-The minima do not contain the bound N E1 + r E2 yet: the kernel that reads them (few_finish.py) subtracts it, when N and
-r are known. That is Lemma 3 of docs/exactness.md in its order: the minimum, then the subtraction, each rounded.
+The error bound N E1 + r E2 is not yet subtracted from the minima. The kernel that reads them (few_finish.py) subtracts
+it, when N and r are known. Lemma 3 of docs/exactness.md prescribes this order: the minimum, then the subtraction, each
+rounded.
 
 The error of the sums, line by line against that page, with u = 2^-24 and w columns in use:
 
     products     two float16 numbers: at most 22 bits, 0 or at least 2^-48, so exact in float32, fused or not
     additions    rounded to nearest: each loses at most u of its result. Matrix units may lose 4 u of the magnitudes
     a term       passes through at most w additions that round, in any order; those of zeros beyond the columns do not
-    the sum      within w u / (1 - w u) of the magnitudes, `low` among them, as sums start at it. gamma and e0 are made
-                 for y / (1 - y), y = 4 w u, of both (kernels/rows/pack.py, whose functions make all bounds here)
+    the sum      its error is at most w u / (1 - w u) times the sum of all magnitudes, including |low|, at which sums
+                 start. gamma and e0 allow more, y / (1 - y) with y = 4 w u (kernels/rows/pack.py computes all bounds)
 
 Every program packs the queries in the same way, element by element, so the errors measured by the first program hold
-for all. Only norms and means of the angular metrics are sums, which each program computes by the same instructions.
+for all programs. Only the norms and means of angular metrics are sums, and every program computes them by the same
+instructions.
 
 Here groups are adjacent points, not parts of a matrix unit's accumulator (rows/groups.py).
 """
@@ -51,7 +53,7 @@ def load_step(
     """Load the points of a step, a block of columns of a tile: [1, POINTS, BLOCK]; zeros beyond the width."""
     start = step % blocks * BLOCK
     ptrs = point_ptrs + ((first + step // blocks).to(tl.int64) * POINTS * width + start)
-    # Of one value in a row of points, so that loads are as wide as without it.
+    # The mask is constant along the row of a point, so that loads are as wide as without a mask.
     present = point[None, :, None] < tl.where(step < steps, POINTS, 0)
     if WHOLE:
         x = tl.load(ptrs, mask=present, other=0.0)
@@ -129,7 +131,7 @@ def screen_few_kernel(
     point_ptrs = values_ptr + point[None, :, None] * width + inner
     first = tl.maximum(program - 1, 0) * each
     steps = tl.where(program > 0, (tl.minimum(first + each, tiles) - first) * blocks, 0)
-    # The points of the first step are on their way while the queries are packed; later those of the next.
+    # The first step's points are loaded while the queries are packed; later, each step loads the points of the next.
     x = load_step(point_ptrs, first, 0, steps, width, blocks, point, inner, POINTS, BLOCK, WHOLE)  # [1, POINTS, BLOCK]
     packed_ptr += program.to(tl.int64) * M * width
     for start in range(0, width, BLOCK):

@@ -9,20 +9,21 @@ program to finish orders all candidates and writes the row:
     following   the smallest `lower` of all other tiles and groups, +inf if there are none
     values      of the members, by the definition (kernels/rows/value.py)
     rank        number of candidates before a candidate, in the order (returned value, id)
-    proved      as kernels/refine/certify.py says
+    proved      the certificate of the row (kernels/refine/certify.py)
 
-t1 and t2 are limits that at least `width` of CHUNKS minima do not exceed, each minimum over a chunk of the numbers. So
-at least `width` numbers are at or below them (docs/exactness.md, "Hierarchical Partition"), and few more, since
-adjacent numbers belong to different chunks. Numbers below the limit precede ties at the limit. Numbers beyond the room
-are dropped, which only lowers `following`.
+To find t1 and t2, the `lower` values are divided into CHUNKS chunks, and at least `width` of the minima of the chunks
+do not exceed the limit. So at least `width` values are at or below it (docs/exactness.md, "Hierarchical Partition"),
+and few more, since adjacent numbers belong to different chunks. Numbers below the limit precede ties at the limit.
+Numbers beyond the room are dropped, which only lowers `following`.
 
 Groups are in ascending order, so candidates ascend in id: the earlier of two candidates with equal values has the
 smaller id. Padding candidates are last, with the value +inf. At least k candidates exist, because each group contains a
 point.
 
-Programs do not wait for each other: the last one is known by a counter, which screen_few.py sets to 0. A program counts
-itself after a barrier, when all its threads have written their values. The atomic addition acquires and releases, so
-the programs that count later see them. The state of a row goes to memory that the host reads, which may be pinned.
+Programs do not wait for each other. A counter, which kernels/screens/few.py sets to 0, identifies the last program.
+Each program increments it after a barrier, when all its threads have written their values. The atomic addition acquires
+and releases, so programs that increment it later see these values. The state of a row is written to memory that the
+host reads, which may be pinned.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _FLAGS = tl.constexpr(3)  # of the points, and as many of the queries
 
 @triton.jit
 def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Return a number that at least `wanted` of [NUMBERS], and few more, do not exceed; +inf if too few exist."""
+    """Return a limit that at least `wanted` of [NUMBERS] values, and few more, do not exceed; +inf if too few exist."""
     tl.static_assert(NUMBERS % CHUNKS == 0)
     minima = tl.min(tl.reshape(lower, [NUMBERS // CHUNKS, CHUNKS]), 0)
     # The sum goes over axis 0, which each thread holds whole.
@@ -65,14 +66,14 @@ def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
 
 @triton.jit
 def bound_of(tile, present, norm, rest, e1_ptr, e2_ptr):
-    """Return the error bounds to subtract from the minima in some tiles."""
+    """Return the error bounds to subtract from the minima of some tiles."""
     e1 = tl.load(e1_ptr + tile, mask=present, other=0.0)
     return norm * e1 + rest * tl.load(e2_ptr + tile, mask=present, other=0.0)
 
 
 @triton.jit
 def candidates(groups_ptr, numbers, group_count, n, GROUP: tl.constexpr):
-    """Return the points that are candidates of some numbers, and which of them exist."""
+    """Return the points at positions `numbers` of the list of candidates, and a mask of the positions that exist."""
     listed = numbers // GROUP < group_count
     group = tl.load(groups_ptr + numbers // GROUP, mask=listed, other=0)
     ids = group * GROUP + (numbers & (GROUP - 1))

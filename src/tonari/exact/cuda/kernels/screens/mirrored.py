@@ -1,21 +1,21 @@
-"""The screen of a graph: one product of a tile of rows and a tile of points, for the rows and for the points.
+"""The screen of a graph: one product of a tile of rows and a tile of points gives the scores of both directions.
 
     s = -2 <x^(row), x^(point)>       shared by the pairs (row, point) and (point, row)
     lower bound of (row, point)       s + low(point) - (N(row) e1 + r(row) e2)          e of the point's tile
     lower bound of (point, row)       s + low(row) - (N(point) e1 + r(point) e2)        e of the row's tiles
 
-In int8, the noted score is s + low(row) + low(point) (kernels/screens/mirrored_note.py).
+In int8, the score for the direction (point, row) is s + low(row) + low(point) (kernels/screens/mirrored_note.py).
 
     tile of rows      ROWS x STEP float16, or int8, tile of points COLUMNS x STEP, through `STAGES` buffers each
     accumulator       ROWS x COLUMNS float32, or int32
 
 The rows are a batch; the points are the batch itself and all later batches, so each product of two batches is computed
-once. Points are appended to the rows' lists (record.py). Rows are noted for points of later batches, but in lists of
-the rows, so no operation is atomic. For each run of LISTED points of a thread, a note has a mask of the points whose
-limit the row's score does not exceed, and the lowest of these scores. A thread has one slot per tile, so notes are
-never lost. kernels/screens/mirrored_note.py transfers the notes to lists of the points.
-
-A row is noted if its score is at or below `limit`, the threshold plus the bound (kernels/screens/mirrored_note.py).
+once. In the direction (row, point), points are appended to the rows' lists (record.py). In the direction (point, row),
+a row is a candidate of a point of a later batch if its score is at or below the point's `limit`, which is the threshold
+plus the error bound (kernels/screens/mirrored_note.py). The row is then noted. Notes are stored by row, so that no
+operation is atomic: for each run of LISTED points of a thread, a note has a mask of the points whose limit the row's
+score does not exceed, and the lowest of these scores. A thread has one slot per tile, so notes are never lost.
+kernels/screens/mirrored_note.py transfers the notes to lists of the points.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Append the points of whose limits a row's score is at or below; return the new counts [ROWS, 4]."""
+    """Note the points whose limits a row's scores do not exceed; return the new numbers of notes [ROWS, 4]."""
     tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
     column = tl.arange(0, COLUMNS)
     bits = tl.full((COLUMNS,), 1, tl.int32) << (column // 8 * 2 + column % 2)
@@ -52,9 +52,9 @@ def note_near(
 
 @triton.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
 def screen_mirrored_kernel(
-    # inputs: rows of the batch, and what is packed of all points, as points and as rows
+    # inputs: packed rows of the batch, and all points, packed as points and as rows
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
-    # outputs: the lists of the batch's rows, and what they are to points of later batches
+    # outputs: the lists of the batch's rows, and their notes for points of later batches
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     # shapes: the batch is rows `first` to `first + m`
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
@@ -74,7 +74,7 @@ def screen_mirrored_kernel(
     norm = tl.load(norm_ptr + first + row, mask=present, other=0.0)
     rest = tl.load(rest_ptr + first + row, mask=present, other=0.0)
     thresholds = tl.load(thresholds_ptr + first + row, mask=present, other=-float("inf"))
-    # A row that is too large for a query, and not for a point, has no elements here: it is noted for all points.
+    # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
     # Each list of a row has `segments` segments, of which four belong to this program.

@@ -1,17 +1,19 @@
 """Transfer the notes of a batch of rows to the lists of points in later batches.
 
-    limit(point) = threshold + N(point) E1 + r(point) E2, raised by more than the roundings of it and of
+A note says that a row may be a neighbour of some later points (kernels/screens/mirrored.py).
 
-    value        = score - (N(point) e1 + r(point) e2) <= threshold
+    value        = score - (N(point) e1 + r(point) e2)        e of the row's tile
+    limit(point) = threshold + N(point) E1 + r(point) E2      E: the largest e of the batch
 
-with e of the row's tile and E the largest e of the batch. So if a value is at or below the threshold, its score is at
-or below the limit. The screen notes scores at or below the limit in lists of the rows. Here one program per row
-transfers them to lists of the points, in steps of SLOTS entries: all points in the mask of an entry. An atomic counter
-gives the next place in a point's list, so entries are in any order; entries beyond the room are only counted.
+The limit is raised by more than the rounding errors of both lines. So if a value is at or below the threshold, its
+score is at or below the limit. The screen notes all scores at or below the limit, stored by row. Here one program per
+row appends the row to the lists of all points in the mask of each note, in steps of SLOTS notes. An atomic counter
+gives the next position in a point's list, so the order of a list is arbitrary; entries for which there is no room are
+only counted.
 
-In int8, where all rows are exact, `low` of the point is added to scores and limits, and subtracted again here. The
-scores are then squared distances: the lowest score of some points is a better bound for each, and numbers below 2^24
-are exact.
+In int8, where all rows are exact, `low` of the point is added to scores and limits, and subtracted again here. With it,
+scores are squared distances, so the lowest score of some points is a closer bound for each of them, and numbers below
+2^24 are exact.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from tonari.exact.cuda.kernels.rows.groups import member_column
 from tonari.exact.cuda.kernels.screens.record import COUNTED
 
 _RAISED = tl.constexpr(2.0**-21)
-_LARGEST = tl.constexpr(1e30)  # a threshold at most, so that sums of it are finite
+_LARGEST = tl.constexpr(1e30)  # the largest threshold, so that sums that contain it are finite
 
 
 @triton.jit(do_not_specialize=["first", "m", "n"])
 def limits_kernel(
     # inputs
     thresholds_ptr, norm_ptr, rest_ptr, low_ptr, e1_ptr, e2_ptr,
-    # output: float32 [tiles of points][POINT_TILE], -inf for points that are of no later batch
+    # output: float32 [tiles of points][POINT_TILE], -inf for points that are not in a later batch
     limits_ptr,
     # shapes: the batch is rows `first` to `first + m` of n
     first, m, n,
@@ -62,7 +64,7 @@ def limits_kernel(
 
 @triton.jit(do_not_specialize=["first", "segments", "segment_room", "room"])
 def note_kernel(
-    # inputs: what screen_mirrored.py noted, and what is known of points and rows
+    # inputs: the notes of kernels/screens/mirrored.py, and the terms of points and rows
     nearest_ptr, groups_ptr, masks_ptr, noted_ptr, thresholds_ptr, norm_ptr, rest_ptr, low_ptr, e1_ptr, e2_ptr,
     # outputs: float32 and int32 [point][room], int32 [point]
     values_ptr, rows_ptr, counts_ptr,
@@ -83,7 +85,7 @@ def note_kernel(
     segment = tl.arange(0, SEGMENTS)
     count = tl.load(noted_ptr + row * segments + segment, mask=segment < segments, other=0)  # [SEGMENTS]
     end = tl.cumsum(count, 0)
-    # Entry i of all is in the first segment that ends after it, as far behind its start as i is behind those before.
+    # Entry i belongs to the first segment whose end exceeds i; `gap` converts i to an offset in the row's segments.
     gap = segment * segment_room - (end - count)
     for start in tl.range(0, tl.sum(count, 0), SLOTS):
         entry = start + tl.arange(0, SLOTS)

@@ -31,7 +31,7 @@ def scores_of(sums):
 
 @triton.jit
 def never_rounded(minima, WHOLE: tl.constexpr):
-    """Return minima of scores; in int8 they are within the exact range of float32, and +inf for padding."""
+    """Clip minima of int8 scores at 2^24, up to which float32 represents all integers; minima of padding stay +inf."""
     if WHOLE:
         result = tl.where(minima < float("inf"), tl.minimum(minima, COUNTED), minima)
     else:
@@ -45,7 +45,7 @@ def lowest_scores(
 ):  # fmt: skip
     """Reduce scores [ROWS, COLUMNS] to certified minima [ROWS, COLUMNS / (4 GROUP), 4], with groups in order.
 
-    WHOLE says that they are scores of int8.
+    WHOLE: scores come from int8 products, and are whole numbers.
     """
     tl.static_assert(GROUP % 2 == 0)
     tl.static_assert(COLUMNS % (4 * GROUP) == 0)

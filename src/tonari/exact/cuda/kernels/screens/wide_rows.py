@@ -4,10 +4,11 @@
     tile of points    COLUMNS x STEP, through STAGES buffers by TMA
     accumulator       ROWS x COLUMNS float32, or int32, of one warpgroup: a thread has 32 columns of its two rows each
 
-A program is a single warpgroup, which waits for no other; other programs on the same multiprocessor continue with their
-products while it computes minima. One product is in progress while the buffers of the previous one are refilled, also
-across tiles of points. The terms of a tile's points are passed through shared memory, since 32 registers per thread for
-them would be too many. Layouts are kept up to the stores (kernels/screens/all_minima_hopper.py).
+A program consists of a single warpgroup, which never waits for another one; while it computes minima, other programs on
+the same multiprocessor continue with their products. While a product is in progress, the buffers of the previous one
+are refilled, also from one tile of points to the next. The terms of a tile's points are passed through shared memory,
+since they would take 32 registers of each thread. All values keep the layout of the accumulator until they are stored
+(kernels/screens/all_minima_hopper.py).
 
 With MIRRORED the rows are a batch of a graph, and kernels/screens/mirrored.py explains the output.
 """
@@ -33,7 +34,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append the points of whose limits a row's score is at or below; return the new counts [ROWS, 4]."""
+    """Note the points whose limits a row's scores do not exceed; return the new numbers of notes [ROWS, 4]."""
     mma: gl.constexpr = scores.type.layout
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     bits = gl.full([COLUMNS], 1, gl.int32, layout=gl.SliceLayout(0, mma)) << (column // 8 * 2 + column % 2)
@@ -63,9 +64,9 @@ def after(block, column, width):
 
 @gluon.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
 def screen_held_kernel(
-    # inputs: rows of the batch, and what is packed of all points, and of all rows from row `first` on
+    # inputs: packed rows of the batch, all points, packed, and the terms of all rows from row `first` on
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
-    # outputs: the lists of the batch's rows, and what they are to points of later batches
+    # outputs: the lists of the batch's rows, and their notes for points of later batches
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     # shapes
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
@@ -119,7 +120,7 @@ def screen_held_kernel(
     entries_ptr += first_row.to(gl.int64) * segments * room
     counts = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
     if MIRRORED:
-        # A row that is too large for a query, and not for a point, has no elements here: it is noted for all points.
+        # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
         mine = first_row + gl.arange(0, ROWS, layout=gl.SliceLayout(1, mma))
         low_of_row = gl.load(low_ptr + first + mine, mask=mine < m, other=float("inf"))
         usable = gl.load(shift_ptr + mine, mask=mine < m, other=0.0) < float("inf")

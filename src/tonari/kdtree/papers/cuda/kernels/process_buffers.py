@@ -1,10 +1,11 @@
-"""ProcessAllBuffers of gieseke2014 (algorithms 3 and 4): the queries of every leaf's buffer against its points.
+"""ProcessAllBuffers of gieseke2014 (algorithms 3 and 4): compare the queries in every leaf's buffer with its points.
 
     program        one warp: up to TILE queries of one leaf, and a loop over the leaf's blocks of BLOCK points
     screen         [TILE, BLOCK] sums of direct differences in single precision, column by column: each point is loaded
                    once for the tile. A query whose sums all exceed its limit is done with the block
     refine         for each other query, one after another: exact float64 values of the block's points, summed in the
-                   order of exact/cuda/kernels/value.py, then rounded, and inserted into its list (kernels/nearest.py)
+                   order of exact/cuda/kernels/rows/value.py, then rounded, and inserted into its list
+                   (kernels/nearest.py)
     list           k values and ids, at their place in the result; in registers while points are inserted. The limit
                    follows from the k-th value (kernels/bounds.py)
 
@@ -89,7 +90,7 @@ def process_kernel(
     each = tl.arange(0, TILE)
     present = each < tl.load(counts_ptr + tile)
     rows = tl.load(place_ptr + each, mask=present, other=0)  # [TILE]
-    limits = tl.load(limits_ptr + rows, mask=present, other=-1)  # of absent ones nothing is within the limit
+    limits = tl.load(limits_ptr + rows, mask=present, other=-1)  # no point is within the limit of an absent query
     for block in tl.range(leaf * blocks, (leaf + 1) * blocks):
         column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
         total = tl.zeros([TILE, BLOCK], rows_ptr.dtype.element_ty)

@@ -20,14 +20,14 @@ _INFINITE = tl.constexpr(float("inf"))
 
 @triton.jit
 def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr):
-    """Return the products NEW x NEW and NEW x OLD of the rows of samples, of which -1 is missing."""
+    """Return the products NEW x NEW and NEW x OLD of the rows of samples; a sample of -1 is missing."""
     tl.static_assert(D % STEP == 0, "steps of columns are loaded without a mask")
     steps = tl.arange(0, STEP)[None, :]
     new_rows = rows_ptr + new.to(tl.int64)[:, None] * D + steps
     old_rows = rows_ptr + old.to(tl.int64)[:, None] * D + steps
     new_new = tl.zeros([TILE, TILE], tl.float32)
     new_old = tl.zeros([TILE, TILE], tl.float32)
-    # Without a NEW sample there is nothing to compare.
+    # Without a NEW sample, the loop is empty.
     width = tl.where(tl.max(new, axis=0) >= 0, D, 0)
     for column in tl.range(0, width, STEP):
         x = tl.load(new_rows + column, mask=(new >= 0)[:, None], other=0.0)
@@ -39,9 +39,9 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
 
 @triton.jit
 def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.constexpr):
-    """Return distances, infinite between a point and itself and, with ACROSS, between points on one side."""
+    """Return distances, infinite for a point and itself and, if ACROSS, for points on one side of the boundary."""
     distance = tl.maximum(terms[:, None] + other_terms[None, :] - 2.0 * products, 0.0)
-    # Of one kind no sample occurs twice, but one may be of both kinds.
+    # The samples of one kind are distinct, but a point may be a sample of both kinds.
     left_out = ids[:, None] == other_ids[None, :]
     if ACROSS:
         left_out = left_out | ((ids < boundary)[:, None] == (other_ids < boundary)[None, :])

@@ -12,8 +12,8 @@ A warp holds at most one lock, and none while it waits, so deadlock is impossibl
 lock at device scope; barriers make the other lanes read after the acquire and write before the release. Lists are read
 past the L1 cache, which does not see writes of other processors.
 
-The look may read old or half-written entries. But the last distance of a segment never grows, and an entry leaves it
-only if nearer points replace it. So a proposal that belongs in the segment is never dropped.
+The step "look" may read old or half-written entries. But the last distance of a segment never grows, and an entry
+leaves it only if nearer points replace it. So a proposal that belongs in the segment is never dropped.
 """
 
 from __future__ import annotations
