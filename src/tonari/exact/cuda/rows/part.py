@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.cuda.compiling.rehearsal import numbers_from
 from tonari.core.process.caches import cached
+from tonari.cuda.compiling.rehearsal import numbers_from
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.groups import group_count
 
