@@ -45,10 +45,21 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
     """Return lists without an entry."""
-    job = worker.job
-    nowhere = -np.inf if job.record.descending else np.inf
-    distances = np.full((rows, job.k), nowhere, value_dtype(job.source.dtype))
-    return Neighbors(distances, np.full((rows, job.k), -1, index_dtype(job.source.n)))
+    made = _new_lists(worker, rows)
+    _clear(worker, made)
+    return made
+
+
+def _new_lists(worker: Worker, rows: int) -> Neighbors:
+    """Return lists with any values."""
+    shape, source = (rows, worker.job.k), worker.job.source
+    return Neighbors(np.empty(shape, value_dtype(source.dtype)), np.empty(shape, index_dtype(source.n)))
+
+
+def _clear(worker: Worker, lists: Neighbors) -> None:
+    """Remove all entries of lists."""
+    lists.distances[...] = -np.inf if worker.job.record.descending else np.inf
+    lists.indices[...] = -1
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
@@ -58,9 +69,27 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
 
 def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
     """Merge several lists of the same rows, like :func:`merge_into`; threads work on blocks of rows."""
+    _join(worker, kept, parts, new=False)
+
+
+def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
+    """Return lists of rows that are merged from several lists, as :func:`join` merges them into empty lists.
+
+    The threads also clear the new lists: one thread would take longer to write to new memory than all to merge.
+    """
+    made = _new_lists(worker, rows)
+    _join(worker, made, parts, new=True)
+    return made
+
+
+def _join(
+    worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]], *, new: bool
+) -> None:
     descending = worker.job.record.descending
 
     def merge(here: slice) -> None:
+        if new:
+            _clear(worker, Neighbors(*(part[here] for part in kept)))
         for rows, found in parts:
             some = slice(*np.searchsorted(rows, [here.start, here.stop]).tolist())
             distances = np.ascontiguousarray(found.distances[some], kept.distances.dtype)

@@ -74,7 +74,7 @@ class CudaLoader:
             out = self._empty(_rows_of(parts))
             for part, here in _placed(parts):
                 self._fill(out[here], part.start, part.stop)
-                self._check(out[here], part.start)
+            self._check(out, parts)
             return self._whole(out)
 
     def ranges_later(self, parts: list[slice]) -> Staged:
@@ -104,8 +104,8 @@ class CudaLoader:
         with on(self._device):
             out = self._empty(len(staged))
             out.copy_(staged, non_blocking=True)
-            for part, here in _placed(parts):
-                self._check(out[here], part.start)
+            if parts:
+                self._check(out, parts)
             if self._stream is not None:
                 torch.cuda.current_stream(self._device).synchronize()
         return out
@@ -175,11 +175,13 @@ class CudaLoader:
             rows = over(np.ascontiguousarray(inputs.as_rows(rows, "source.rows", check_values=False)))
         out.copy_(inputs.as_tensor(rows))
 
-    def _check(self, rows: Any, first: int) -> None:
+    def _check(self, rows: Any, parts: list[slice]) -> None:
+        """Refuse values that the metric does not accept; `parts` are the ranges of the source that the rows fill."""
         nonnegative = get_metric(self._metric).nonnegative
         low, high = (float(bound) for bound in torch.aminmax(rows))
         if not (math.isfinite(low) and math.isfinite(high)) or (nonnegative and low < 0):
-            inputs.check_values(rows, self._source.name, first=first, nonnegative=nonnegative)
+            for part, here in _placed(parts):
+                inputs.check_values(rows[here], self._source.name, first=part.start, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
         """Wait for the copies, and keep the memory from reuse until other work with it is done."""

@@ -33,7 +33,7 @@ from tonari.shards.common import (
     TRUTH,
     empty_lists,
     in_host_memory,
-    join,
+    joined,
     lists_here,
     merge_into,
     nearest_of_all,
@@ -116,6 +116,10 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     else:
         begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
+    if worker.device != "cpu":  # one copy instead of many
+        ranges = [slice(begin, begin + size) for begin in begins.tolist()]
+        found = inputs.as_floats(in_host_memory(worker.load.ranges(ranges)))
+        return found.astype(value_dtype(source.dtype), copy=False), numbers
     rows = np.empty((len(numbers), source.d), value_dtype(source.dtype))
     for at, begin in enumerate(begins.tolist()):
         rows[at * size : (at + 1) * size] = inputs.as_floats(in_host_memory(worker.load.range(begin, begin + size)))
@@ -251,8 +255,7 @@ def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, N
 
 def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[Any, Neighbors]]) -> Neighbors:
     _, begin, end = args
-    kept = empty_lists(worker, end - begin)
-    join(worker, kept, read)
+    kept = joined(worker, end - begin, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
     if len(short):  # in shards of few rows
         job = worker.job
