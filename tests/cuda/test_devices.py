@@ -15,7 +15,7 @@ from tonari import inputs
 if HAS_TORCH:
     import torch
 
-    from tonari.cuda.devices import on, over, sent_to, to_device
+    from tonari.cuda.devices import on, over, to_device
 
 pytestmark = needs_torch
 
@@ -59,20 +59,3 @@ def test_work_does_not_wait_for_copies_to_another_device() -> None:
         torch.cuda.current_stream("cuda:0").synchronize()
         assert not late.query()
         assert torch.equal(there.cpu(), rows.cpu())
-
-
-def test_arrays_are_sent_to_the_cpu_as_they_are() -> None:
-    rows = gaussian(5, 3)
-    assert sent_to(rows, "cpu").data_ptr() == rows.ctypes.data
-
-
-@on_gpu
-@pytest.mark.parametrize("dtype", ["bool", "float32"])
-def test_arrays_arrive_through_page_locked_memory_that_is_used_again(dtype: str) -> None:
-    """Two arrays in turn, the second one written to the same memory as soon as the first copy is done."""
-    both = [(gaussian(1000, 300, seed) > 0).astype(dtype) for seed in (0, 1)]
-    torch.cuda._sleep(100_000_000)
-    there = [sent_to(rows, "cuda") for rows in both for _ in range(3)]
-    for at, rows in enumerate(there):
-        assert rows.is_cuda
-        np.testing.assert_array_equal(rows.cpu().numpy(), both[at // 3])

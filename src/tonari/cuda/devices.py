@@ -14,7 +14,6 @@ import torch
 from tonari import inputs
 from tonari.cuda import tuning
 from tonari.cuda.copying.prefetch import bring
-from tonari.cuda.copying.staging import empty_on_host
 
 
 def on(device: Any) -> Any:
@@ -38,19 +37,6 @@ def to_device(rows: Any, device: Any, *, at_once: int = 1) -> Any:
     if rows.device.type == place.type == "cuda" and place.index is not None and rows.device != place:
         return _across(rows, place)
     return rows.to(device)
-
-
-def sent_to(rows: np.ndarray[Any, Any], device: Any) -> Any:
-    """Copy an array to a device; a small one through page-locked memory, without waiting for the copy.
-
-    Torch keeps page-locked memory for reuse, and copies other memory at a fraction of the rate.
-    """
-    place = torch.device(device)
-    if place.type != "cuda" or rows.nbytes >= tuning.LARGE_BYTES:
-        return to_device(rows, device)
-    locked = empty_on_host(rows.shape, inputs.name_of_dtype(rows), locked=True)
-    np.copyto(locked.numpy(), rows)
-    return locked.to(place, non_blocking=True)
 
 
 def _across(rows: Any, device: Any) -> Any:

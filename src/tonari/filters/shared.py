@@ -48,9 +48,9 @@ class SharedMask:
         sample = _words(given)[:: tuning.SAMPLED_WORDS]
         if tuning.READ_WORDS * np.count_nonzero(sample) <= len(sample):
             return self.places
-        from tonari.cuda.devices import sent_to
+        from tonari.cuda.devices import to_device
 
-        return sent_to(np.ascontiguousarray(given), device).nonzero().squeeze(1)
+        return to_device(np.ascontiguousarray(given), device).nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
