@@ -175,3 +175,31 @@ def test_an_object_makes_rows_on_the_device_and_the_stream_of_the_reader(monkeyp
     seen.clear()
     made.range(0, 10), made.at(IDS["some"]), made.ranges_later([slice(0, 10)]), made.at_later(IDS["some"])
     assert seen == [own] * 4
+
+
+@pytest.mark.parametrize("place", PLACES[1:])
+@pytest.mark.parametrize("kind", ["files", "host", "device"])
+@pytest.mark.parametrize("pieces", [1, 64, 1 << 20])
+def test_rows_wait_in_pieces_of_page_locked_memory(
+    pieces: int, kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one row, of two rows, and of all rows."""
+    monkeypatch.setattr(loading_cuda.shards_tuning, "LOCKED_BYTES", pieces)
+    monkeypatch.setattr(loading_cuda.shards_tuning, "BLOCK_BYTES", 700)  # of an object: 25 rows
+    whole = points()
+    convert = (lambda part: part) if kind == "host" else lambda part: torch.from_numpy(part).to(place)
+    source = three_files(tmp_path, "float32") if kind == "files" else ObjectSource(Made(whole, convert))
+    made, sizes = loader(source, place), []
+    usual = loading_cuda.empty_on_host
+
+    def noting(shape: Any, dtype: str, **given: Any) -> Any:
+        sizes.append(shape[0])
+        return usual(shape, dtype, **given)
+
+    monkeypatch.setattr(loading_cuda, "empty_on_host", noting)
+    for ids in IDS.values():
+        np.testing.assert_array_equal(values(made.at_later(ids).arrive()), whole[ids])
+    parts = [slice(0, 1), slice(3, 40), slice(599, 603), slice(900, 1000)]
+    expected = np.concatenate([whole[part] for part in parts])
+    np.testing.assert_array_equal(values(made.ranges_later(parts).arrive()), expected)
+    assert max(sizes) == {1: 1, 64: 2, 1 << 20: 1000}[pieces]
