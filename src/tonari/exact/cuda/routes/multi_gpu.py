@@ -91,6 +91,10 @@ class _PreparedInTurn(Sequence[Any]):
         return len(self._rows)
 
     def __getitem__(self, at: Any) -> Any:
+        return self.prepared(at)
+
+    def prepared(self, at: int) -> Any:
+        """Return the prepared points of a device."""
         if at not in self._made:
             self._made[at] = self._prepare(at, self._rows[at])
         return self._made[at]
@@ -115,8 +119,9 @@ def prepare_on_several(
 
     if resident and not host and plan.form_dim == "full":
         # The host never waits for a device here, and one thread launches faster than two that take turns.
-        parts: Sequence[Any] = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
-        parts = parts if once else list(parts)
+        in_turn = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
+        in_turn.prepared(_largest_first(bounds)[0])  # whose device packs while queries are copied to the others
+        parts: Sequence[Any] = in_turn if once else list(in_turn)
     else:
         workers = a_thread_each(plan.devices)
         parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
@@ -172,9 +177,9 @@ def search_on_several(
         joined: Neighbors | None = None
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
-                # The device that has all points has the largest part.
-                largest_first = sorted(range(count), key=lambda at: bounds[at].start - bounds[at].stop)
-                begun = _all_begun(largest_first, lambda at, meanwhile: _launched(*part_of(at), meanwhile))
+                begun = _all_begun(
+                    _largest_first(bounds[:count]), lambda at, meanwhile: _launched(*part_of(at), meanwhile)
+                )
                 # The lists are joined while the host waits; this overwrites the first, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
@@ -196,6 +201,11 @@ def search_on_several(
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
     where = lists[0].distances.device if not by_queries else "cpu" if host else queries.device
     return join(lists, plan, prepared.bounds, where, m), report
+
+
+def _largest_first(bounds: Sequence[slice]) -> list[int]:
+    """Return the order in which devices begin: that of a single search's points has the largest part."""
+    return sorted(range(len(bounds)), key=lambda at: bounds[at].start - bounds[at].stop)
 
 
 def tops_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[slice]:
