@@ -42,15 +42,15 @@ class SharedMask:
         A large mask in host memory is copied to the device of the points, and its positions are computed there, unless
         very few entries are true.
         """
-        given = self._given
-        if not isinstance(given, np.ndarray) or len(given) < tuning.COPIED_ENTRIES:
+        mask = self._given
+        if not isinstance(mask, np.ndarray) or len(mask) < tuning.COPIED_ENTRIES:
             return self.places
-        sample = _words(given)[:: tuning.SAMPLED_WORDS]
+        sample = _words(mask)[:: tuning.SAMPLED_WORDS]
         if tuning.READ_WORDS * np.count_nonzero(sample) <= len(sample):
             return self.places
         from tonari.cuda.devices import to_device
 
-        return to_device(np.ascontiguousarray(given), device).nonzero().squeeze(1)
+        return to_device(np.ascontiguousarray(mask), device).nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
@@ -78,5 +78,5 @@ def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _words(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """Return the entries of a mask as words of eight, without those that fill no word."""
+    """Return the entries of a mask as words of eight, without the last ones if they fill no word."""
     return np.ascontiguousarray(mask[: len(mask) // 8 * 8]).view(np.uint64)

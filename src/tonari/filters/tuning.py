@@ -2,7 +2,7 @@
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): if 0.1, 1, 5 and 10 % of a million entries are true, NumPy
 # takes 118, 206, 759 and 443 µs to find them, and words take 48, 128, 358 and 562 µs.
-WORDS_ENTRIES = 1 << 18  # entries of a mask from which on testing words of eight entries is faster
+WORDS_ENTRIES = 1 << 18  # entries of a mask; in a longer one, testing words of eight entries is faster
 FOUND_WORDS = 2  # at most one in this many words may have a true entry
 
 # Not measured by a case, but by hand on an H100: finding 1 % of a million entries takes 0.2 ms on the device, with the

@@ -45,9 +45,9 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
     """Return lists without an entry."""
-    made = _new_lists(worker, rows)
-    _clear(worker, made)
-    return made
+    lists = _new_lists(worker, rows)
+    _clear(worker, lists)
+    return lists
 
 
 def _new_lists(worker: Worker, rows: int) -> Neighbors:
@@ -77,9 +77,9 @@ def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64
 
     The threads also clear the new lists: one thread would take longer to write to new memory than all to merge.
     """
-    made = _new_lists(worker, rows)
-    _join(worker, made, parts, new=True)
-    return made
+    lists = _new_lists(worker, rows)
+    _join(worker, lists, parts, new=True)
+    return lists
 
 
 def _join(
@@ -212,10 +212,10 @@ def nearest_of_all(
     """
     job = worker.job
     last = job.source.n if end is None else end
-    asked = worker.load.at(rows) if asked is None else asked
+    queries = worker.load.at(rows) if asked is None else asked
     kept, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
     for part, points in blocks(worker, [slice(begin + at.start, begin + at.stop) for at in cut(last - begin, slab)]):
-        found = worker.nearest(asked, points, min(job.k + 1, len(points)))
+        found = worker.nearest(queries, points, min(job.k + 1, len(points)))
         numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(job.source.n))
         merge_into(worker, kept, everyone, without_own(renumbered(worker, found, numbers), rows))
         del points

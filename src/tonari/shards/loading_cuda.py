@@ -151,8 +151,8 @@ class CudaLoader:
                 self._send(some, None, out, slice(first + part.start, first + part.stop))
         else:
             for part in cut(rows.stop - begin, source.block_rows):
-                made = source.rows(begin + part.start, begin + part.stop)
-                self._place(made, out, slice(first + part.start, first + part.stop))
+                some = source.rows(begin + part.start, begin + part.stop)
+                self._place(some, out, slice(first + part.start, first + part.stop))
 
     def _gather(self, out: Any, ids: npt.NDArray[np.int64]) -> None:
         """Read rows by their numbers, to the device or into page-locked memory."""

@@ -183,7 +183,7 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     total = files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
-        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # of which less has to be copied
+        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # fewer bytes to copy
         return in_host_memory(ends), in_host_memory(numbered).view(np.uint32)
     parts = cut(len(ids), tuning.DEALT_AT_ONCE)
     found = Workers(worker.threads).map(of_part, parts)

@@ -110,13 +110,13 @@ def begin_on_device(
     first_point: int = 0,
     first_query: int = 0,
     all_points: Any = None,
-    meanwhile: Callable[[], None] = nothing,
+    after_screen: Callable[[], None] = nothing,
 ) -> Begun:
     """Launch the first attempts at all batches.
 
     :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
-    one batch, the host does not wait before that call. `meanwhile` is called once, as soon as the device is busy with
-    the first screen. See :func:`search_on_device`.
+    one batch, the host does not wait before that call. `after_screen` is called once, as soon as the device is busy
+    with the first screen. See :func:`search_on_device`.
     """
     import torch
 
@@ -131,7 +131,7 @@ def begin_on_device(
         search.begin_mirror()
     pending: deque[tuple[Any, int]] = deque()
     batch = search.query_batch
-    search.call_meanwhile(meanwhile)
+    search.after_screen(after_screen)
 
     def work(rows: slice) -> None:
         ids = None if own is None else own[rows]
@@ -151,7 +151,7 @@ def begin_on_device(
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: True, lambda: (answer.found, report))
     in_batches(m, batch, work, planned=plan.total_bytes)
-    search.meanwhile()  # a few queries have no screen of their own
+    search.call_after_screen()  # a few queries have no screen of their own
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
     if m < search.least_fitted:  # no first rows have been tried

@@ -14,8 +14,8 @@ from tonari.cuda import memory
 def check_room(device: Any, nbytes: int) -> None:
     """Raise MemoryError if the driver has less free memory than a graph of `nbytes` needs.
 
-    During a capture torch gives back none of the memory that it has cached, so that the memory of a graph comes from
-    the driver. If the driver has none left in the middle of a capture, the process may be aborted.
+    During a capture torch gives back none of the memory that it has cached, so the driver has to
+    provide the memory of a graph. If the driver has none left in the middle of a capture, the process may be aborted.
     """
     free = memory.driver_memory(device)
     if free < nbytes:

@@ -177,9 +177,7 @@ def search_on_several(
         joined: Neighbors | None = None
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
-                begun = _all_begun(
-                    _largest_first(bounds[:count]), lambda at, meanwhile: _launched(*part_of(at), meanwhile)
-                )
+                begun = _all_begun(_largest_first(bounds[:count]), lambda at, then: _launched(*part_of(at), then))
                 # The lists are joined while the host waits; this overwrites the first, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
@@ -262,17 +260,17 @@ def merged_name(count: int) -> str:
 
 
 def _launched(
-    queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter, meanwhile: Callable[[], None]
+    queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter, after_screen: Callable[[], None]
 ) -> Begun:
     """Launch the search of a part on its device; see :func:`tonari.exact.cuda.routes.resident.begin_part`."""
     with on(plan.devices[0]):
-        return resident.begin_part(queries, prepared, plan, place, bar, meanwhile)
+        return resident.begin_part(queries, prepared, plan, place, bar, after_screen)
 
 
 def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], Begun]) -> list[Begun]:
     """Launch all parts in an order, each as soon as the device of the one before screens.
 
-    `begin(part, meanwhile)` launches a part, and calls `meanwhile` after its screen.
+    `begin(part, then)` launches a part, and calls `then` after its screen.
     """
     begun: dict[int, Begun] = {}
     failed: list[BaseException] = []
@@ -293,7 +291,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
 def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
-    """End all parts: those with unproved rows, in `left`, side by side."""
+    """End all parts; the parts in `left`, which have unproved rows, side by side."""
     ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # which does not wait
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))

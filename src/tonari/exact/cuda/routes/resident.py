@@ -113,9 +113,9 @@ def begin_part(
     plan: CudaPlan,
     place: Place,
     bar: Counter,
-    meanwhile: Callable[[], None] = nothing,
+    after_screen: Callable[[], None] = nothing,
 ) -> Begun:
-    """Launch the first attempt at a part on its device; `meanwhile` is called once that device screens."""
+    """Launch the first attempt at a part on its device; `after_screen` is called once that device screens."""
     return begin_on_device(
         queries,
         prepared,
@@ -124,5 +124,5 @@ def begin_part(
         bar=bar,
         first_point=place.first_point,
         first_query=place.first_query,
-        meanwhile=meanwhile,
+        after_screen=after_screen,
     )
