@@ -19,7 +19,7 @@ from tonari.metrics import BIT_METRICS, CHANGED, METRICS, get_metric
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.rst"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-LOOKALIKES = ("faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
+LOOKALIKES = ("astropy", "faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
 PUBLIC = (
     *("tonari", "tonari.estimators", "tonari.io", "tonari.select", "tonari.core.errors", "tonari.debug"),
     *(f"tonari.compat.{name}" for name in LOOKALIKES),

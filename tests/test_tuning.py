@@ -19,8 +19,11 @@ FORMATS = {
     "bits/cuda/values.py": "ROWS COLUMNS STAGES WARPS",
     "bits/plan.py": "LANES WORD MOST_BYTES MOST_POINTS",
     "cli/commands/recall.py": "_ALIKE",
+    "compat/astropy/arguments.py": "_POLE _TURN",
+    "compat/astropy/around.py": "MARGIN",
     "compat/faiss/arguments.py": "METRIC_INNER_PRODUCT METRIC_L2 METRIC_L1 METRIC_Linf METRIC_Canberra",
     "compat/scipy/arguments.py": "_LEAST_P",
+    "compat/scipy/periodic.py": "_ROUNDING",
     "core/units.py": "MIB",
     "costs/formulas.py": "_OWN_CACHE _SHARED_CACHE TOP_LEVELS",
     "costs/rates.py": (

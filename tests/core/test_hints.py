@@ -26,11 +26,18 @@ ATTRIBUTES = [
     ("tonari.estimators", "RadiusNeighborsClassifier", "radius_search"),
     ("tonari.estimators", "LocalOutlierFactor", "sklearn.neighbors"),
     ("tonari.estimators", "KNNImputer", "sklearn.impute"),
+    ("tonari.estimators", "HDBSCAN", r"clusters\(min_cluster_size\)"),
     ("tonari.estimators", "DBSCAN", "radius_graph"),
-    ("tonari.compat.faiss", "normalize_L2", "numpy.linalg.norm"),
-    ("tonari.compat.faiss", "omp_set_num_threads", "threads="),
-    ("tonari.compat.faiss", "IndexIDMap", "tonari.Index"),
-    ("tonari.compat.scipy", "cKDTree", "use KDTree"),
+    ("tonari.compat.faiss", "write_index", r"tonari\.Index\(points\)\.save"),
+    ("tonari.compat.faiss", "read_index", r"tonari\.Index\.load"),
+    ("tonari.compat.faiss", "METRIC_Lp", "power:3"),
+    ("tonari.compat.faiss", "METRIC_Jaccard", "metric='jaccard'"),
+    ("tonari.compat.faiss", "IDSelectorBatch", "where="),
+    ("tonari.compat.faiss", "IndexIVFPQ", "IndexFlat"),
+    ("tonari.compat.scipy", "distance_matrix", "scipy.spatial.distance_matrix"),
+    ("tonari.compat.astropy", "match_coordinates_3d", "tonari.search"),
+    ("tonari.compat.astropy", "SkyCoord", "astropy.coordinates.SkyCoord"),
+    ("tonari", "match_coordinates_sky", "tonari.compat.astropy"),
     ("tonari.compat.pyg", "fps", "torch_cluster.fps"),
     ("tonari.compat.pyg", "DynamicEdgeConv", "EdgeConv"),
     ("tonari.compat.pytorch3d", "ball_query", "tonari.radius_search"),
@@ -58,7 +65,8 @@ def _made() -> dict[str, Any]:
     from tonari.compat import faiss, scipy
 
     made = {"Index": tonari.Index(X), "KNNGraph": tonari.knn_graph(X, 3), "IndexFlat": faiss.IndexFlatL2(4)}
-    return made | {"KDTree": scipy.KDTree(X)}
+    made["IndexIDMap"] = faiss.IndexIDMap(faiss.IndexFlatL2(4))
+    return made | {"KDTree": scipy.KDTree(X), "cKDTree": scipy.cKDTree(X)}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +77,9 @@ def _made() -> dict[str, Any]:
         ("Index", "radius_neighbors", r"Index\.radius_search"),
         ("KNNGraph", "query", r"tonari\.Index"),
         ("KNNGraph", "kneighbors", r"graph\.distances"),
-        ("IndexFlat", "remove_ids", r"tonari\.Index"),
+        ("IndexFlat", "add_with_ids", "IndexIDMap"),
+        ("IndexIDMap", "reconstruct", "IndexIDMap2"),
+        ("cKDTree", "query_radius", "query_ball_point"),
         ("KDTree", "query_radius", "query_ball_point"),
         ("KDTree", "kneighbors", r"query\(x, k\)"),
     ],
@@ -109,6 +119,11 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "search min_similarity": (lambda: tonari.search(X, X, 2, min_similarity=0.5), TypeError, "radius_search and pairs"),
     "search radius": (lambda: tonari.search(X, X, 2, radius=0.5), TypeError, "tonari.radius_search"),
     "pairs threshold": (lambda: tonari.pairs(X, threshold=0.5), TypeError, "radius= or min_similarity="),
+    "tree min_cluster_size": (
+        lambda: tonari.mutual_reachability_tree(X, 3, min_cluster_size=5),  # type: ignore[call-arg]
+        TypeError,
+        r"\.clusters\(min_cluster_size\)",
+    ),
     "search p": (lambda: tonari.search(X, X, 2, p=3), TypeError, "metric='minkowski:3'"),
     "Index n_jobs": (lambda: tonari.Index(X, n_jobs=2).search(X, 1), TypeError, "n_jobs: .*threads="),
     "Index.search n_jobs": (lambda: tonari.Index(X).search(X, 2, n_jobs=2), TypeError, "threads="),

@@ -214,8 +214,8 @@ _COMPAT = (
     Fault(
         "compat-threshold-itself",
         "src/tonari/compat/faiss/index_flat.py",
-        "radius_search(queries, **within, closed=False)",
-        "radius_search(queries, **within, closed=True)",
+        "radius_search(queries, **within, closed=False, threads=threads())",
+        "radius_search(queries, **within, closed=True, threads=threads())",
         "what is at the threshold is within it",
         ("tests/compat/test_faiss.py",),
     ),

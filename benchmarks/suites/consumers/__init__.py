@@ -1,4 +1,4 @@
-"""What users of scikit-learn and UMAP call, beside what they call today.
+"""What users of scikit-learn, UMAP and astropy call, beside what they call today.
 
 ================  ====================================================================================================
 ``transformer``   KNeighborsTransformer.fit_transform, beside scikit-learn's, in a process each
@@ -9,6 +9,8 @@
 ``umap-sift``     the same of real descriptors, and beside pynndescent with its own defaults
 ``umap-first``    the same in a fresh process, from the import on: pynndescent is loaded from numba's cache on disk, and
                   compiles what that cannot hold
+``sky-match``     match_coordinates_sky of two catalogues, beside astropy's
+``sky-around``    search_around_sky within ten arcminutes, beside astropy's
 ================  ====================================================================================================
 """
 
@@ -20,7 +22,7 @@ from typing import Any
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.estimators import SKLEARN
 from ...harness.run import Run
-from . import estimators, umap
+from . import estimators, sky, umap
 
 D = 50
 QUERIES = 256  # whose classes are compared
@@ -28,13 +30,17 @@ QUERIES = 256  # whose classes are compared
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
     """The call of a case, for comparing versions."""
-    calls = {estimators.transform: estimators.transform_call, estimators.grid: estimators.grid_call}
+    calls = {
+        estimators.transform: estimators.transform_call,
+        estimators.grid: estimators.grid_call,
+        sky.match: sky.version_call,
+    }
     return calls.get(case.work, umap.call)(run, case)
 
 
 def _case(name: str, n: int, k: int, peer: str, *bars: Bar, m: int = 0, **more: Any) -> Case:
-    shared: dict[str, Any] = {"data": "mixture", "graph": not m, "peers": (peer,)}
-    return Case(name, "cpu", n, m or n, D, k, bars=bars, **shared | more)
+    shared: dict[str, Any] = {"d": D, "data": "mixture", "graph": not m, "peers": (peer,)}
+    return Case(name, "cpu", n, m or n, k=k, bars=bars, **shared | more)
 
 
 def _bar(on: str, bound: float) -> Bar:
@@ -64,7 +70,21 @@ SUITE = Suite(
             cost=60.0,
         ),
         _case("umap-first", 60_000, 14, umap.PYNNDESCENT, _bar(umap.PYNNDESCENT, 1.0), work=umap.first, cost=120.0),
+        *(
+            _case(
+                *(name, 100_000, 1, sky.ASTROPY, _bar(sky.ASTROPY, 1.0)),
+                m=100_000,
+                d=2,
+                data="sphere",
+                dtype="float64",
+                metric="haversine",
+                parameters=parameters,
+                work=sky.match,
+                cost=10.0,
+            )
+            for name, parameters in (("sky-match", {}), ("sky-around", {"arcminutes": 10.0}))
+        ),
     ),
-    libraries=("tonari", "numpy", "scikit-learn", "pynndescent", "numba"),
+    libraries=("tonari", "numpy", "scikit-learn", "pynndescent", "numba", "astropy", "scipy"),
     workload=workload,
 )

@@ -17,7 +17,7 @@ from benchmarks.harness.peers import cpu
 from benchmarks.harness.peers.estimators import OURS, SKLEARN, Searched
 from benchmarks.harness.proof import WrongAnswer
 from benchmarks.suites import consumers
-from benchmarks.suites.consumers import data, estimators, umap
+from benchmarks.suites.consumers import data, estimators, sky, umap
 from tests.helpers.bench_checks import a_run, done, made_up_descriptors, notes
 
 SMALL = {case.name: case.scaled(0.01) for case in consumers.SUITE.cases}
@@ -45,7 +45,30 @@ def test_the_neighbours_of_umap_are_timed(name: str) -> None:
     assert ran.rows[0]["seconds_median"] > 0
 
 
-@pytest.mark.parametrize("name", ["transformer", "grid-1000", "umap"])
+@pytest.mark.filterwarnings("ignore:function 'empty_like' is not known")  # np.empty is a wrapper in tests
+@pytest.mark.parametrize("name", ["sky-match", "sky-around"])
+def test_matches_of_the_sky_are_proved_and_timed(name: str) -> None:
+    pytest.importorskip("astropy", reason="the coordinates are astropy's")
+    ran = done(a_run(), SMALL[name])
+    assert ran.wrong == 0, notes(ran)
+    assert [row["who"] for row in ran.rows] == [OURS, sky.ASTROPY]
+    assert ran.rows[0]["proved"] == sky.PROVED_ROWS
+
+
+@pytest.mark.parametrize("name", ["sky-match", "sky-around"])
+def test_wrong_matches_of_the_sky_are_found(name: str) -> None:
+    case = SMALL[name].scaled(0.1)
+    case = case.resized(parameters=dict.fromkeys(case.parameters, 600.0))  # arcminutes: enough for some pairs
+    found = sky.version_call(a_run(), case)()
+    assert sky.prove(found, case) > 0
+    turned = found._replace(**{found._fields[-3]: (found[-3] + 1) % case.n})
+    with pytest.raises(WrongAnswer, match="by all pairs"):
+        sky.prove(turned, case)
+    with pytest.raises(WrongAnswer, match="other positions"):
+        sky.same(found, turned)
+
+
+@pytest.mark.parametrize("name", ["transformer", "grid-1000", "umap", "sky-match", "sky-around"])
 def test_versions_can_be_compared(name: str) -> None:
     assert consumers.workload(a_run(), SMALL[name])() is not None
 

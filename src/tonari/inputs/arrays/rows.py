@@ -142,7 +142,11 @@ def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
     if dtype.names:
         names = [column for column in ("DEC", "dec", "RA", "ra") if column in dtype.names]
         if len(names) == 2:
-            return f'use numpy.stack([t["{names[0]}"], t["{names[1]}"]], 1) of the columns to compare'
+            dec, ra = (f't["{name}"]' for name in names)
+            return (
+                f"to match catalogues of degrees, use sky(ra={ra}, dec={dec}) of tonari.compat.astropy; for "
+                f"metric='haversine', numpy.radians(numpy.stack([{dec}, {ra}], 1))"
+            )
         return "use numpy.lib.recfunctions.structured_to_unstructured(t) for its columns as an array"
     if (column := _odd_column(x)) is not None:
         return f"column {column[0]!r} is {column[1]}: leave it out, or make numbers of it"
