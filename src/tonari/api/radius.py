@@ -80,9 +80,6 @@ class WithinCall(NamedTuple):
         return asking.count(those, rows, limits, rules, those.call.progress)
 
 
-_NO_RULES = Given()
-
-
 @in_default_floats
 @on_given_values(radius_given)
 @on_changed_rows
@@ -174,7 +171,8 @@ def radius_search(
         key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, queries, points, progress)
         if known is not None:
-            return WithinCall(*known).found(_NO_RULES, None)
+            rows, those, limits = known
+            return those.within(rows, limits, those.call.progress)
     call = Call.of(
         {"queries": queries, "points": points},
         metric=metric,
@@ -250,7 +248,8 @@ def radius_count(
         key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, queries, points, progress)
         if known is not None:
-            return WithinCall(*known).counted(_NO_RULES)
+            rows, those, limits = known
+            return those.count(rows, limits, those.call.progress)
     call = Call.of(
         {"queries": queries, "points": points},
         metric=metric,
@@ -324,7 +323,8 @@ def radius_graph(
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, points, points, progress)
         if known is not None:
-            return WithinCall(*known).found(_NO_RULES, None, self_join=True)
+            rows, those, limits = known
+            return those.within(rows, limits, those.call.progress, self_join=True)
     call = Call.of(
         {"points": points},
         metric=metric,

@@ -251,9 +251,10 @@ def search_to_file(
     Parameters
     ----------
     queries : array of shape (m, d), path, or iterable of arrays of shape (any, d)
-        A memory map, or a file that :func:`tonari.io.read` maps, is read chunk by chunk. An iterable is read on a
-        thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may have any number of
-        rows, including 0, and may reuse one buffer.
+        A memory map, or a file that :func:`tonari.io.read` maps, is read chunk by chunk. A file of 0 bytes has no
+        queries if its format stores the number of columns only in its rows (.fvecs, .bvecs, .ivecs, .csv, .tsv). An
+        iterable is read on a thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may
+        have any number of rows, including 0, and may reuse one buffer.
     points : Index, array of shape (n, d), or path
         An array or a file is prepared as :class:`tonari.Index` does.
     k : int
