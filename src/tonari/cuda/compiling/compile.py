@@ -108,7 +108,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
 
 @contextlib.contextmanager
 def _binaries_alone() -> Iterator[None]:
-    """Return a context in which Triton keeps only the binary of a kernel, unless its own setting decides.
+    """Make Triton keep only the binaries of kernels within this context, unless its own setting decides.
 
     It would otherwise print and store the kernel after each step of compilation, with the interpreter's lock held. That
     takes a tenth of the time of translation.
