@@ -16,7 +16,6 @@ computed.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 from collections import deque
@@ -40,6 +39,7 @@ from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_o
 from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
 from tonari.exact.cuda.attempts.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report
 
 # By plan: the number of rows that the first attempt of its last search left unproved.
@@ -94,8 +94,7 @@ def search_on_device(
         plan,
         own=own,
         bar=bar,
-        first_point=first_point,
-        first_query=first_query,
+        place=Place(first_point=first_point, first_query=first_query),
         all_points=all_points,
     ).end()
 
@@ -107,16 +106,15 @@ def begin_on_device(
     *,
     own: Any = None,
     bar: Counter | None = None,
-    first_point: int = 0,
-    first_query: int = 0,
+    place: Place,
     all_points: Any = None,
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
     """Launch the first attempts at all batches.
 
     :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
-    one batch, the host does not wait before that call. `after_screen` is called once, as soon as the device is busy
-    with the first screen. See :func:`search_on_device`.
+    one batch, the host does not wait before that call. `place` numbers the rows in messages. `after_screen` is called
+    once, as soon as the device is busy with the first screen. See :func:`search_on_device`.
     """
     import torch
 
@@ -162,9 +160,12 @@ def begin_on_device(
     state = search.state(proved)
     state = torch.cat([state, at_first]) if ahead else state
 
-    @functools.cache
+    read: list[int] = []
+
     def numbers() -> list[int]:
-        return list(state.tolist())  # only this line waits for the device
+        if not read:
+            read.extend(state.tolist())  # only this line waits for the device
+        return read
 
     def proved_all() -> bool:
         return numbers()[6] == m
@@ -174,9 +175,9 @@ def begin_on_device(
         while pending:
             _wait(pending, bar)
         numbered = prepared.points if all_points is None else all_points
-        inputs.check_flags(flags[:3], numbered, "points", first=first_point)
+        inputs.check_flags(flags[:3], numbered, "points", first=place.first_point)
         if own is None:
-            inputs.check_flags(flags[3:], queries, "queries", first=first_query)
+            inputs.check_flags(flags[3:], queries, "queries", first=place.first_query)
         level, seconds = search.level(search.plan.precisions[0]), time.perf_counter() - started
         report.certify(level, certified, seconds)
         record = trail.current.get()

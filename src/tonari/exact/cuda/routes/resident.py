@@ -122,7 +122,6 @@ def begin_part(
         plan,
         own=place.own(len(queries), queries.device),
         bar=bar,
-        first_point=place.first_point,
-        first_query=place.first_query,
+        place=place,
         after_screen=after_screen,
     )
