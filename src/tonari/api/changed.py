@@ -1,4 +1,4 @@
-"""Public functions on transformed rows: for weights, and for metrics that equal another metric of transformed rows."""
+"""Support for weights, and for metrics that equal another metric of transformed rows, by transforming the rows."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def finished(change: Change, found: Any, side: inputs.Side) -> Any:
-    """Convert the values of a result from the base metric to the requested one, in the caller's library and device."""
+    """Convert the values of a result from the base metric to the requested one, in the caller's array library."""
     if isinstance(found, KNNGraph):
         lists = found.lists
         near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))

@@ -44,7 +44,7 @@ def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
 
 
 def threads_of(workers: Any, name: str) -> int | None:
-    """Return the number of threads for an argument `workers`; None (all processors) for -1.
+    """Return the number of threads for an argument `workers`; -1 gives None, which means all processors.
 
     >>> from tonari.compat.arguments import threads_of
     >>> threads_of(-1, "workers"), threads_of(3, "workers")

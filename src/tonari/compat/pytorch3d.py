@@ -6,11 +6,11 @@ covered                         how
 ``knn_points``                  squared distances for norm 2, sums of differences for norm 1; gradients to p1 and p2
 ``knn_gather``                  the rows of p2, or their features
 ``lengths1``, ``lengths2``      as in PyTorch3D; rows beyond a length are ignored, and may be NaN
-``K`` above a length            the last entries are 0
+``K`` above a length            the entries of missing neighbours, at the end, are 0
 ``return_sorted``               checked, no effect: neighbours are always in ascending order of distance
 ``version``                     checked, no effect: tonari chooses how to search
 ------------------------------  ------------------------------------------------------------------------------------
-refused                         instead
+refused                         alternative
 ==============================  ====================================================================================
 another ``norm``                :func:`tonari.search`, with ``query_groups`` and ``point_groups``
 NaN and infinity in a cloud

@@ -42,5 +42,5 @@ def generator(seed: int, purpose: Purpose) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: Purpose, part: int = 0) -> int:
-    """Return an unsigned 32-bit seed for a purpose and one of its parts, for random generators outside NumPy."""
+    """Return an unsigned 32-bit seed, derived from a seed, a purpose and a part of it, for generators outside NumPy."""
     return int(np.random.SeedSequence([seed, purpose, part]).generate_state(1)[0])

@@ -116,7 +116,9 @@ def launch(
 
 
 class Launch:
-    """A launch that can be repeated; for the parameters see :func:`launch`. ``options`` has the warps and the like.
+    """A launch of a kernel that can be repeated; for the parameters see :func:`launch`.
+
+    ``options`` are the keyword arguments of :func:`launch` that follow the constants, such as `warps`.
 
     Attributes
     ----------

@@ -113,7 +113,10 @@ def make_probe() -> Probe:
 
 
 def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the device's products of all queries and points, (ROWS, ROWS): sums that start at 0, and at `low`."""
+    """Return the device's products of all queries and points: with sums that start at 0, and with sums from `low`.
+
+    Both have the shape (ROWS, ROWS).
+    """
     plain, started = _launched(probe, device).cpu().numpy()
     return plain, started
 

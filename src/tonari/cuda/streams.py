@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Written:
-    """Tensors on one device, complete after the work that has been launched on the current stream so far.
+    """Tensors on one device that are complete once the work launched so far on the current stream is done.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def synchronize(devices: Iterable[Any]) -> None:
 
 
 class CurrentStream:
-    """The current stream of a device, found in a tenth of torch's time if it is still the same stream."""
+    """The current stream of a device; returning the same stream again takes a tenth of the time that torch takes."""
 
     def __init__(self, device: Any) -> None:
         self._device = device

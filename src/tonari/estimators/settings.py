@@ -101,7 +101,7 @@ def method_of(algorithm: Any, leaf_size: Any) -> str:
 
 
 def threads_of(n_jobs: Any) -> int | None:
-    """Return the largest number of threads of a search; None lets the amount of work decide.
+    """Return the largest number of threads for an argument `n_jobs`; None lets the amount of work decide.
 
     As elsewhere in scikit-learn, -2 means all processors but one, -3 all but two, and so on.
 

@@ -1,4 +1,4 @@
-"""Answers to a call, with or without rules: the k nearest points, all points within a radius, or their number.
+"""Answer a call, with or without rules: the k nearest points, all points within a radius, or their number.
 
 The searched points are a :class:`tonari.methods.rows.points.Points`. Results are on the device of the queries; with
 rules, they are in host memory.
@@ -65,7 +65,7 @@ def within(
     most : int, optional
         Largest number of points for each query.
     self_join : bool
-        Whether the queries are the points, and no point finds itself; ignored with rules, which record this.
+        Whether the queries are the points, and no point finds itself. Ignored with rules, which contain this condition.
     """
     others = len(points) - self_join
     if most is not None and is_searched(most) and others:

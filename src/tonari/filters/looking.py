@@ -1,4 +1,4 @@
-"""Estimates that decide how points are found or counted, from a few queries and from the points that rules list."""
+"""Estimates that decide how points are found or counted, by a few queries and by the points that rules list."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Whether few of n points are expected within the radius of a query, judging by the counts of some queries."""
+    """Whether each query is expected to have few of the n points within its radius, by the counts of some queries."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether computing exact values of all allowed points is preferred to listing all points within the radius.
+    """Whether computing the exact values of all allowed points is preferred to listing all points within the radius.
 
-    Listing makes lists of all points within the radius for a block of queries, and then drops forbidden points. The
-    memory must be enough for the lists of so large a block that the division into blocks costs no time.
+    The alternative lists all points within the radius for a block of queries, and then drops forbidden points. It is
+    not used if memory is too small for blocks of a size at which the division into blocks takes no additional time.
     """
     m, n = len(queries), scope.n
     if scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):

@@ -37,7 +37,7 @@ class SharedMask:
         return self._given.nonzero().squeeze(1)
 
     def places_for(self, device: Any) -> Any:
-        """Return the positions for points on a device, either on any device or in host memory.
+        """Return the positions of allowed points, for points on a device; they are on that device or in host memory.
 
         A large mask in host memory is copied to the device of the points, and its positions are computed there.
         """

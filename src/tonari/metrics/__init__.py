@@ -284,7 +284,8 @@ def get_metric(metric: Any) -> Metric:
     """Return a metric by one of its names, or the metric that a Triton function defines.
 
     A Triton function is registered under its name, replacing an earlier one of the same name; plans, graphs and files
-    store only the name. If a name comes from another process, the function is unknown here and `function` is None.
+    store only the name. A name that starts with "triton:" is accepted even if this process has not registered the
+    function, as in a file that another process wrote; the `function` of the returned metric is then None.
 
     Raises
     ------

@@ -66,7 +66,11 @@ class ShardPlan:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether rows are read while others are computed; not on the CPU, where larger shards save more time."""
+        """Whether the rows of the next task are read while the current task is computed.
+
+        True on CUDA. On the CPU, the memory for the next rows is used for larger shards instead, which save more time
+        than reading ahead.
+        """
         return self.device_bytes > 0
 
     @property

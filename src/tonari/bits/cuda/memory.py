@@ -17,7 +17,7 @@ _KEPT = 16  # bytes of a value that a selection keeps, and of its position
 
 
 def unpacked_width(d: int) -> int:
-    """Return the columns of an unpacked row of d bytes.
+    """Return the number of columns of an unpacked row of d bytes: one for each bit, padded.
 
     >>> unpacked_width(128), unpacked_width(3)
     (1024, 128)
@@ -87,7 +87,7 @@ class BitNeeds:
         return self.n * self.d if self.points_come and not sizes.streamed else 0
 
     def copied_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of rows copied during a search: a block of queries, and two slabs of points."""
+        """Return the bytes of the rows copied to a device at once: a block of queries, and two slabs of points."""
         slabs = 2 * sizes.slab if sizes.streamed else 0
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 

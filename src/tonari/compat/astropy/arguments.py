@@ -94,7 +94,7 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, first: Any, second: Any, names: tuple[str, str], lead: bool = False) -> Pair:
-        """Check two catalogues. The second one has one dimension, and with `lead` the first one may have any shape."""
+        """Check two catalogues. The second must have one dimension; the first too, unless `lead` is True."""
         catalogues = dict(zip(names, (first, second), strict=True))
         for name, each in catalogues.items():
             if not isinstance(each, Sky) and not _is_astropys(each):
@@ -113,7 +113,7 @@ class Pair(NamedTuple):
         return cls(_in_unit(parts[0], unit, names[0]), _in_unit(parts[1], unit, names[1]), first.shape, (moved, second))
 
     def limit(self, seplimit: Any) -> Float64:
-        """Return the limit of separation of each position of the first catalogue, in degrees: (n,)."""
+        """Return the largest separation for each position of the first catalogue: degrees, of shape (n,)."""
         if self.coordinates is None:
             if hasattr(seplimit, "unit"):
                 raise TypeError("seplimit: expected a number of degrees, as the catalogues are in degrees")
@@ -128,7 +128,7 @@ class Pair(NamedTuple):
         return np.broadcast_to(degrees, (n,))
 
     def measured(self, left: Any, right: Any, degrees: Float64, *, unit_of: int = 0) -> tuple[Any, Any]:
-        """Return the angles and distances between positions, as astropy does, or as arrays.
+        """Return the angles and the distances between positions, in astropy's types, or as arrays for degrees.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Pair(NamedTuple):
             Row numbers in the flat first catalogue, and in the second one.
         degrees : float64 array of the same shape
         unit_of : 0 or 1
-            The catalogue whose unit of length distances in space have.
+            The catalogue whose unit of length is used for distances in space.
         """
         if self.coordinates is None:
             return degrees, chords(degrees)

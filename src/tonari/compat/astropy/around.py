@@ -102,7 +102,7 @@ def in_blocks(
     Yields
     ------
     some : int64 array
-        The next queries, as many as are compared at once.
+        The next block of queries, which are compared at once.
     left, right : int64 arrays of shape (pairs,)
         Queries, ascending, and points.
     degrees : float64 array of shape (pairs,)

@@ -108,7 +108,7 @@ class IndexIDMap(Hinted):
 
     @not_compiled
     def remove_ids(self, x: Any) -> int:
-        """Remove all rows with some ids, of shape (n,), and return the number of removed rows."""
+        """Remove all rows that have one of these ids, of shape (n,), and return the number of removed rows."""
         removed = np.isin(self.id_map, ids_of(x, "x"))
         count = self.index.remove_ids(np.flatnonzero(removed))
         self.id_map = self.id_map[~removed]
@@ -126,7 +126,7 @@ class IndexIDMap2(IndexIDMap):
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
-        """Return the row with an id, of shape (d,); the last one that was added, if several have it."""
+        """Return the row with this id, of shape (d,); if several rows have it, the one that was added last."""
         wanted = inputs.check_count(key, "key", least=-(2**63))
         places = np.flatnonzero(self.id_map == wanted)
         if not len(places):

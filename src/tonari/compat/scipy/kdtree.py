@@ -19,7 +19,10 @@ from tonari.core.process.compiling import not_compiled
 
 
 class cKDTree(Hinted, TwoTrees):
-    """A set of points with the interface of ``scipy.spatial.cKDTree``: that of :class:`KDTree`, its subclass."""
+    """A set of points with the interface of ``scipy.spatial.cKDTree``.
+
+    :class:`KDTree`, its subclass, describes the parameters and methods.
+    """
 
     @not_compiled
     def __init__(
@@ -125,7 +128,7 @@ class cKDTree(Hinted, TwoTrees):
         workers : int
             Number of threads; with -1, the amount of work decides.
         return_sorted : bool, optional
-            Whether the row numbers of each list ascend (the default). False: the nearest point is first.
+            True (default): each list is in ascending order of row number. False: in ascending order of distance.
         return_length : bool
             Whether to return only the lengths of the lists.
 

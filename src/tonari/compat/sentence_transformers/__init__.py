@@ -14,11 +14,11 @@ covered                                  how
 embeddings                               tensors, arrays, and lists of them; queries go to the device of the corpus
 ``score_function``                       ``cos_sim``, ``dot_score``, ``euclidean_sim`` and ``manhattan_sim`` of
                                          sentence_transformers.util, or their names
-``show_progress_bar``                    tonari's
+``show_progress_bar``                    shows tonari's own bar
 ``query_chunk_size``,                    checked, no effect: tonari plans its memory itself
 ``corpus_chunk_size``, ``batch_size``
 ---------------------------------------  ------------------------------------------------------------------------------
-refused                                  instead
+refused                                  alternative
 =======================================  ==============================================================================
 other functions of scores                sentence_transformers.util
 sparse embeddings; NaN and infinity

@@ -41,7 +41,7 @@ def first_copies(
     plan : Plan
         The plan of the search.
     meeting : float
-        Seconds that a query takes for each copy that it is compared with.
+        Seconds for comparing a query with one copy.
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int

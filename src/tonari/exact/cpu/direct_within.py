@@ -1,4 +1,4 @@
-"""Radius searches of few pairs by the exact values of all pairs, without packed points and a screen.
+"""Radius searches of few pairs, by the exact values of all pairs, without packed points and a screen.
 
 Preparing points takes at least a tenth of a millisecond, in which some ten thousand exact values can be computed.
 """

@@ -74,7 +74,7 @@ def arrange(
 ) -> tuple[Numbers, Near] | None:
     """Return an order of the queries that follows the order of the packed points, and their positions in that order.
 
-    The order is None if points are packed in their original order, because the order of the queries then has no effect.
+    Return None if points are packed in their original order, because the order of the queries then has no effect.
     """
     clusters = prepared.clusters
     if clusters is None:

@@ -1,4 +1,4 @@
-"""Merge two graphs (GGM, wang2021 section 5): the neighbours of each point are updated by points of the other side.
+"""Merge two graphs (GGM, wang2021 section 5): the lists of each point are updated by points of the other set.
 
 If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
 graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
@@ -47,8 +47,8 @@ def merge_lists(
 ) -> Lists:
     """Merge two graphs, each with its points; see :func:`tonari.merge`. `call` covers the points of both.
 
-    `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. With `checked`, the lists
-    are known to belong to these points, so this is not checked again.
+    `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. If `checked` is True, the
+    lists are known to belong to these points, and this is not checked again.
     """
     recall, seed = check_recall(recall), check_seed(seed)
     check_name(update)

@@ -1,4 +1,4 @@
-"""Weights of a graph's edges that measure the similarity of two points, as symmetric SciPy matrices.
+"""Weights of a graph's edges that measure the similarity of their two points, as symmetric SciPy matrices.
 
     gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
     umap       a + b - a b, where a = exp(-max(0, d(i, j) - r_i) / t_i), b the same of j  McInnes et al. 2018

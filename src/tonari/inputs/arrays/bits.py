@@ -13,7 +13,7 @@ from tonari.inputs.arrays.rows import as_rows, check_shape
 
 
 def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
-    """Check rows of bits and return them packed.
+    """Check rows of bits, and return them packed in bytes.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
 
 
 def as_device_bits(x: Any, name: str) -> Any:
-    """Check rows of bits on CUDA and return them packed; see :func:`as_bits`.
+    """Check rows of bits on CUDA, and return them packed in bytes; see :func:`as_bits`.
 
     Returns
     -------

@@ -163,7 +163,10 @@ class Search:
         return self.chooser.query_batch
 
     def first_attempt(self) -> FirstAttempt | None:
-        """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
+        """Return the sample and the sizes of the first attempt, for later searches among subsets of the points.
+
+        None without a sample.
+        """
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
@@ -201,13 +204,13 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time of searching a row with the minima of all groups, relative to refining its fewest groups."""
+        """The time for searching a row again with the minima of all groups, in units of refining its fewest groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
-        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
+        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
             self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -222,7 +225,7 @@ class Search:
         return pack_queries(self.queries[rows], self.prepared.form, precision, new_flags(self.flags.device))
 
     def pilot(self, own: Any) -> Any:
-        """Search the first rows once, with the current width; return 1 for each row certified as exact, else 0."""
+        """Search the first rows once with the current width; return 1 for each row certified as exact, else 0."""
         rows = slice(0, min(tuning.PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         return self.first_batch(self.queries[rows], ids)[1]
@@ -284,7 +287,7 @@ class Search:
     def filled(self, rows: Any) -> Any:
         """Return the rows for the first retry.
 
-        A long search always retries RETRIED rows; if fewer are left, some are repeated.
+        A long search retries at least RETRIED rows: if fewer are unproved, some are repeated.
         """
         if len(rows) >= tuning.RETRIED or len(self.queries) < self.least_fitted:
             return rows
@@ -297,7 +300,7 @@ class Search:
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def levels(self) -> list[Level]:
-        """Return the levels, first to last, at which rows that are not yet certified as exact are searched again."""
+        """Return the levels in their order; each searches the rows again that are not yet certified as exact."""
         first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
         return [
             Level(

@@ -1,4 +1,4 @@
-"""Replay a search among prepared points on several devices: a CUDA graph searches on each, and one joins the lists.
+"""Replay a search among prepared points on several devices: one CUDA graph for each, and one that joins the lists.
 
     copy the queries to each device | replay each part | copy its lists to the first device | replay the join
     copy the output | wait | check the states
@@ -104,7 +104,7 @@ class SpreadSearch(KeptSearch):
     prepared : SpreadPoints
         See :class:`KeptSearch`.
     nbytes : int
-        Estimated memory of the device that holds most.
+        Estimated memory of the device that needs most.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The route for several devices: each has an equal part of the points or of the queries, and its own host thread.
+"""The route for several devices; each has an equal part of the points or of the queries, and a thread of its own.
 
     points     every query is compared with every part; lists are merged on the first device
     queries    all points are on each device; lists are concatenated
@@ -69,7 +69,7 @@ class SpreadPoints:
 def prepare_on_several(
     points: Any, plan: CudaPlan, progress: ProgressLike = None, *, once: bool = False
 ) -> SpreadPoints:
-    """Prepare points on the plan's devices: a part, or all of them, on each; `once` for a single search."""
+    """Prepare a part of the points, or all points, on each of the plan's devices; `once` for a single search."""
     bounds = _bounds(points, plan, once)
 
     resident, host = plan.route == "resident", isinstance(points, np.ndarray)
@@ -184,7 +184,9 @@ def parts_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[tuple[slice
 
 
 def join(lists: Sequence[Neighbors], plan: CudaPlan, bounds: Sequence[slice], device: Any, m: int) -> Neighbors:
-    """Join the lists of all parts of a search of m queries: merge them, or concatenate lists of successive queries.
+    """Join the lists of all parts of a search of m queries.
+
+    Lists of parts of the points are merged; lists of successive queries are concatenated.
 
     Parameters
     ----------
@@ -227,7 +229,7 @@ def _launched(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Co
 
 
 class Watched:
-    """Progress of one of several parts, which stops the part if another part has failed or Ctrl-C was pressed."""
+    """The progress of one of several parts; it stops its part if another part has failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

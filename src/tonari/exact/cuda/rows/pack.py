@@ -60,7 +60,7 @@ class PackedPoints:
     n: int
 
     def written(self) -> Written:
-        """Return a marker of the launches so far, which write these tensors; readers on other streams wait for it."""
+        """Return a marker of the launches so far, which write these tensors; other streams can wait for it."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:
@@ -70,7 +70,10 @@ class PackedPoints:
         return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
 
     def every(self, stride: int) -> PackedPoints:
-        """Return every stride-th point; each new tile has the largest errors of the `stride` tiles that it samples."""
+        """Return every stride-th point, in new tiles.
+
+        The points of a new tile are taken from `stride` old tiles; its errors are the largest errors of these.
+        """
         import torch
 
         n = -(-self.n // stride)
@@ -114,7 +117,7 @@ def new_flags(device: Any) -> Any:
 
 
 def packed_width(d: int, precision: str) -> int:
-    """Return the columns of a packed row of d values.
+    """Return the number of columns of a packed row of d values.
 
     >>> [packed_width(100, precision) for precision in PRECISIONS]
     [128, 128, 448, 100]
@@ -134,7 +137,7 @@ def packed_row_bytes(d: int, precision: str) -> int:
 
 
 def packed_bytes(n: int, d: int, precision: str) -> int:
-    """Return the bytes of n packed points: values, a term for each point, two errors for each tile."""
+    """Return the bytes of n packed points: their values, one term for each point, and two errors for each tile."""
     return -(-n // POINT_TILE) * (POINT_TILE * (packed_row_bytes(d, precision) + 4) + 8)
 
 
