@@ -151,9 +151,9 @@ def visits_reference(
 
 
 def reach_reference(worst: Any, d: int, metric: str) -> Any:
-    """Return the pruning threshold for the k-th known value: a box with a larger bound contains no neighbour.
+    """Return the pruning threshold for the k-th known value: boxes with a larger bound contain no neighbour.
 
-    docs/kdtree.md, "Exactness", derives it.
+    docs/kdtree.md derives the threshold in the section "Exactness".
     """
     single = worst.dtype == np.float32
     n = (d + 12) * 2.0**-24 * single + (3 * d + 72) * 2.0**-53

@@ -98,7 +98,7 @@ class Change:
         return made if isinstance(values, np.ndarray) else values.new_tensor(made)
 
     def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
-        """Return the radius of `base` that corresponds to a radius of this metric.
+        """Return the radius by `base` that corresponds to a radius by this metric.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Change:
 
 
 def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Float64:
-    """Return the smallest float64 number, 0 or more, whose finished value exceeds the limit, by bisection.
+    """Return for each limit the smallest float64 number, 0 or more, whose finished value exceeds it, by bisection.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
 
 
 def change_of(metric: Any, weights: Any = None) -> Change | None:
-    """Return the transformation for a metric, or for a metric with weights; None if it needs none.
+    """Return the transformation that a metric, possibly with weights, requires; None if it requires none.
 
     Weights that are all 1 have no effect.
 
@@ -171,7 +171,7 @@ def change_of(metric: Any, weights: Any = None) -> Change | None:
 
 
 def check_weights(metric: str, weights: Any) -> Weights | None:
-    """Check the weights of the columns, and return them as floats; None for weights that are all 1.
+    """Check the weights of the columns, and return them as floats; None if all weights are 1.
 
     >>> check_weights("l1", [1, 0.5])
     (1.0, 0.5)

@@ -84,7 +84,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows, which only functions that transform them support."""
+    """Raise Unsupported for metrics of transformed rows, which only functions that transform rows support."""
     if not metric.changed:
         return
     change = change_of(metric.name)
@@ -96,7 +96,7 @@ def refuse_changed(metric: Metric) -> None:
 
 
 def refuse_metric(problem: Problem) -> str | None:
-    """Return why a method that supports all named metrics of numbers cannot solve a problem, or None if it can."""
+    """Return the reason why a method for all named metrics of numbers cannot solve a problem, or None if it can."""
     if get_metric(problem.metric).bits:
         return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
     if is_own(problem.metric):

@@ -107,7 +107,7 @@ def gnnd_list_size(k: int, given: int | None) -> int:
 
 
 def gnnd_samples(size: int, given: int | None) -> int:
-    """Return the samples of a row for "gnnd", a power of two.
+    """Return the number of samples of a row for "gnnd", a power of two.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Load rows of a source as tensors on a CUDA device; a separate stream copies them while the device computes.
 
-Rows of the next task may instead wait in page-locked host memory, which a device reads at 50 GB/s. They then need no
-memory on the device.
+The rows of the next task may be kept in page-locked host memory instead, which a device reads at 50 GB/s. They then
+take no memory on the device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tonari.shards.source import FileSource, Source
 
 
 class Staged:
-    """Rows in page-locked memory; :class:`tonari.shards.loading.Arriving`.
+    """Rows in page-locked memory; see :class:`tonari.shards.loading.Arriving`.
 
     Parameters
     ----------

@@ -75,7 +75,10 @@ class ShardPlan:
 
     @property
     def rows_read(self) -> int:
-        """The largest number of rows read at once; on a device, reading overlaps with the work on earlier rows."""
+        """The largest number of rows that are read at once.
+
+        On a device, rows are read while earlier rows are used.
+        """
         return self.rows if self.is_exact else self.block
 
     def as_dict(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Forest:
     core : float array of shape (n,)
         The core distance of each point; at most the last distance in its list.
     search : callable(rows, k, labels) -> Neighbors of shape (len(rows), k)
-        Finds the k nearest points with a different label for each of some points; entries are -1 if there are fewer.
+        Finds, for each of the points `rows`, the k nearest points with another label; entries are -1 if fewer exist.
     least : callable(labels, component) -> float64 array, optional
         Returns lower bounds of the distances of a component's points, in order, to all points of other components.
     memory : int, optional

@@ -17,7 +17,7 @@ Ids = npt.NDArray[Any]
 
 
 class Lightest(NamedTuple):
-    """The first edge of each component in the order of edges.
+    """For each component, the first known edge that leaves it, in the order of edges.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Lightest(NamedTuple):
 
 
 class Pool:
-    """Edges from points to listed points outside of their components.
+    """Edges from points to listed points outside of the points' components.
 
     Parameters
     ----------

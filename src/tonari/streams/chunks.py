@@ -1,4 +1,4 @@
-"""Chunks of queries: arrays and files are cut into chunks; an iterable yields its own."""
+"""Chunks of queries: arrays and files are cut into chunks, while the arrays of an iterable are its chunks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Chunk:
     side : Side
         The library and device of the results.
     sample : str
-        The digest by which a journal identifies the stream, up to the end of this chunk.
+        The digest of the stream up to the end of this chunk, by which a journal identifies the stream.
     """
 
     number: int
@@ -119,7 +119,7 @@ class Source:
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
-        """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
+        """Yield chunks of `width` columns: from row `first` of an array on, or from the beginning of an iterable."""
         parts = self._cut(pace, first) if self.array is not None else iter(self._given)
         # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
         # iterator may reuse its buffer.
@@ -165,7 +165,7 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
 
 
 def planned_rows(query_bytes: int, k: int, memory: int | None) -> int:
-    """Plan the number of rows per chunk of an array.
+    """Choose the largest number of rows per chunk of an array.
 
     Two chunks of queries and two of results are in memory at once. If a search has a memory budget, a chunk takes an
     eighth of it, so that the results fit in addition to the search.

@@ -67,7 +67,7 @@ def kind_of_start(start: Any) -> str:
 
 
 def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptions, progress: ProgressLike) -> Decision:
-    """Plan the given approximate method; for "auto" with a recall, choose the method expected to be faster."""
+    """Plan the approximate method named by the caller; for "auto" with a recall, choose the faster method."""
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     if method == "auto" and recall is not None:
         return choose_graph(problem, rows, recall=recall, seed=seed, start=kind_of_start(start), progress=progress)

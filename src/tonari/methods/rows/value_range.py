@@ -92,7 +92,7 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
 
 
 def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
-    """Whether values can be smaller than the smallest difference between rows of their type."""
+    """Whether values can be smaller than the smallest possible difference between rows of their type."""
     if record.angular or record.degree == 0 or not (record.products or record.power > 1):
         return False
     return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))
@@ -162,7 +162,7 @@ def check_counts(
     count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
     find: Callable[[npt.NDArray[np.int64]], Any],
 ) -> None:
-    """Refuse counts that depend on values that have overflowed or underflowed; only some limits make this possible.
+    """Refuse counts that depend on values that have overflowed or underflowed, which only some limits make possible.
 
     Parameters
     ----------
