@@ -860,8 +860,8 @@ _PYTHON = (
     Fault(
         "methods-repeated-k",
         "src/tonari/methods/repeated.py",
-        "type(k) is not int or",
-        "",
+        " or type(k) is not int:",
+        ":",
         "a k of True is taken for an earlier one of 1",
         ("tests/methods/test_repeated.py::test_arguments_are_refused_as_ever",),
     ),
@@ -876,9 +876,9 @@ _PYTHON = (
     Fault(
         "exact-pairs-once-more",
         "src/tonari/exact/cpu/direct_within.py",
-        "if n % 2 == 0:",
-        "if n % 4 == 0:",
-        "pairs of points half the circle apart are found twice",
+        "queries, points, limits, self_ids, rules, later)",
+        "queries, points, limits, self_ids, rules, False)",
+        "pairs are found from both of their points",
         ("tests/exact/cpu/test_direct_within.py::test_graphs_and_pairs",),
     ),
     Fault(

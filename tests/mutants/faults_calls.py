@@ -282,6 +282,22 @@ _RULES = (
         ("tests/filters/test_counting.py::test_groups_of_every_size_and_none",),
     ),
     Fault(
+        "filters-counted-by-those-before",
+        "src/tonari/core/allowed.py",
+        "rows = places if self.rows is None else self.rows[places]",
+        "rows = places",
+        "queries in another order are counted by the rules of others",
+        ("tests/core/test_allowed.py",),
+    ),
+    Fault(
+        "filters-lists-left-in-disorder",
+        "src/tonari/filters/arguments.py",
+        "    ids[:] = table[present]\n",
+        "    ids[:] = ids\n",
+        "lists of several lengths are not sorted before their pairs are",
+        ("tests/filters/test_arguments.py::test_lists_of_several_lengths_are_sorted",),
+    ),
+    Fault(
         "filters-places-of-half-a-byte",
         "src/tonari/filters/shared.py",
         "(some[at >> 3] << 3) + (at & 7)",

@@ -178,7 +178,10 @@ ARGUMENTS: dict[str, str] = {
     "threshold": "a threshold is radius= for distances and min_similarity= for similarities, of tonari.radius_search, "
     "radius_graph and pairs",
     "p": "a Minkowski distance is named with its p: metric='minkowski:3'",
-    "metric_params": "weights of the columns are weights=, and p is part of the name: metric='minkowski:3'",
+    "metric_params": "weights of the columns are weights=, VI= and V= are arguments of their own, and p is part of the "
+    "name: metric='minkowski:3'",
+    "w": "weights of the columns are weights=",
+    "cov": "the covariance of metric='mahalanobis' is covariance=",
     "metric": "the metric is that of the Index or graph",
     "algorithm": "use method=",
     "k": "everything within the radius is found; max_neighbors= limits how many",

@@ -55,7 +55,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         n_neighbors: int = 5,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

@@ -19,14 +19,19 @@ class NearestNeighbors(Searching, Hinted):
         "auto" uses the algorithm that is expected to be faster; all give the same bits. "ball_tree" is refused.
     leaf_size : int
         Only the default of 30 is accepted, since trees choose the size of their leaves themselves.
-    metric : str
+    metric : str or callable
         "minkowski" with `p`; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
-        "canberra", "chi2", "haversine", and their other names (``tonari.metrics.ALIASES``). Others are refused with the
-        nearest fix.
+        "canberra", "chi2", "haversine", "hellinger", "mahalanobis", "seuclidean", "braycurtis" for rows that each sum
+        to one, and their other names (``tonari.metrics.ALIASES``). "precomputed": X is the (n, n) matrix of distances,
+        and queries are rows of distances to the fitted rows. A function of two rows, as in scikit-learn, is called for
+        each pair, which is slow; tonari.search takes functions of a row and a block of rows. Others are refused with
+        the nearest fix.
     p : float
         0.5, 1, 1.5, 2, 3, 4 or inf, for "minkowski".
     metric_params : dict, optional
-        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`.
+        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`. For "mahalanobis"
+        ``{"VI": inverse covariance}`` or ``{"V": covariance}``; for "seuclidean" ``{"V": variances}``. Both need them:
+        as elsewhere in tonari, none is computed from the rows. For a function, its keyword arguments.
     n_jobs : int, optional
         Threads on the CPU. None and -1: chosen by the amount of work, at most all processors; -2: at most all
         processors but one.
@@ -66,7 +71,7 @@ class NearestNeighbors(Searching, Hinted):
         n_neighbors: int = 5,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

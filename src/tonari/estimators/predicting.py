@@ -18,7 +18,7 @@ class Predicting(Searching):
         algorithm: str = "auto",
         leaf_size: int = 30,
         p: float = 2,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         device: Any = "auto",

@@ -12,11 +12,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tonari.api.given import is_given
 from tonari.api.graphs import knn_graph
 from tonari.api.index.index import Index
+from tonari.api.searching import search
 from tonari.core.results.neighbors import Neighbors
-from tonari.estimators.settings import check_n_neighbors, method_of, metric_of, threads_of
-from tonari.metrics.changed import check_weights as check_column_weights
+from tonari.estimators.settings import check_n_neighbors, columns_of, method_of, metric_of, searched_by, threads_of
+from tonari.metrics import PRECOMPUTED
+from tonari.metrics.changed import change_for
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -31,7 +34,7 @@ class Searching(BaseEstimator):
     algorithm: str
     leaf_size: int
     p: float
-    metric: str
+    metric: Any
     metric_params: dict[str, Any] | None
     n_jobs: int | None
     device: Any
@@ -48,18 +51,24 @@ class Searching(BaseEstimator):
             X = validate_data(self, X, **checks)
         else:
             X, y = validate_data(self, X, y, **checks)
+        if metric == PRECOMPUTED and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"metric='precomputed': X has the shape {X.shape}, expected (n, n), the distances of all "
+                "rows to all rows"
+            )
         self._rows = Rows(X)
         self.n_samples_fit_ = len(X)
         self.effective_metric_ = metric
         self.effective_metric_params_: dict[str, Any] = dict(self.metric_params or {})
-        check_column_weights(metric, self.effective_metric_params_.get("w"))
+        if not is_given(metric):
+            change_for(metric, **columns_of(metric, self.effective_metric_params_))
         return y
 
     def _how(self) -> dict[str, Any]:
         """The keyword arguments of a search."""
         return {
-            "metric": self.effective_metric_,
-            "weights": self.effective_metric_params_.get("w"),
+            "metric": searched_by(self.effective_metric_, self.effective_metric_params_),
+            **columns_of(self.effective_metric_, self.effective_metric_params_),
             "method": method_of(self.algorithm, self.leaf_size),
             "device": self.device,
             "threads": threads_of(self.n_jobs),
@@ -75,6 +84,11 @@ class Searching(BaseEstimator):
             return knn_graph(self._rows.array, k, **self._how()).lists.found
         queries = validate_data(self, X, dtype=_DTYPES, reset=False)
         return self._rows.prepared(self._how()).search(queries, k, threads=threads_of(self.n_jobs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == PRECOMPUTED
+        return tags
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Find the nearest fitted rows of each row of X.
@@ -140,11 +154,25 @@ class Rows:
         self.array = array
         self._index: Index | None = None
 
-    def prepared(self, how: dict[str, Any]) -> Index:
-        """Return the Index."""
+    def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
+        """Return the Index; for distances that a function or a matrix gives, which no Index takes, its counterpart."""
+        if is_given(how["metric"]):
+            return GivenRows(self.array, how)
         if self._index is None:
             self._index = Index(self.array, **how)
         return self._index
+
+
+class GivenRows:
+    """The fitted rows for a metric that is a function, or the matrix of their distances."""
+
+    def __init__(self, array: Any, how: dict[str, Any]) -> None:
+        self.array, self.how = array, how
+
+    def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
+        """Find the k nearest fitted rows of each query; for a matrix, `queries` are distances to the fitted rows."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        return search(queries, points, k, **self.how | {"threads": threads})
 
 
 def check_mode(mode: Any) -> None:

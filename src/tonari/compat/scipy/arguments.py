@@ -24,7 +24,7 @@ def metric_of(p: Any, eps: Any) -> str:
     ('l1', 'minkowski:3', 'linf')
     """
     leave_out(eps, 0.0, "eps", "answers are exact")
-    number = not isinstance(p, bool) and isinstance(p, Real)
+    number = type(p) is float or (not isinstance(p, bool) and isinstance(p, Real))
     name = MINKOWSKI.get(float(p)) if number and p >= _LEAST_P else None
     if name is None:
         raise Unsupported(f"p={p!r}: expected {powers(_LEAST_P)}; for another p use scipy.spatial.KDTree")
@@ -61,7 +61,8 @@ def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
 
 def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
     """Return points of shape (..., m) as rows, and their leading dimensions."""
-    array = float64_rows(x, "x")
+    plain = type(x) is np.ndarray and x.dtype == np.float64
+    array = x if plain else float64_rows(x, "x")
     if array.ndim == 0 or array.shape[-1] != m:
         raise ValueError(f"x: expected points of {m} coordinates, shape (..., {m}), got {array.shape}")
     lead = array.shape[:-1]

@@ -90,7 +90,10 @@ class cKDTree(Hinted, TwoTrees):
         tonari.core.errors.Unsupported
             `eps` or `p` has another value. It is a ValueError.
         """
-        metric, threads, ranks = metric_of(p, eps), threads_of(workers, "workers"), ranks_of(k)
+        metric, threads = metric_of(p, eps), threads_of(workers, "workers")
+        if type(k) is int and 0 < k <= self.n and distance_upper_bound is math.inf:
+            return self._nearest(x, k, metric, threads)
+        ranks = ranks_of(k)
         bound = number_of(distance_upper_bound, "distance_upper_bound", least=0.0)
         rows, lead = queries_of(x, self.m)
         most = int(ranks.max())
@@ -103,6 +106,16 @@ class cKDTree(Hinted, TwoTrees):
             indices[:, : self.n][near] = found.indices[near]
         shape = lead if np.ndim(k) == 0 and most == 1 else (*lead, len(ranks))
         d, i = (part[:, ranks - 1].reshape(shape) for part in (distances, indices))
+        return (d, i) if shape else (float(d), np.intp(i))
+
+    def _nearest(self, x: Any, k: int, metric: str, threads: int | None) -> tuple[Any, Any]:
+        """Find the k nearest neighbours, k at most n, at any distance: none is missing."""
+        rows, lead = queries_of(x, self.m)
+        shape = lead if k == 1 else (*lead, k)
+        if not len(rows):
+            return np.empty(shape), np.empty(shape, np.intp)
+        found = self._index(metric).search(rows, k, threads=threads)
+        d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
         return (d, i) if shape else (float(d), np.intp(i))
 
     @not_compiled
@@ -143,7 +156,7 @@ class cKDTree(Hinted, TwoTrees):
         ascending = return_sorted is None or inputs.check_flag(return_sorted, "return_sorted")
         counted = inputs.check_flag(return_length, "return_length")
         rows, lead = queries_of(x, self.m)
-        radii = radii_of(r, "r", lead)
+        radii: Any = float(r) if isinstance(r, float) and r >= 0 else radii_of(r, "r", lead)
         if not len(rows):
             return np.empty(lead, np.intp if counted else object)
         index = self._index(metric)

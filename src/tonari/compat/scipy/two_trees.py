@@ -184,6 +184,9 @@ def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:
     [[1, 4], [0]]
     """
     indices = found.indices
+    if len(found.indptr) == 2:
+        ids = indices.tolist()
+        return [sorted(ids) if ascending else ids]
     if ascending:
         rows = np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
         indices = indices[np.lexsort((indices, rows))]
