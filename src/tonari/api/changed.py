@@ -1,4 +1,4 @@
-"""Public functions on transformed rows: for weights and matrices, and for metrics defined by transformed rows."""
+"""Support for weights, matrices, and metrics that equal another metric of transformed rows: rows are transformed."""
 
 from __future__ import annotations
 

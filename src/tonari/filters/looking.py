@@ -28,9 +28,9 @@ def are_short(near: Ids, n: int) -> bool:
 def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool = False) -> bool:
     """Whether computing exact values of all allowed points is preferred to a search of all points within the radius.
 
-    If this search is `filtered`, it finds no forbidden points. Else lists of all points are made for a block of
-    queries, and forbidden points are then dropped; the memory must be enough for the lists of so large a block that the
-    division into blocks costs no time.
+    If that search is `filtered`, it finds no forbidden points. Otherwise it lists all points for a block of queries,
+    and forbidden points are dropped afterwards; it is not used if memory is too small for blocks of a size at which the
+    division into blocks takes no additional time.
     """
     m, n = len(queries), scope.n
     if not filtered and scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):

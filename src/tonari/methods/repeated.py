@@ -68,7 +68,7 @@ def facts_of(x: Any) -> Key | None:
 
 
 def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
-    """Return the cache key of a search; `words` are its string arguments. None if the search is not cached."""
+    """Return the cache key of a search, or None if the search is not cached; `words` are its string arguments."""
     ours = facts_of(queries)
     theirs = ours if points is queries else facts_of(points)
     # True == 1 and 5.0 == 5, but neither is a k.

@@ -178,7 +178,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
 
 
 def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change | None:
-    """Return the transformation for a metric, or for a metric with weights or a matrix; None if it needs none.
+    """Return the transformation that a metric, possibly with weights or a matrix, requires; None if it requires none.
 
     Weights that are all 1 have no effect, except for "seuclidean", whose weights are 1 / V. "mahalanobis" needs a
     matrix T with T Tᵀ = VI.

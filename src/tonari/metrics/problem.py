@@ -84,7 +84,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows or of given distances, which only some verbs support."""
+    """Raise Unsupported for a metric of transformed rows or of the caller's distances, which some functions lack."""
     if metric.given:
         raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:

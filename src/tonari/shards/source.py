@@ -130,7 +130,7 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with some of these rows: the positions in `ids`, the file, the row numbers in it."""
+        """Yield, for each file with some of these rows, their positions in `ids`, the file, and their numbers in it."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first

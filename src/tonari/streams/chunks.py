@@ -130,7 +130,7 @@ class Source:
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
-        """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
+        """Yield chunks of `width` columns: from row `first` of an array on, or from the beginning of an iterable."""
         arrays = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
         parts = self._cut(pace, first) if self.array is not None else iter(arrays)
         # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an

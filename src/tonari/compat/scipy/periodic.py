@@ -125,7 +125,8 @@ class Periodic:
     def inside(self, rows: Float64) -> Float64:
         """Return rows with periodic coordinates moved into the box, from 0 to less than its length.
 
-        The image is computed as by SciPy; if rounding puts that result outside of the box, by ``numpy.mod``.
+        A coordinate is computed as by SciPy. If rounding puts this result outside of the box, it is computed by
+        ``numpy.mod``.
         """
         periodic = self.boxsize > 0
         length = np.where(periodic, self.boxsize, 1.0)

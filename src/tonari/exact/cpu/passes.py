@@ -37,8 +37,8 @@ class Block(Protocol):
     def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
         """Start queries [begin, end).
 
-        If their positions near the points are known (:class:`Near`), points around these positions give the first
-        thresholds.
+        If `places` has a position among the packed points for each query (:class:`Near`), the points around that
+        position give its first threshold.
         """
 
     def screen(
