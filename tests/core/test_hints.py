@@ -23,11 +23,9 @@ ATTRIBUTES = [
     ("tonari", "save", "tonari.io.write"),
     ("tonari", "kneighbors", "tonari.search"),
     ("tonari.io", "save", "tonari.io.write"),
-    ("tonari.estimators", "RadiusNeighborsClassifier", "radius_search"),
-    ("tonari.estimators", "LocalOutlierFactor", "sklearn.neighbors"),
     ("tonari.estimators", "KNNImputer", "sklearn.impute"),
+    ("tonari.estimators", "OPTICS", "mutual_reachability_tree"),
     ("tonari.estimators", "HDBSCAN", r"clusters\(min_cluster_size\)"),
-    ("tonari.estimators", "DBSCAN", "radius_graph"),
     ("tonari.compat.faiss", "write_index", r"tonari\.Index\(points\)\.save"),
     ("tonari.compat.faiss", "read_index", r"tonari\.Index\.load"),
     ("tonari.compat.faiss", "METRIC_Lp", "power:3"),
@@ -103,8 +101,8 @@ def test_the_estimator() -> None:
     from tonari.estimators import NearestNeighbors
 
     for one in (NearestNeighbors(), clone(NearestNeighbors())):
-        with pytest.raises(AttributeError, match=r"'radius_neighbors'; tonari\.radius_search"):
-            one.radius_neighbors  # noqa: B018
+        with pytest.raises(AttributeError, match=r"'query_radius'; use radius_neighbors"):
+            one.query_radius  # noqa: B018
     with pytest.raises(ValueError, match=r"metric_params=.*pass p=0\.5"):
         NearestNeighbors(metric_params={"p": 0.5}).fit(X)
     for metric in ("hamming", "jaccard"):

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
+import sklearn.cluster
 import sklearn.neighbors
 
 from tonari import estimators
@@ -22,8 +23,7 @@ ALL = [getattr(estimators, name) for name in estimators.__all__]
 @pytest.mark.parametrize("name", estimators.__all__)
 def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
     ours = getattr(estimators, name)().get_params()
-    theirs = getattr(sklearn.neighbors, name)().get_params()
-    theirs.pop("radius", None)
+    theirs = getattr(sklearn.cluster if name == "DBSCAN" else sklearn.neighbors, name)().get_params()
     assert theirs.items() <= ours.items()
     assert set(ours) - set(theirs) == {"device", "memory"}
 
@@ -45,8 +45,8 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
         ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
         ({"metric": "hamming"}, "metric='hamming': compares rows of bits"),
         ({"metric": "triton:mine"}, "expected one of"),
-        ({"p": 5}, "p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p"),
-        ({"p": "2"}, "p='2': expected 0.5, 1, 1.5"),
+        ({"metric": "minkowski", "p": 5}, "p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p"),
+        ({"metric": "minkowski", "p": "2"}, "p='2': expected 0.5, 1, 1.5"),
         ({"metric_params": {"V": [1]}}, "expected None or {'w': ...}, as metric=.*change the columns of X"),
         ({"algorithm": "ball_tree"}, "'auto' takes the fastest, and all give the same answer"),
         ({"leaf_size": 10}, "leaf_size=10: expected 30"),
@@ -56,8 +56,21 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
     ],
 )
 def test_refuses(cls: Any, params: dict[str, Any], message: str) -> None:
+    if cls is estimators.DBSCAN and params.get("metric") is np.linalg.norm:
+        message = "distances of the caller are not clustered here; use sklearn.cluster.DBSCAN"
+    sizes = {"n_neighbors": 1, "radius": 2.0}
+    given = {name: value for name, value in sizes.items() if name in cls().get_params()}
     with pytest.raises(ValueError, match=message):
-        cls(n_neighbors=1, **params).fit(POINTS, [0, 1, 0, 1]).kneighbors(POINTS)
+        _searched(cls(**given, **params))
+
+
+def _searched(estimator: Any) -> None:
+    """Fit an estimator, and let it search if it has not."""
+    estimator.fit(POINTS, [0, 1, 0, 1])
+    if hasattr(estimator, "kneighbors"):
+        estimator.kneighbors(POINTS)
+    elif hasattr(estimator, "radius_neighbors"):
+        estimator.radius_neighbors(POINTS)
 
 
 def test_metrics_by_all_their_names() -> None:
@@ -138,7 +151,15 @@ def test_jobs_count_down_from_all_processors(monkeypatch: pytest.MonkeyPatch) ->
     assert [threads_of(n_jobs) for n_jobs in (None, -1, -2, -3, -9, 3)] == [None, None, 3, 2, 1, 3]
 
 
-@pytest.mark.parametrize("cls", [estimators.KNeighborsClassifier, estimators.KNeighborsRegressor])
+@pytest.mark.parametrize("radius", [-1.0, float("nan"), "1"])
+@pytest.mark.parametrize("cls", [cls for cls in ALL if {"radius", "eps"} & cls().get_params().keys()])
+def test_radii_that_are_none_are_refused(cls: Any, radius: Any) -> None:
+    name = "eps" if cls is estimators.DBSCAN else "radius"
+    with pytest.raises((ValueError, TypeError), match=f"{name}={radius!r}: expected a number"):
+        cls(**{name: radius}).fit(POINTS, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ALL if "weights" in cls().get_params()])
 def test_weights_that_are_not_known_are_refused(cls: Any) -> None:
     with pytest.raises(ValueError, match="weights='far': expected 'uniform', 'distance' or a function"):
         cls(weights="far").fit(POINTS, [0, 1, 0, 1])

@@ -306,6 +306,14 @@ _RULES = (
         ("tests/filters/test_shared.py",),
     ),
     Fault(
+        "filters-places-of-the-last-word",
+        "src/tonari/filters/shared.py",
+        "whole + np.flatnonzero(mask[whole:])",
+        "np.flatnonzero(mask[whole:])",
+        "the last points of a sparse mask whose length is not divisible by eight are the first ones",
+        ("tests/filters/test_shared.py",),
+    ),
+    Fault(
         "filters-prepared-packed-again",
         "src/tonari/filters/scope.py",
         "return seconds - preparing if self.prepared else seconds",

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_RADII = "tonari.radius_search, radius_graph and Index.radius_search find all within a radius"
 _GRAPH_LISTS = "distances and indices are arrays: graph.distances, graph.indices"
 
 # By the name of a module or class, then by that of the attribute.
@@ -36,13 +35,9 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "tonari.io": {"save": "use tonari.io.write", "load": "use tonari.io.read", "open": "use tonari.io.read"},
     "tonari.estimators": {
-        "RadiusNeighborsClassifier": f"{_RADII}; let those vote, or use KNeighborsClassifier",
-        "RadiusNeighborsRegressor": f"{_RADII}; average those, or use KNeighborsRegressor",
-        "RadiusNeighborsTransformer": f"{_RADII}; sklearn.neighbors has this class",
-        "LocalOutlierFactor": "sklearn.neighbors.LocalOutlierFactor(metric='precomputed') takes the result of "
-        "KNeighborsTransformer",
         "KNNImputer": "rows with gaps are not searched; use sklearn.impute.KNNImputer",
-        "DBSCAN": "sklearn.cluster.DBSCAN(metric='precomputed') takes distances of tonari.radius_graph",
+        "OPTICS": "use DBSCAN, or tonari.mutual_reachability_tree (docs/hdbscan.md); sklearn.cluster has this class",
+        "dbscan": "use DBSCAN(eps=eps, min_samples=min_samples).fit(X)",
         "HDBSCAN": "use tonari.mutual_reachability_tree(X, min_samples).clusters(min_cluster_size) (docs/hdbscan.md)",
         "KDTree": "use tonari.compat.scipy.KDTree",
         "BallTree": "use tonari.compat.scipy.KDTree, or tonari.Index",
@@ -155,9 +150,8 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "reconstruct_n": "rows have no order of ids: use index.index.reconstruct_n(), in the order of index.id_map",
     },
     "NearestNeighbors": {
-        "radius_neighbors": _RADII,
-        "radius_neighbors_graph": _RADII,
         "query": "use kneighbors(X)",
+        "query_radius": "use radius_neighbors(X, radius)",
     },
 }
 

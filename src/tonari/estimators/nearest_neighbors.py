@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.hints import Hinted
-from tonari.estimators.searching import Searching
+from tonari.estimators.nearest import Nearest
+from tonari.estimators.within import Within
 
 
-class NearestNeighbors(Searching, Hinted):
+class NearestNeighbors(Nearest, Within, Hinted):
     """Find nearest neighbours exactly, with the interface of ``sklearn.neighbors.NearestNeighbors``.
 
     Parameters
     ----------
     n_neighbors : int
         Neighbours per row; the argument of :meth:`kneighbors` overrides it.
+    radius : float
+        Radius of :meth:`radius_neighbors`, whose argument overrides it.
     algorithm : "auto", "brute" or "kd_tree"
         "auto" uses the algorithm that is expected to be faster; all give the same bits. "ball_tree" is refused.
     leaf_size : int
@@ -63,12 +66,15 @@ class NearestNeighbors(Searching, Hinted):
     (array([[0.5]]), array([[2]]))
     >>> nearest.kneighbors(return_distance=False).ravel().tolist()
     [1, 0, 1]
+    >>> nearest.radius_neighbors([[2.5]], radius=1.5)[1][0].tolist()
+    [2, 1]
     """
 
     def __init__(
         self,
         *,
         n_neighbors: int = 5,
+        radius: float = 1.0,
         algorithm: str = "auto",
         leaf_size: int = 30,
         metric: Any = "minkowski",
@@ -79,6 +85,7 @@ class NearestNeighbors(Searching, Hinted):
         memory: int | str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
+        self.radius = radius
         self.algorithm = algorithm
         self.leaf_size = leaf_size
         self.metric = metric
@@ -104,5 +111,5 @@ class NearestNeighbors(Searching, Hinted):
             X is sparse.
         """
         self._keep(X)
-        self._rows.prepared(self._how())
+        self._prepared()
         return self

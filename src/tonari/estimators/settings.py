@@ -11,6 +11,7 @@ from tonari import inputs
 from tonari.core.process.workers import default_threads
 from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, name_of_function, powers
 
+DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of rows; all others are converted to the first
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
 _MOST_JOBS = 2**31
@@ -70,8 +71,8 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> Any:
     'minkowski:3'
     >>> metric_of("minkowski", 5, None)
     Traceback (most recent call last):
-    ValueError: p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p use the class of the same name of \
-sklearn.neighbors
+    ValueError: p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p use scikit-learn's class of the same \
+name
     """
     if isinstance(metric_params, dict) and "p" in metric_params:
         raise ValueError(f"metric_params={metric_params!r}: p is an argument of its own; pass p={metric_params['p']!r}")
@@ -85,11 +86,9 @@ sklearn.neighbors
             "the columns of X instead"
         )
     if metric in ("minkowski", "p"):
-        named = MINKOWSKI.get(float(p)) if isinstance(p, Real) else None
+        named = MINKOWSKI.get(2.0 if p is None else float(p)) if p is None or isinstance(p, Real) else None
         if named is None:
-            raise ValueError(
-                f"p={p!r}: expected {powers()}; for another p use the class of the same name of sklearn.neighbors"
-            )
+            raise ValueError(f"p={p!r}: expected {powers()}; for another p use scikit-learn's class of the same name")
         return named
     record = get_metric(metric)
     if record.descending:
@@ -144,6 +143,23 @@ def threads_of(n_jobs: Any) -> int | None:
     if jobs == -1:
         return None
     return jobs if jobs > 0 else max(1, default_threads() + 1 + jobs)
+
+
+def check_radius(radius: Any, name: str = "radius", *, positive: bool = False) -> float:
+    """Check a radius: a number of at least 0, or above 0.
+
+    >>> from tonari.estimators.settings import check_radius
+    >>> check_radius(-1.0)
+    Traceback (most recent call last):
+    ValueError: radius=-1.0: expected a number of at least 0
+    """
+    least = "above 0" if positive else "of at least 0"
+    if not isinstance(radius, Real):
+        raise TypeError(f"{name}={radius!r}: expected a number {least}")
+    number = float(radius)
+    if not (number > 0 or (number == 0 and not positive)):
+        raise ValueError(f"{name}={radius!r}: expected a number {least}")
+    return number
 
 
 def check_weights(weights: Any) -> Any:
