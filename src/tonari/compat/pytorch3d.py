@@ -1,4 +1,6 @@
-"""``pytorch3d.ops.knn_points`` with tonari's neighbours: ``from tonari.compat.pytorch3d import knn_points``.
+"""The interface of ``pytorch3d.ops.knn_points``, with tonari's neighbours.
+
+Import it by ``from tonari.compat.pytorch3d import knn_points``.
 
 ==============================  ====================================================================================
 covered                         how
@@ -69,7 +71,7 @@ def knn_points(
     return_nn: bool = False,
     return_sorted: bool = True,
 ) -> KNN:
-    """Find the K nearest points of p2 for each point of p1, within the clouds of the same number.
+    """Find the K nearest points of p2 for each point of p1; cloud i of p1 is compared with cloud i of p2.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ def knn_points(
 
 @not_compiled
 def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
-    """Gather rows by the numbers that :func:`knn_points` returns.
+    """Gather the rows of points, or of their features, whose numbers :func:`knn_points` has returned.
 
     Parameters
     ----------

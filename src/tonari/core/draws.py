@@ -31,7 +31,7 @@ class Purpose(enum.IntEnum):
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:
-    """Return the stream of a seed for a purpose.
+    """Return a random generator for a seed and a purpose.
 
     >>> from tonari.core.draws import Purpose, generator
     >>> rows = [generator(0, purpose).choice(1000, 3) for purpose in (Purpose.CLUSTERS, Purpose.MEASURED)]

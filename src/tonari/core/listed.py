@@ -143,7 +143,7 @@ def in_blocks(
     threads: int | None,
     progress: ProgressLike,
 ) -> None:
-    """Call `call` for consecutive blocks that cover all rows, on any thread.
+    """Call `call` on consecutive blocks that together contain all rows; calls may run on any thread.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class Record:
         return inner
 
     def add(self, other: Record) -> None:
-        """Add the rows, the seconds and the steps of another record, such as that of a task of the same stage."""
+        """Add the rows, the seconds and the steps of another record, such as the record of a task of the same stage."""
         self.planned(other.method, other.reason, other.plan)
         self.rows += other.rows
         self.seconds += other.seconds

@@ -47,7 +47,7 @@ def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:
-    """Return the seconds of brute force, including packing of the points.
+    """Return the expected seconds of brute force, including packing of the points.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def arrival_seconds(problem: Problem) -> float:
 
 
 def copying_seconds(from_host: int, from_device: int, devices: int) -> float:
-    """Return the seconds of copying rows to several CUDA devices; rows on one device are copied to all others.
+    """Return the seconds for copying rows to several CUDA devices; rows on one device are copied to all others.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def build_seconds(plan: Any) -> float:
 
 
 def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
-    """Return the seconds of searching m queries with these mean visits in a tree that is built already."""
+    """Return the expected seconds for m queries with these mean visits, in a tree that is already built."""
     workers, double = plan.threads or len(plan.devices), plan.held == "float64"
     return _tree(plan).search(m, plan.d, plan.k, seen, workers, double=double, tree_bytes=plan.packed_bytes)
 
@@ -201,7 +201,7 @@ def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
 
 
 def exact_in_int8(metric: str, dtype: str) -> bool:
-    """Whether the screen compares rows in int8 without rounding: integers, unless they are divided by their norms."""
+    """Whether the screen compares rows in int8 without rounding, which holds for integers that are not normalised."""
     return inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
 
 

@@ -1,4 +1,4 @@
-"""One thread per device, because one thread can launch work on only one device at a time."""
+"""Run work on several devices with one thread for each, because a thread can launch work on only one device at once."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _adds_as_assumed(device: Any) -> bool:
 
 
 def make_probe() -> Probe:
-    """Make rows whose sums lose bits.
+    """Make rows for the test, whose sums lose as many bits as possible.
 
     There are four kinds of rows: with terms below the last bit of the sum, with cancellation, with subnormal elements,
     and with magnitudes spread over the whole range. The last rows of the probe have few nonzero columns. One of their

@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's interface, whose neighbours tonari finds. Needs scikit-learn 1.6 or later.
+"""Estimators with scikit-learn's interface, with tonari's neighbours; they require scikit-learn 1.6 or later.
 
 nearest_neighbors.py             NearestNeighbors
 k_neighbors_transformer.py       KNeighborsTransformer

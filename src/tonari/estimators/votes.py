@@ -1,4 +1,4 @@
-"""Weights of neighbours, and the predictions from them: shares of classes, and means."""
+"""Weights of neighbours, and predictions from the weights: shares of classes, and means."""
 
 from __future__ import annotations
 

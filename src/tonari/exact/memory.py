@@ -201,7 +201,7 @@ _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 
 
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes that a look, which compares contracted rows before the screen, takes for each point.
+    """Return the bytes per point that a look takes, which is a comparison of contracted rows before the screen.
 
     The bytes include the point's contracted copy, its share of its group's ball, its position in the order, and its
     sketch.
@@ -211,7 +211,7 @@ def look_row_bytes(look_dim: int, precision: str) -> int:
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:
-    """Return the bytes for finding the directions on which rows are projected: copies of the basis, and its moments."""
+    """Return the bytes for finding the directions of a contraction: copies of the basis, and its moments."""
     return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
 
 

@@ -1,4 +1,4 @@
-"""Choose the precisions of the screen on the CPU: the kernels of this machine, in the order of attempts."""
+"""Choose the precisions of the screen on the CPU, which are kernels of this machine, in the order of their use."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tonari.methods.rows.points import Points
 def nearest(
     points: Points, queries: Any, k: int, rules: Rules | None, progress: ProgressLike, *, around: bool = False
 ) -> Neighbors:
-    """Find the k nearest points of checked queries; k is at most the number of points.
+    """Find the k nearest allowed points of checked queries; k is at most the number of points.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def within(
     self_join: bool = False,
     around: bool = False,
 ) -> RadiusNeighbors:
-    """Find all points within the radius of each checked query, or the `most` nearest of them.
+    """Find all allowed points within the radius of each checked query, or the `most` nearest of them.
 
     Parameters
     ----------

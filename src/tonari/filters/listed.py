@@ -143,7 +143,7 @@ def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
 
 
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return the bytes per query of a table (a mask of n points) and of the lists that are made from it."""
+    """Return the bytes per query of a mask of n points, and of the lists that are made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 

@@ -49,9 +49,9 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
 
 
 def may_be_subtracted(rules: Rules, m: int) -> bool:
-    """Whether forbidden points may be so few that a count of all points and of those takes less time.
+    """Whether it may be faster to count all points and forbidden points separately, and to subtract the second count.
 
-    For a few queries two counts take too long.
+    For a few queries, two counts take too long.
     """
     return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
 
@@ -68,7 +68,7 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
     m : int
         The number of all queries.
     point_seconds : float
-        The seconds of a point within the limits in the other way.
+        The seconds per point within the limits that the alternative takes.
     """
     if not may_be_subtracted(rules, m):
         return False

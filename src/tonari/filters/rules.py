@@ -19,7 +19,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
-    """Return the distinct values of some numbers, ascending.
+    """Return the distinct values in an array of numbers, ascending.
 
     ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
     for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and no other is made.
@@ -117,7 +117,7 @@ class Rules:
 
     @property
     def by_pairs(self) -> bool:
-        """Whether a rule other than groups="same" allows different points to different queries."""
+        """Whether different queries may find different points by a rule other than groups="same"."""
         other = self.query_groups is not None and not self.same
         return self.mask is not None or self.excluded is not None or other
 
@@ -167,7 +167,7 @@ class Rules:
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
     def as_allowed(self) -> Allowed | None:
-        """Return the rules in the form for kernels on the CPU; None if a mask has no such form without a copy."""
+        """Return the rules in the form that kernels on the CPU read; None if that would require a copy of a mask."""
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
         if source is not None:

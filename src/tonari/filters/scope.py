@@ -89,24 +89,24 @@ class Scope:
         return self.points.prepared
 
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
-        """Find the k nearest of the points, k <= n; the result is on the device of the queries."""
+        """Find the k nearest points of each query, without rules, k <= n; results are on the queries' device."""
         with self.refusals():
             return self.points.nearest(queries, k, progress, around=True)
 
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> RadiusNeighbors:
-        """Find all points within the limits, or all allowed ones; the result is on the device of the queries."""
+        """Find all points within the limits, or only allowed ones with `allowed`, on the device of the queries."""
         with self.refusals():
             return self.points.within(queries, limits, progress, allowed=allowed)
 
     def count(self, queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None = None) -> Ids:
-        """Count all points within the limits, or all allowed ones; the result is in host memory."""
+        """Count all points within the limits, or only allowed ones with `allowed`; the result is in host memory."""
         with self.refusals():
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return rules for :meth:`within` and :meth:`count`; None if the method or a mask does not permit this."""
+        """Return the rules for :meth:`within` and :meth:`count`; None if they cannot apply these rules."""
         device = self.points.call.place.device
         return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
@@ -254,15 +254,15 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds of computing exact values of listed pairs, on one core, even for CUDA."""
+        """Estimate the seconds for exact values of listed pairs on one core; the estimate is also used for CUDA."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
     def count_listed(self, queries: Any, limits: npt.NDArray[Any], listed: Listed) -> Ids | None:
-        """Count the listed points within the limits of each query by their exact values.
+        """Count, for each query, the listed points whose exact value is within the limit.
 
-        None if the method has no such count, or if a limit at an end of the range of values, or beyond it, would count
-        values that have overflowed or underflowed.
+        Return None if the method cannot count listed points, or if a limit is at or beyond an end of the range of
+        values, where values that have overflowed or underflowed would be counted.
         """
         call = self.points.call
         method = search_method(by_force(self.metric.name), call.place.device)

@@ -13,7 +13,9 @@ from tonari.filters import tuning
 
 
 class SharedMask:
-    """The points that any query may find. Results are computed once, since the rules of all parts of a call share them.
+    """A mask of the points that any query may find.
+
+    Properties are computed once, since the rules of all parts of a call share this object.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class GivenPlan:
     working_bytes : int
         Memory of a block.
     output_bytes : int
-        Memory of the lists; of a search within a radius, 0.
+        Memory of the lists; 0 for a search within a radius.
     """
 
     rows: int
@@ -37,7 +37,7 @@ class GivenPlan:
 
 
 def plan_given(values: Values, k: int, memory: int | None) -> GivenPlan:
-    """Plan a search for the k nearest points; 0 for all within a radius.
+    """Plan a search for the k nearest points by the caller's distances; k = 0 means a search within a radius.
 
     Raises
     ------

@@ -92,7 +92,7 @@ class Lists:
 
 
 def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
-    """Yield ranges of points and their neighbours in host memory, without the column of self.
+    """Yield slices of points with their neighbours in host memory, without the column of the points themselves.
 
     A graph that is mapped from a directory is read block by block.
     """

@@ -251,7 +251,7 @@ def little(dtype: DType) -> DType:
 
 
 def pieces(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (first row, rows), little-endian and C-contiguous, in pieces of about `PIECE_BYTES`.
+    """Yield (number of the first row, rows) in pieces of about `PIECE_BYTES`, little-endian and C-contiguous.
 
     Only one piece is copied at once, so a memory map larger than memory can be written.
     """

@@ -58,7 +58,10 @@ def dtype_without_rows(path: Path) -> DType | None:
 
 
 def no_rows(path: Path, columns: int) -> Array | None:
-    """Return queries of a file that has no rows and stores no number of columns; None for any other file."""
+    """Return an array without rows for a file of queries that is empty and stores no number of columns.
+
+    None for any other file.
+    """
     dtype = dtype_without_rows(path)
     if dtype is None:
         return None

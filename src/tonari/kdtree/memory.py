@@ -97,7 +97,7 @@ def host_block(m: int) -> int:
 
 
 class OnCuda(NamedTuple):
-    """The formulas for the memory of a search on one device.
+    """Formulas for the memory of a tree search on one CUDA device.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def _most_varied(values: npt.NDArray[Any]) -> int:
 def visits_reference(
     tree: Tree, query: npt.NDArray[Any], k: int, metric: str, *, self_id: int = -1
 ) -> tuple[list[int], int]:
-    """Return the leaves that a search must visit, by plain recursion; the kernel unrolls the same recursion.
+    """Return the leaves that a search must visit, by plain recursion, which the kernel unrolls.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from tonari.methods import tuning
 
 
 class Decision(NamedTuple):
-    """A method, its plan, and the basis of the decision.
+    """The method that answers a call, its plan, and the basis of the decision.
 
     Attributes
     ----------

@@ -352,7 +352,7 @@ def is_function(metric: Any) -> bool:
 
 
 def name_of_function(function: Any) -> str:
-    """Return the name of a function as metric: that of graphs and messages.
+    """Return the name of a metric that is a function, for graphs and messages.
 
     >>> name_of_function(len)
     'function:len'

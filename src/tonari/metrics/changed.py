@@ -89,7 +89,7 @@ class Change:
     weights : tuple of float, optional
         One for each column.
     transform : float64 array of shape (d, p), optional
-        The matrix that rows are multiplied by.
+        The matrix by which rows are multiplied.
     base : str
         The metric that compares the transformed rows.
     prepare : callable(rows, name, threads) -> float64 rows
@@ -111,7 +111,7 @@ class Change:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The attributes of a graph or an Index that describe the transformation, in addition to the metric."""
+        """The weights and the matrix of the transformation, which a graph or an Index stores with its metric."""
         return {"weights": self.weights, "transform": self.transform}
 
     def rows(self, x: Any, name: str, threads: int | None = None) -> Any:
@@ -186,8 +186,8 @@ def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change
     Raises
     ------
     TypeError, ValueError
-        The metric is unknown; weights are not numbers, negative, not finite or all 0; a matrix is none of finite
-        numbers or all 0; or a metric lacks its matrix or weights.
+        The metric is unknown; weights are not numbers, negative, not finite or all 0; a matrix has values that are not
+        finite, or only zeros; or a metric lacks its matrix or weights.
     Unsupported
         The metric does not support weights or a matrix.
 
@@ -234,12 +234,12 @@ _NEEDS = {
 def change_for(
     metric: Any, *, weights: Any = None, VI: Any = None, covariance: Any = None, V: Any = None, transform: Any = None
 ) -> Change | None:
-    """Return the transformation for the arguments of a verb; None if there is none.
+    """Return the transformation for the arguments of a public function; None if they require none.
 
     Raises
     ------
     TypeError, ValueError
-        As for :func:`change_of`; also for several of the arguments together, and for one that is of another metric.
+        As for :func:`change_of`; also for several of these arguments together, and for an argument of another metric.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _refuse_parameters(metric: str, given: list[str]) -> None:
 
 
 def instead_of(metric: str) -> tuple[str, str]:
-    """Return the rows and the metric to pass to a function that does not transform rows.
+    """Return texts that name the rows and the metric to pass to a function that does not transform rows.
 
     >>> instead_of("seuclidean")
     ('rows / numpy.sqrt(V) as float64', 'euclidean')

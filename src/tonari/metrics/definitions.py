@@ -213,7 +213,7 @@ def hamming(q: Float64, x: Float64) -> Float64:
 
 
 def jaccard(q: Float64, x: Float64) -> Float64:
-    """1 - |q & x| / |q | x| of the bits of rows of bytes, as one quotient: |q ^ x| / |q | x|; 0 if no bit is set."""
+    """Return |q ^ x| / |q | x| for the bits of rows of bytes, which is 1 - |q & x| / |q | x|; 0 if no bit is set."""
     either = _bit_sum(lambda i: _bytes(q[i]) | _bytes(x[i]), len(q))
     return hamming(q, x) / np.maximum(either, 1.0)
 

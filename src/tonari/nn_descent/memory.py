@@ -127,7 +127,7 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return the number of points to scan at once on CUDA; the number of (point, cluster) pairs is fixed."""
+    """Return the number of points that are scanned at once on CUDA; the number of (point, cluster) pairs is fixed."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 

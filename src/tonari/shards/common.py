@@ -76,9 +76,10 @@ def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.i
 
 
 def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
-    """Return lists of rows that are merged from several lists, as :func:`join` merges them into empty lists.
+    """Merge several lists of the same rows into new lists, as :func:`join` merges them, and return the new lists.
 
-    The threads also clear the new lists: one thread would take longer to write to new memory than all to merge.
+    The threads also clear the new lists. If one thread cleared them, it would take longer than all threads take to
+    merge.
     """
     lists = _new_lists(worker, rows)
     _join(worker, lists, parts, new=True)
@@ -237,7 +238,7 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows that measure the recall of the graph, and also the recall of each merge of two shards."""
+    """Draw the rows on which the recall of the graph is measured, and also that of each merge of two shards."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))

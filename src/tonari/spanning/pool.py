@@ -1,4 +1,4 @@
-"""The known edges that leave a component, and the lightest one of each component.
+"""The known edges that leave a component, and the lightest edge of each component.
 
 Edges have a total order, by (weight, smaller end, larger end), so the minimum spanning tree is unique. Both ends are
 stored as one number, a "pair": smaller * n + larger. Pairs are ordered like (smaller, larger).

@@ -85,7 +85,7 @@ def _journal_of(part: Path) -> Path:
 
 
 class Output:
-    """A context that writes the file; if it ends before :meth:`finish`, finished rows are kept for another run.
+    """A context that writes the output file; if it ends before :meth:`finish`, finished rows remain for another run.
 
     Parameters
     ----------

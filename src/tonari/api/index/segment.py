@@ -122,7 +122,10 @@ class Segment:
         return None if found is None else checked(found, queries, self.points, self.call.metric)
 
     def call_with(self, threads: int) -> Call:
-        """Return the call with another number of threads; the last one is kept, since a copy takes 2 µs."""
+        """Return the call with another number of threads.
+
+        The last such call is cached, since making it takes 2 µs.
+        """
         last = self._call_with  # another thread may replace it
         if last is None or last.threads != threads:
             last = self._call_with = dataclasses.replace(self.call, threads=threads)

@@ -26,7 +26,7 @@ def unpacked_width(d: int) -> int:
 
 
 def whole_tiles(points: int) -> int:
-    """Return n rounded down to whole tiles, or n itself below two tiles.
+    """Return n rounded down to whole tiles; n itself if it is less than two tiles.
 
     >>> whole_tiles(1000), whole_tiles(300)
     (768, 300)
@@ -36,7 +36,7 @@ def whole_tiles(points: int) -> int:
 
 @dataclass(frozen=True)
 class BitSizes:
-    """The numbers of rows on a device at once.
+    """The numbers of queries and points whose values are computed at once on a device.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class BitNeeds:
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of the results of a block, and of all results that are collected on the device."""
+        """Return the bytes of a block's results, and of all results if they are collected on the device."""
         return self._lists(sizes.block + self.results)
 
     def total_bytes(self, sizes: BitSizes) -> int:

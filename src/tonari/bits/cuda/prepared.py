@@ -13,7 +13,7 @@ from tonari.cuda.streams import Written
 
 
 class PreparedBits:
-    """Points on every device of a plan, or in host memory if the plan streams them.
+    """Points on every device of a plan, or in host memory if the plan streams points.
 
     Parameters
     ----------

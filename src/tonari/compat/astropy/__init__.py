@@ -1,4 +1,4 @@
-"""Matches of catalogues of the sky, as ``astropy.coordinates`` has them: ``from tonari.compat.astropy import ...``.
+"""Matches between catalogues of the sky, like those of ``astropy.coordinates``.
 
 matching.py      match_coordinates_sky, match_one_to_one
 around.py        search_around_sky

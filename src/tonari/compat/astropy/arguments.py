@@ -20,7 +20,7 @@ _POLE, _TURN = 90.0, 360.0
 
 @dataclass(frozen=True, eq=False)
 class Sky:
-    """Positions in degrees, as :func:`sky` checks them.
+    """Positions in degrees that :func:`sky` has checked.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def sky(*, ra: Any, dec: Any) -> Sky:
 
 
 class Pair(NamedTuple):
-    """Two catalogues.
+    """Two catalogues that are matched with each other, and their astropy coordinates.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Pair(NamedTuple):
 
 
 def chords(degrees: Float64) -> Float64:
-    """Return the distances between points of the unit sphere that are at these angles.
+    """Return the distances between points of the unit sphere that are separated by these angles, in degrees.
 
     >>> chords(np.array([0.0, 180.0]))
     array([0., 2.])

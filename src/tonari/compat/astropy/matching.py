@@ -35,7 +35,7 @@ class CoordinateMatchResult(NamedTuple):
 def match_coordinates_sky(
     matchcoord: Any, catalogcoord: Any, nthneighbor: int = 1, storekdtree: str | bool = "kdtree_sky"
 ) -> CoordinateMatchResult:
-    """Find the nearest position of a catalogue for each position, as ``astropy.coordinates.match_coordinates_sky``.
+    """Find the nearest position of a catalogue for each position, like ``astropy.coordinates.match_coordinates_sky``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""FAISS's flat search with tonari's neighbours: ``from tonari.compat import faiss``.
+"""The interface of FAISS's flat search, with tonari's neighbours: ``from tonari.compat import faiss``.
 
 index_flat.py     IndexFlat, IndexFlatL2, IndexFlatIP
 index_id_map.py   IndexIDMap, IndexIDMap2

@@ -1,4 +1,6 @@
-"""``scipy.spatial.KDTree`` with tonari's neighbours: ``from tonari.compat.scipy import KDTree, cKDTree``.
+"""The interface of ``scipy.spatial.KDTree``, with tonari's neighbours.
+
+Import it by ``from tonari.compat.scipy import KDTree, cKDTree``.
 
 kdtree.py       KDTree, cKDTree: query, query_ball_point
 two_trees.py    query_ball_tree, query_pairs, count_neighbors, sparse_distance_matrix

@@ -61,7 +61,7 @@ class cKDTree(Hinted, TwoTrees):
         distance_upper_bound: float = math.inf,
         workers: int = 1,
     ) -> tuple[Any, Any]:
-        """Find the nearest neighbours of points.
+        """Find the nearest neighbours of each of some points.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class cKDTree(Hinted, TwoTrees):
         return_sorted: bool | None = None,
         return_length: bool = False,
     ) -> Any:
-        """Find all points within a distance of each of some points.
+        """Find all points of the tree within a distance of each point of x.
 
         Parameters
         ----------

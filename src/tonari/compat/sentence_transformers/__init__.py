@@ -1,4 +1,6 @@
-"""``sentence_transformers.util`` with tonari's neighbours: ``from tonari.compat.sentence_transformers import ...``.
+"""Functions of ``sentence_transformers.util``, with tonari's neighbours.
+
+Import them by ``from tonari.compat.sentence_transformers import ...``.
 
 retrieval.py     semantic_search
 mining.py        paraphrase_mining_embeddings

@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 
 def worth_sharing(seconds: float) -> bool:
-    """Return whether work of this many seconds on one thread takes longer than starting other threads."""
+    """Return whether work that takes this many seconds on one thread takes longer than starting other threads."""
     return seconds >= tuning.WORTH_SHARING
 
 

@@ -46,7 +46,7 @@ class RadiusNeighbors(NamedTuple):
 
 
 class Within(NamedTuple):
-    """A radius search on the CPU: its queries, and the conditions for the points that each may find.
+    """A radius search on the CPU: its queries, and the conditions for the points that each query may find.
 
     Attributes
     ----------

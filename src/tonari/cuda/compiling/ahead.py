@@ -50,7 +50,7 @@ class Expectation:
     used: bool = False
 
     def unused(self) -> list[Expectation]:
-        """Return this search and the enclosing ones, innermost first, that have not been rehearsed."""
+        """Return this search and the searches that enclose it, innermost first, without those already rehearsed."""
         around = [] if self.outer is None else self.outer.unused()
         return around if self.used else [self, *around]
 

@@ -301,7 +301,7 @@ def _compile_launcher(source: Any) -> None:
 
 
 def compile_call(call: Call) -> Any:
-    """Compile the variant of a call, or load it from Triton's cache on disk; return Triton's record of it."""
+    """Compile the variant of a call, or load it from Triton's cache on disk; return Triton's record of the variant."""
     with compiling:
         return call.kernel.warmup(grid=(1,), **call.arguments, **call.constants, **call.options)
 

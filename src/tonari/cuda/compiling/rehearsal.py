@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 
 class Card(NamedTuple):
-    """The properties of a device on which launches depend.
+    """The properties of a device that determine launches.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Card(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A launch or a recorded launch: everything on which the compiled variant depends.
+    """A launch of a kernel, made or only recorded: everything that determines the compiled variant.
 
     Attributes
     ----------

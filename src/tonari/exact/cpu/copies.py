@@ -33,7 +33,7 @@ _ROW_BYTES = 32  # bytes of memory per row while rows are sorted
 def first_copies(
     points: npt.NDArray[Any], plan: Plan, meeting: float, memory: int, copied: int = 0, spare: int = 0
 ) -> Numbers | None:
-    """Return the row numbers of the points that a search needs, ascending; None if it can leave out few copies.
+    """Return the row numbers of the points that a search needs, ascending; None if only few copies can be left out.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ Rows = npt.NDArray[Any]
 
 
 class Unpacked:
-    """Points without packed copies, for searches of so few pairs that all exact values are computed.
+    """Points without packed copies, for searches that compute all exact values because they have few pairs.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ class PreparedPoints:
             return self._whole
 
     def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[PackedPoints]:
-        """Keep exactly the first `count` points packed for `kernel`: pack missing slices, and free others.
+        """Keep exactly the first `count` points packed for `kernel`: pack missing slices, and free all others.
 
         If several searches call this at once, one packs and the others wait. A search may use the returned slices even
         after they are freed here.

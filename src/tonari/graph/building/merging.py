@@ -45,7 +45,7 @@ def merge_lists(
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Merge two graphs, each with its points; see :func:`tonari.merge`. `call` covers the points of both.
+    """Merge two graphs with their points; see :func:`tonari.merge`. `call` is for the points of both graphs.
 
     `measure` decides after which round to stop; see :func:`tonari.nn_descent.driver.build`. If `checked` is True, the
     lists are known to belong to these points, and this is not checked again.
@@ -73,7 +73,7 @@ def merge_lists(
 
 @in_default_floats
 def add_points(lists: Lists, points: Any, new_points: Any, call: Call, *, recall: float, seed: int) -> Lists:
-    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` covers the old and the new points."""
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`. `call` is for the old and the new points together."""
     recall, seed = check_recall(recall), check_seed(seed)
     sides = Sides(lists, points, new_points, call, OF_ADD)
     sides.check(lists, 0)  # check before the graph of the new points is built

@@ -33,7 +33,7 @@ _LEAST_SCALE = 1e-3  # smallest t_i, relative to the mean distance in the list o
 
 @in_default_floats
 def to_weights(graph: HasLists, kind: Literal["gaussian", "umap", "jaccard"]) -> scipy.sparse.csr_matrix:
-    """Return the similarity of the two points of each edge, as a symmetric SciPy matrix.
+    """Return a symmetric SciPy matrix with a weight for each edge: the similarity of its two points.
 
     Spectral methods and community detection take such weights: at most 1, and 0 without an edge. Two points have an
     edge if one lists the other, as with ``to_csr(symmetric="union")``. A column of self is left out.

@@ -109,12 +109,12 @@ def bool_columns(x: Any) -> int | None:
 
 
 def same_bits(queries: int | None, points: int | None, name: str = "queries") -> None:
-    """Refuse rows of different numbers of bits that take the same number of bytes.
+    """Refuse queries and points whose numbers of bits differ, although they take the same number of bytes.
 
     Parameters
     ----------
     queries, points : int, optional
-        What :func:`bool_columns` returned for the queries and the points.
+        The results of :func:`bool_columns` for the queries and the points.
     name : str
         The name of the queries in the message.
     """

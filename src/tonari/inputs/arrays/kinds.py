@@ -67,7 +67,7 @@ def library_of(x: Any) -> Library:
 
 
 def place_of(x: Any, name: str) -> str | None:
-    """Return the device of an array: None for host memory, else "cuda:0", "cuda:1" and so on.
+    """Return the device of an array: "cuda:0", "cuda:1" and so on; None for host memory.
 
     Raises
     ------

@@ -133,7 +133,7 @@ class RowNumbers:
         self._seen += len(block)
 
     def check(self) -> None:
-        """Refuse the first column that contains all row numbers, unless there is only one row."""
+        """Refuse the first watched column whose values are the row numbers, unless the table has only one row."""
         if self._left and self._seen > 1:
             place = self._left[0]
             why = f"its values are 0 to {self._seen - 1}"

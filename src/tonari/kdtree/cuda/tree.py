@@ -73,7 +73,7 @@ def leaf_of(n: int, wanted: int) -> int:
 
 
 def part_bytes(n: int, d: int, leaf: int, itemsize: int) -> tuple[int, int, int]:
-    """Return the bytes of a tree's ids, rows and boxes, each a multiple of 256.
+    """Return the bytes of a tree's ids, of its rows and of its boxes, each rounded up to a multiple of 256.
 
     >>> part_bytes(1000, 3, 64, 4)
     (4096, 12288, 768)

@@ -133,7 +133,7 @@ def count_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> Any:
 
 
 def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
-    """Find the points within the limit of each query, with rows in order; waits for the device."""
+    """Find the points within the limit of each query, each list in order; waits for the device."""
     m, device = len(ball.queries), ball.queries.device
     order = ball.order(sort=sort)
     counts = torch.empty(m, dtype=torch.int32, device=device)

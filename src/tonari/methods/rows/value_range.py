@@ -154,7 +154,7 @@ def _look_closer(
 
 
 def is_plain(limits: npt.NDArray[Any]) -> bool:
-    """Whether counts within limits depend on no value that has overflowed or underflowed."""
+    """Whether counts within these limits cannot depend on values that have overflowed or underflowed."""
     ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
     return bool(((magnitudes < ends.max) & (magnitudes >= ends.tiny)).all())
 

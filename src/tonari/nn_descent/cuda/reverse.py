@@ -1,4 +1,4 @@
-"""Reverse lists: for each point, some of the points that list it, ordered by its rank in their lists."""
+"""Reverse lists: for each point, some of the points that list it, ordered by its position in their lists."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LARGEST_TILE = 16384
 
 
 class Survivors(NamedTuple):
-    """The survivors of a block of rows: the few pairs (value, column) among which the k smallest are.
+    """The survivors of a block of rows: a few pairs (value, column) that include the k smallest of each row.
 
     Attributes
     ----------

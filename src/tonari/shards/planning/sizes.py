@@ -50,7 +50,7 @@ class Sizes:
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
-        """Bytes of page-locked memory for the rows of two tasks, in pieces that torch rounds up to powers of two."""
+        """Bytes of page-locked memory for the rows of two tasks, in pieces that are rounded up to powers of two."""
         size = self.source.row_bytes
         each = max(1, tuning.LOCKED_BYTES // size)
         whole, rest = divmod(rows, each)

@@ -64,7 +64,7 @@ Known = Callable[[Worker, slice, slice], Any]
 
 
 def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
-    """Return the steps of a route.
+    """Return the steps of a route that compares slabs in rounds.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -
 
 
 def in_int8(plan: CudaPlan) -> CudaPlan:
-    """Return the plan whose first precision is int8.
+    """Return this plan with int8 as the first precision.
 
     Queries beyond the range of int8 are retried in float16, which is exact for such rows too. The plan refines fewer
     groups than usual, because few bounds of int8 overlap.

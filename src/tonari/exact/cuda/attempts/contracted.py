@@ -77,7 +77,7 @@ class ContractedPoints:
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries.
+        """Return the search of some queries, which screens contracted rows or all dimensions.
 
         It compares all dimensions if earlier searches of the contracted rows could certify few answers as exact.
         """
@@ -160,7 +160,7 @@ class ContractedSearch(Search):
         return self.contracted.chooser.query_batch
 
     def first_attempt(self) -> None:
-        """Return None, because searches among subsets of the points compare all dimensions."""
+        """Return None, because searches among subsets of the points compare all dimensions and need no such sample."""
 
     @property
     def least_fitted(self) -> int:

@@ -164,7 +164,7 @@ class Search:
         return self.chooser.query_batch
 
     def after_screen(self, work: Callable[[], None]) -> None:
-        """Call a function once, as soon as the next screen has been launched, which keeps the device busy."""
+        """Set a function to be called once, right after the launch of the next screen, while the device is busy."""
         self._after_screen = work
 
     def call_after_screen(self) -> None:
@@ -180,7 +180,7 @@ class Search:
         return self.chooser.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare a subset of the points in the same way; `like` is the first attempt at all points."""
+        """Prepare a subset of the points as all points were prepared; `like` is the first attempt at all points."""
         plan = self.plan
         form = self.prepared.form if plan.precisions[0] == "int8" else None  # with the shift of all points
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
@@ -249,7 +249,7 @@ class Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search a batch once; `first` is the number of its first row, which flags and the screen of a graph need.
+        """Search a batch once; `first` is the number of its first row, for flags and for the screen of a graph.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the rows from which exact values are computed; `first` is the number of the first query.
+        """Return the queries and points from which exact values are computed; `first` is the first query's number.
 
         The values equal those of the original rows.
         """
@@ -286,7 +286,7 @@ class Search:
 
     @property
     def stragglers(self) -> int:
-        """The number of rows to search again before the device has reported which answers are certified as exact.
+        """The number of rows to search again before the device has reported which rows are certified as exact.
 
         It is 0 if the first rows or an earlier search suggest that all answers will be certified, or that many will not
         be. In these cases it is faster to wait for the report.

@@ -116,7 +116,7 @@ class WithinSearch:
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and made is None else None
 
     def run(self) -> list[Any]:
-        """Search, and return the answers of all batches.
+        """Search all batches, and return their answers.
 
         Returns
         -------

@@ -117,7 +117,7 @@ def begin_part(
     bar: Counter,
     after_screen: Callable[[], None] = nothing,
 ) -> Begun:
-    """Launch the first attempt at a part on its device; `after_screen` is called once that device screens."""
+    """Launch the first attempt at a part on its device; `after_screen` is called after the launch of the screen."""
     return begin_on_device(
         queries,
         prepared,

@@ -142,7 +142,7 @@ def packed_bytes(n: int, d: int, precision: str) -> int:
 
 
 def query_bytes(d: int, precisions: tuple[str, ...]) -> int:
-    """Return an upper bound on the bytes of a packed query: its values and three bounds."""
+    """Return an upper bound on the bytes of a packed query, which consists of its values and three bounds."""
     return 16 + max(packed_row_bytes(d, precision) for precision in precisions)
 
 

@@ -1,4 +1,4 @@
-"""Parts of a search: some points, some queries, or both, with their position in the whole search and their plan."""
+"""Parts of a search: some points, some queries, or both, with their positions in the whole search and their plan."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Chooser:
         return self.plan.query_batch if self.mirror is None else self.mirror.batch
 
     def sample(self, width: int) -> Sample | None:
-        """Return the sample whose threshold keeps about `width` groups per row; None if none is used."""
+        """Return the sample whose threshold keeps about `width` groups per row; None if the search uses no sample."""
         n, group = len(self.prepared.points), self.plan.group
         if self.like is not None and (sample := sample_like(n, width, group, self.like)) is not None:
             return sample

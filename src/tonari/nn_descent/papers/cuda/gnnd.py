@@ -218,5 +218,5 @@ def shape_of(form: Form) -> dict[str, int]:
 
 
 def rows_of_a_program(device: Any) -> int:
-    """Return 1 on a GPU, where one row fills the registers; more in Triton's interpreter, which is slow per program."""
+    """Return the number of rows per program: 1 on a GPU, where a row fills the registers, more in the interpreter."""
     return 1 if device.type == "cuda" else 16
