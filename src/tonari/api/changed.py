@@ -1,4 +1,4 @@
-"""Support for weights, matrices, and metrics that equal another metric of transformed rows: rows are transformed."""
+"""Public functions on transformed rows, for weights, matrices, and metrics that equal another metric of such rows."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class Written:
     def read(self) -> None:
         """Make the current stream wait for the writes, and keep the tensors' memory until that stream has read them.
 
-        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. Before it
-        captures a search, the caller has run the same search and waited for it to finish.
+        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. The caller has
+        run the same search, and waited for it to finish, before it captures the search.
         """
         if self._event is None:
             return

@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence with the number of points that stay packed and the budget for packing all; else ""."""
+        """A sentence with the number of points that stay packed and the budget for packing all; "" if all do."""
         if self.resident:
             return ""
         return (

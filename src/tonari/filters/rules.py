@@ -122,7 +122,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without the named ones, if all points of the current search fulfil those."""
+        """Return the rules without the named ones, which all points of the current search must fulfil."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 

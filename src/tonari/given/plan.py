@@ -1,4 +1,4 @@
-"""The plan of a search by given distances: the numbers of queries and points of a block."""
+"""The plan of a search by the caller's distances: the numbers of queries and points of a block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COPIES = 4  # of a block: its distances, their parts, the mask of refused ones,
 
 @dataclass(frozen=True)
 class GivenPlan:
-    """The choices of one search by given distances.
+    """The choices of one search by the caller's distances.
 
     Attributes
     ----------

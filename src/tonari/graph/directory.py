@@ -1,6 +1,4 @@
-"""The directory of a graph, or of neighbours of queries: manifest.json, and two files that are mapped.
-
-The two files are indices.npy and distances.npy.
+"""A graph, or neighbours of queries, as a directory: manifest.json, and indices.npy and distances.npy, to be mapped.
 
 While it is being built (``shards/``), its arrays have the suffix ``.part`` and the manifest says "building".
 """

@@ -84,7 +84,7 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows or of the caller's distances, which some functions lack."""
+    """Raise Unsupported for a metric of transformed rows or of the caller's distances; few functions support these."""
     if metric.given:
         raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:

@@ -42,7 +42,7 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
 
 
 def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return, for each row, the number of distances above 0 before the last one, and their sum of log(T_k / T_j).
+    """Return, for each row, the number of distances T_j above 0 before the last one, and the sum of log(T_k / T_j).
 
     The number divided by the sum is the estimate at one point; distances are as for :func:`intrinsic_dimension`.
     """

@@ -67,7 +67,7 @@ def select_k(
         Filled with counts of the operations. Counting takes time only if it is given.
     threads : int, optional
         Threads on the CPU. Default: TONARI_NUM_THREADS, else the processors that this process may use, limited by the
-        amount of work: a selection of a millisecond or two uses one.
+        amount of work: a selection that takes one or two milliseconds uses one thread.
     **options
         Options of the method, if it is given by name:
 

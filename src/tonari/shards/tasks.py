@@ -196,8 +196,8 @@ class Worker:
     memory : int or None
         The memory of one search or graph.
     sampled : rows or None
-        The rows of all samples, read by the first task that finds true neighbours, for later ones: an object may have
-        to make all rows whenever some are read.
+        The rows of all samples. The first task that finds true neighbours reads them, and later tasks use them again,
+        because an object may have to make all its rows whenever some are read.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:

@@ -73,8 +73,8 @@ class Join:
     def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
         """Find, for every row, the nearest points on the other side of a boundary between two slices of points.
 
-        `known` has the distance of the k-th neighbour that is already known of each row. A row then finds only points
-        that are at least as near; if there are fewer than k of them, the remaining entries are missing.
+        `known` has, for each row, the distance of its k-th neighbour so far. A row then finds only points that are at
+        least as near; if there are fewer than k such points, the remaining entries are missing.
         """
         sides = (0, boundary), (boundary, len(self.prepared.points))
         blocks = [_blocks(side) for side in sides]

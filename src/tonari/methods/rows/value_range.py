@@ -92,7 +92,7 @@ def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
 
 
 def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
-    """Whether values can be smaller than the smallest possible difference between rows of their type."""
+    """Whether values of the metric can underflow although the differences between rows do not."""
     if record.angular or record.degree == 0 or not (record.products or record.power > 1):
         return False
     return not any(inputs.name_of_dtype(rows) in ("uint8", "int8") for rows in (queries, points))

@@ -77,7 +77,9 @@ def _steps_on(device: Any, bounds: tuple[int, ...], dtype: Any) -> tuple[Any, An
 
 
 def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
-    """Join the lists of the same queries from several parts of the points, all on one device; ids number all points.
+    """Join the lists of the same queries from several parts of the points, all on one device.
+
+    The ids are numbers among all points.
 
     Waits for the device.
     """

@@ -77,7 +77,7 @@ class Begun:
     proved_all : callable() -> bool
         Waits for the device; True if the first attempt certified all rows as exact.
     end : callable() -> (Neighbors, Report)
-        Waits for the device, and searches the rows again that are not yet certified as exact.
+        Waits for the device, and searches again the rows that are not yet certified as exact.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The first attempt at a batch of queries on one GPU, and the levels (retries) that search its unproved rows again.
+"""The first attempt at a batch of queries on one GPU, and the levels (retries), which search unproved rows again.
 
 A group is a few points that share one lower bound, their minimum; the width is the number of groups refined per row.
 
@@ -118,7 +118,7 @@ Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 
 class Level(NamedTuple):
-    """A way to search rows again that are not yet certified as exact.
+    """A way to search again the rows that are not yet certified as exact.
 
     It uses more groups per row, or a higher precision.
 
@@ -312,7 +312,7 @@ class Search:
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def levels(self) -> list[Level]:
-        """Return the levels in their order; each searches the rows again that are not yet certified as exact."""
+        """Return the levels in their order; each searches again the rows that are not yet certified as exact."""
         first, width = self.plan.precisions[0], wider(self.plan.d) * self.width
         return [
             Level(

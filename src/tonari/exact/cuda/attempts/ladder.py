@@ -114,7 +114,7 @@ def begin_on_device(
 ) -> Begun:
     """Launch the first attempts at all batches.
 
-    :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
+    :meth:`Begun.end` waits for the device, and searches again the rows that are not yet certified as exact. With only
     one batch, the host does not wait before that call. `after_screen` is called once, as soon as the device is busy
     with the first screen. See :func:`search_on_device`.
     """
@@ -255,7 +255,7 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search the rows again that an :func:`attempt` did not certify as exact, and write their answers to `found`.
+    """Search again the rows that an :func:`attempt` did not certify as exact, and write their answers to `found`.
 
     `certified` is the number of rows that it certified.
     """

@@ -164,7 +164,7 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
     """Whether, for most of these rows, too many points are near for bounds to certify an answer.
 
-    These rows must have neighbourhoods, too.
+    Only rows with neighbourhoods count.
 
     The estimate takes a few queries and points and much less than a millisecond. Waits for the device.
 

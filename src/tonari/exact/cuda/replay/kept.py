@@ -66,7 +66,7 @@ class KeptSearch:
         progress: ProgressLike,
         again: int | None = None,
     ) -> Neighbors | None:
-        """Search the rows again that are not certified as exact, and record the search; return None if memory is short.
+        """Search again the rows that are not certified as exact, and record the search; return None if memory is short.
 
         Parameters
         ----------

@@ -94,7 +94,7 @@ class _Part:
         return flags, int(certified)
 
     def finish(self, certified: int) -> Report:
-        """Search the rows again that are not among the `certified` ones, and write their answers to `found`."""
+        """Search again the rows that are not among the `certified` ones, and write their answers to `found`."""
         return finish(self.queries, self.points(), self.plan, self.found, self.proved, certified)
 
 

@@ -60,7 +60,7 @@ class PackedPoints:
     n: int
 
     def written(self) -> Written:
-        """Return a marker of the launches so far, which write these tensors; other streams can wait for it."""
+        """Return a marker of the writes of these tensors launched so far; other streams can wait for it."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:

@@ -3,7 +3,7 @@
 In matsumoto2015 (section V-A), the threshold of a query is a sampled distance. Its rank in the sample is chosen so that
 k points almost surely lie below it. Here every `stride`-th point is screened first, and the `rank`-th smallest group
 minimum becomes the row's threshold. Let `wanted` be the number of points that must be below the threshold: the k
-nearest, and all points whose bounds the screen's error does not separate from theirs. For any data, about
+nearest, and all points that the errors of the screen cannot separate from the k nearest. For any data, about
 Poisson(wanted / stride) of these points are in the sample, and about stride * Gamma(rank) points are below the sample's
 rank-th smallest minimum. So both kinds of failure have known probabilities:
 
@@ -90,7 +90,7 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 @cached(maxsize=1024)
 def sample_like(n: int, wanted: int, group: int, whole: FirstAttempt) -> Sample | None:
-    """Return a sample of n points, a subset, that needs no other kernels than the first attempt at all points.
+    """Return a sample of a subset of n points, for which the kernels of the first attempt at all points suffice.
 
     None if n is too small for a sample, or if the sample would contain all points. Selection kernels are compiled for
     powers of two. To reuse them, this sample has nearly as many points as the sample of all points, and its lists have
