@@ -2,8 +2,8 @@
 
 The assumption is (docs/exactness.md, "Sums on matrix units"): the error of adding a product of float16 values is at
 most 2 units of 2^-23 of the sum of magnitudes, and subnormal elements are not replaced by zeros. The vendor does not
-document this, so each device is tested once, at first use. The test compares sums that are built to lose as many bits
-as possible with float64 sums.
+document this, so each device is tested once, at first use. The test uses sums that lose as many bits as possible, and
+compares them with the same sums in float64.
 """
 
 from __future__ import annotations

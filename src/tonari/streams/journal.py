@@ -4,7 +4,7 @@ A journal is a small JSON file next to the results. It is replaced atomically af
 kill -9 or a power cut it never counts missing rows.
 
 Queries and points are identified by a sample of their rows. Another file of the same shape is almost certainly
-detected; a file with only a few changed rows may not be.
+detected; a file in which only a few rows differ may remain undetected.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def sky(*, ra: Any, dec: Any) -> Sky:
     """Check right ascensions and declinations in degrees, for the functions of this module.
 
     astropy is not needed. Other coordinates of the sphere, such as galactic ones, work as well, if all catalogues of a
-    call have the same.
+    call use the same coordinates.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ saves time: if a row has thousands of copies, all of them would survive the scre
     some rows    are hashed to estimate the share of copies; the next step runs only if the share is large enough
     all rows     are sorted by hash, then by row number, and each is compared with the row before it
 
-A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
-first one. The same holds for zeros of different signs.
+A hash collision affects only the time: if a different row is sorted between two copies, the second copy is treated as a
+first copy. The same holds for zeros of different signs.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def point_chunk(n: int, d: int, threads: int) -> int:
 def sample_of(n: int, k: int) -> tuple[int, int]:
     """Return stride and rank of the sampled threshold of matsumoto2015 (section IV), for about 8 k samples.
 
-    The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that,
-    so that the threshold is too low for about one row in a thousand, which is then searched again.
+    The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that
+    number, so that the threshold is too low for about one row in a thousand, which is then searched again.
     """
     stride = n // (8 * k)
     if k < tuning.SAMPLE_FROM_K or stride < 4:

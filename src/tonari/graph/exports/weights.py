@@ -36,7 +36,7 @@ def to_weights(graph: HasLists, kind: Literal["gaussian", "umap", "jaccard"]) ->
     """Return a symmetric SciPy matrix with a weight for each edge: the similarity of its two points.
 
     Spectral methods and community detection take such weights: at most 1, and 0 without an edge. Two points have an
-    edge if one lists the other, as with ``to_csr(symmetric="union")``. A column of self is left out.
+    edge if one lists the other, as with ``to_csr(symmetric="union")``. If column 0 is the point itself, it is left out.
 
     Parameters
     ----------

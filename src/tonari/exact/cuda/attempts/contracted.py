@@ -116,7 +116,7 @@ def prepare_points(points: Any, plan: CudaPlan, *, only: Any = None) -> DevicePo
 def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
     """Prepare contracted points (projections to p coordinates) by the plan; None if that is impossible or not faster.
 
-    A contraction is impossible if the values of a row are out of its range. `beside` has the same points in all
+    A contraction is impossible if a row has values that cannot be contracted. `beside` has the same points in all
     dimensions if they stay in memory; the contraction must then be faster than a search of them.
     """
     columns = plan.d

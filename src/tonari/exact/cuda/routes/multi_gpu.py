@@ -4,9 +4,9 @@
     queries    all points are on each device; lists are concatenated
 
 The plan's route searches each part like a whole search (routes/partition.py). If each device has a single batch, one
-thread launches all parts, since threads that launch at the same time take turns. It needs a millisecond or more for a
-part, and most launches follow the screen, which takes the device longest. So the thread launches a part up to its
-screen, then the next part, and the rest of the first part at the end:
+thread launches all parts, since threads that launch at the same time take turns. Launching a part takes the thread a
+millisecond or more, and most launches follow the screen, which takes the device longest. The thread therefore launches
+a part up to its screen, then the next part, and the rest of the first part at the end:
 
     host         prepare 0 | screen 0 | prepare 1 | screen 1 | refine 1 | refine 0
     device 0               pack | screen ............................... | refine

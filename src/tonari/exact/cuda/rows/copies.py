@@ -12,8 +12,8 @@ Pictures with plain areas and tables with default values have many copies of row
     compare    each row with the row before it in that order     (kernels/rows/same_rows.py)
     count      the copies before each row
 
-A hash collision affects only the time: if a different row is sorted between two copies, the second copy counts as a
-first one. The same holds for zeros of different signs.
+A hash collision affects only the time: if a different row is sorted between two copies, the second copy is treated as a
+first copy. The same holds for zeros of different signs.
 """
 
 from __future__ import annotations

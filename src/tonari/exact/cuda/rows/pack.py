@@ -5,8 +5,8 @@
     split     x^ = hi + lo, two float16, and all four products: points [lo | hi | lo | hi], queries [lo | lo | hi | hi]
     float32   no product; elementwise metrics
 
-Queries of float16 are packed times -2, which is exact. Every error bound is measured on the values that are packed
-(docs/exactness.md, "The GPU's screen").
+In float16, queries are multiplied by -2 before they are packed, which is exact. Every error bound is measured on the
+values that are packed (docs/exactness.md, "The GPU's screen").
 """
 
 from __future__ import annotations
