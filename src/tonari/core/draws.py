@@ -1,8 +1,8 @@
 """Random numbers: an independent stream for each purpose.
 
-Two generators with the same seed draw the same rows. If a method were fitted to the rows on which its recall is
-measured later, the recall would be too high. Therefore each seed is combined with the purpose of the draw. The random
-start of NN-Descent, which must be the same on every device, uses a hash instead (:mod:`tonari.nn_descent.entries`).
+Two generators with the same seed draw the same rows. If a method were fitted to the rows that later measure its recall,
+the recall would be too high. Therefore each seed is combined with the purpose of the draw. The random start of
+NN-Descent, which must be the same on every device, uses a hash instead (:mod:`tonari.nn_descent.entries`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ emptied_by(_kept.clear)
 
 
 def facts_of(x: Any) -> Key | None:
-    """Return the shape and dtype of an array, on which decisions depend; None if the array would have to be converted.
+    """Return the shape and dtype of an array, which determine decisions; None if the array would have to be converted.
 
     >>> facts_of(np.zeros((2, 3), np.float32))
     ((2, 3), dtype('float32'))

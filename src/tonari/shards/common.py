@@ -238,7 +238,7 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 
 
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Draw the rows on which the recall of the graph is measured, and also that of each merge of two shards."""
+    """Draw the rows that measure the recall of the graph, and also the recall of each merge of two shards."""
     count = _sampled(job)
     if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))

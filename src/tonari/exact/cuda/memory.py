@@ -128,7 +128,7 @@ class CudaNeeds:
         return self.form_dim or self.d
 
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the bytes of a packed copy of the points, including the contracted rows from which it is made."""
+        """Return the bytes of a packed copy of the points, with the contracted rows that it is made from."""
         held = self.held(slabs)
         return packed_bytes(held, self.screened, precision) + held * self._contracted_row()
 
