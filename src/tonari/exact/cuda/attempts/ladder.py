@@ -1,4 +1,4 @@
-"""The schedule of exact search on one GPU: first attempts at all batches, then further attempts at unproved rows.
+"""The schedule of exact search on one GPU: first attempts at all batches, then attempts at unproved rows.
 
 The batches of all queries (attempts/first.py) are launched before the host waits for any results. Then unproved rows,
 whose answers are not certified as exact, are searched again by the attempts that :func:`attempts_at` lists:
@@ -6,8 +6,8 @@ whose answers are not certified as exact, are searched again by the attempts tha
 
 A level is a retry with more groups or a higher precision; it takes tens of ms for 10,000 unproved rows among a million
 points. The search of neighbourhoods (nearby.py), which compares rows only with nearby points, takes 2 to 3 ms of host
-time per neighbourhood, and some ms per round for the distances of all points from the centres. It runs before the
-levels if each neighbourhood saves more time in the screen than it costs. Otherwise the levels run first, unless a
+time per neighbourhood, and a few ms per round for the distances of all points from the centres of neighbourhoods. It
+runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run first, unless a
 sample shows that they cannot prove most rows.
 
 As soon as exact values of the unproved rows and all points take no longer than one more attempt, these values are
@@ -112,7 +112,7 @@ def begin_on_device(
 ) -> Begun:
     """Launch the first attempts at all batches.
 
-    :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
+    :meth:`Begun.end` waits for the device, and searches again the rows that are not yet certified as exact. With only
     one batch, the host does not wait before that call. `place` numbers the rows in messages. `after_screen` is called
     once, as soon as the device is busy with the first screen. See :func:`search_on_device`.
     """
@@ -232,7 +232,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Retry `rows` rows of an :func:`attempt`, with more groups per row: first those not yet certified as exact.
+    """Search `rows` rows of an :func:`attempt` again with more groups per row, first those not certified as exact.
 
     Writes the answers that are now certified to `found` and `proved`; does not wait for the device.
 
@@ -256,9 +256,9 @@ def finish(
     *,
     own: Any = None,
 ) -> Report:
-    """Search the rows of an :func:`attempt` again that are not certified as exact, and write their answers to `found`.
+    """Search again the rows that an :func:`attempt` did not certify as exact, and write their answers to `found`.
 
-    `certified` is the number of rows that the attempt certified.
+    `certified` is the number of rows that it certified.
     """
     report = Report(rows=len(queries))
     report.certify(plan.precisions[0], certified)
@@ -290,9 +290,9 @@ BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
 def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
-    """Search the rows that are not yet certified as exact by each attempt that is worth its time for them, in order.
+    """Search the rows not yet certified as exact by one attempt after another; skip those not worth their time.
 
-    No other function runs attempts.
+    Attempts are run only by this function.
     """
     for attempt, following in itertools.zip_longest(attempts, attempts[1:]):
         if left.is_done:
