@@ -9,6 +9,7 @@ from typing import Any
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
+from tonari.api.sparse_rows import are_sparse, sparse_graph
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -51,6 +52,8 @@ def knn_graph(
 
     Parameters
     ----------
+    points : array of shape (n, d)
+        As for :func:`search`. The graph of sparse rows is exact.
     metric : str or Triton function
         As for :func:`search`. For "nn-descent" on CUDA it may also be a function decorated with ``triton.jit``: f(q, x)
         of two float64 tensors, applied to each pair of elements of two points and summed. It must be >= 0, and 0 for
@@ -112,6 +115,11 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
     [-1, 2, 1]
     """
+    if are_sparse(points):
+        asked: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
+        asked |= {"batch": batch, "differentiable": differentiable, "plan": plan}
+        asked |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        return sparse_graph(points, k, include_self=include_self, progress=progress, **asked)
     key = None
     if (
         recall is seed is threads is where is batch is memory is None

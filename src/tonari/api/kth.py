@@ -10,6 +10,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
+from tonari.api.sparse_rows import are_sparse, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -48,6 +49,7 @@ def kth_distance(
     Parameters
     ----------
     points : array of shape (n, d)
+        Or sparse rows, as for :func:`search`.
     k : int
         1 to n - 1. A point is not its own neighbour: its row number is excluded.
     progress : None, bool or callable(done, total)
@@ -71,6 +73,15 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
+    if are_sparse(points):
+        asked: dict[str, Any] = {
+            "metric": metric,
+            "method": method,
+            "device": device,
+            "threads": threads,
+            "memory": memory,
+        }
+        return sparse_kth(points, k, progress=progress, weights=weights, **asked)
     change = change_of(get_metric(metric).name, weights)
     base = metric if change is None else change.base
     key = None

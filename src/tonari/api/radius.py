@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
+from tonari.api.sparse_rows import Radius, are_sparse, sparse_radius
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
@@ -159,6 +160,13 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
+    if are_sparse(queries, points):
+        asked: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
+        asked |= {"point_groups": point_groups, "groups": groups}
+        asked |= {"differentiable": differentiable, "max_neighbors": max_neighbors}
+        asked |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        limit = Radius(radius, min_similarity, closed)
+        return sparse_radius(queries, points, limit, progress=progress, **asked)
     key = None
     if (
         where is exclude is query_groups is point_groups is groups is None

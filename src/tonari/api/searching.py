@@ -12,6 +12,7 @@ from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
 from tonari.api.index.index import Index
+from tonari.api.sparse_rows import are_sparse, sparse_search
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -61,7 +62,9 @@ def search(
         memory maps, torch tensors and JAX arrays. On CUDA: torch tensors, CuPy and JAX arrays, and other arrays with
         DLPack. Strided and read-only arrays are accepted. For metrics of bits: uint8 with packed bits
         (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with a multiple of 8
-        columns.
+        columns. Or sparse rows: ``csr_array`` or ``csr_matrix`` of SciPy with float32 or float64 values, as queries and
+        as points; for "euclidean", "sqeuclidean", "cosine" and "inner_product" on the CPU, without weights, filters and
+        gradients.
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int
@@ -159,6 +162,11 @@ def search(
     >>> tonari.search(points[:1], points, k=3, metric="minkowski:3").distances.round(3).tolist()
     [[0.0, 4.498, 8.996]]
     """
+    if are_sparse(queries, points):
+        asked: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
+        asked |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
+        asked |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        return sparse_search(queries, points, k, progress=progress, **asked)
     filtered = not (where is exclude is query_groups is point_groups is groups is None)
     key = None
     if not filtered and differentiable is False and plan is None and threads is None and memory is None:
