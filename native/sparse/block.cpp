@@ -11,6 +11,8 @@ constexpr double kUnit = 0x1p-24;
 constexpr double kMargin = 1 + 0x1p-20;       // above the roundings of norms and of half the squared lengths
 constexpr double kTiny = 0x1p-100;            // above everything that underflows
 constexpr std::int64_t kMostTerms = 600'000;  // of a sum whose bound holds
+constexpr std::int64_t kAhead = 8;            // rare lists that are loaded before they are read
+constexpr std::int64_t kTermsOfLine = 8;      // of 64 bytes
 constexpr std::int64_t kPiece = 512;          // points between two looks at the threshold
 constexpr std::size_t kSpare = 64;            // candidates beyond 2 k before a list is condensed
 // Costs of the screen, in additions of one element of an inverted list. Not measured closely.
@@ -85,7 +87,10 @@ void SparseBlock::prepare(std::int64_t row, Query& query) {
   for (const auto& [rank, weight] : entries) {
     entry_ranks_.push_back(rank);
     entry_weights_.push_back(weight);
-    cursors_.push_back(rank < points_.bound[0] ? 0 : points_.starts[static_cast<std::size_t>(rank - points_.bound[0])]);
+    const bool rare = rank >= points_.bound[2];
+    const std::int64_t* start = points_.starts.data() + (rare ? rank - points_.bound[2] : 0);
+    cursors_.push_back(rare ? start[0] : 0);
+    lasts_.push_back(rare ? start[1] : 0);
   }
   query.end = static_cast<std::int64_t>(entry_ranks_.size());
 
@@ -131,44 +136,60 @@ SparseBounds SparseBlock::bounds_of(const Query& query, std::int64_t begin) cons
           .rest_scale = 0};
 }
 
-void SparseBlock::add_list(std::int64_t entry, std::int64_t first, std::int64_t last, std::int64_t begin) {
+// Finds the lists of the frequent entries in a block, and loads their beginnings: they are rarely in a near cache.
+void SparseBlock::find_lists(const Query& query, std::int64_t block) {
+  const std::int64_t* marks = points_.marks.data() + block * (points_.frequent() + 1) - points_.bound[0];
+  lists_.clear();
+  lists_first_ = query.split[0];
+  for (std::int64_t i = query.split[0]; i < query.split[2]; ++i) {
+    const std::int32_t rank = entry_ranks_[static_cast<std::size_t>(i)];
+    const SparseTerm* first = points_.frequent_terms.data() + marks[rank];
+    lists_.emplace_back(first, points_.frequent_terms.data() + marks[rank + 1]);
+    __builtin_prefetch(first);
+    __builtin_prefetch(first + kTermsOfLine);
+  }
+}
+
+// Adds frequent entries [first, last), whose lists are found.
+void SparseBlock::add_frequent(std::int64_t first, std::int64_t last) {
   float* sums = sums_.data();
-  const float weight = entry_weights_[static_cast<std::size_t>(entry)];
-  const std::int32_t* ids = points_.ids.data();
-  const float* weights = points_.weights.data();
-  for (std::int64_t i = first; i < last; ++i) sums[ids[i] - begin] += weight * weights[i];
+  for (std::int64_t i = first; i < last; ++i) {
+    const float weight = entry_weights_[static_cast<std::size_t>(i)];
+    const auto [begin, end] = lists_[static_cast<std::size_t>(i - lists_first_)];
+    for (const SparseTerm* term = begin; term < end; ++term) sums[term->point] += weight * term->weight;
+  }
 }
 
 void SparseBlock::add_rare(std::int64_t entry, std::int64_t begin, std::int64_t end) {
   const auto at = static_cast<std::size_t>(entry);
   const float weight = entry_weights_[at];
-  const std::int64_t last = points_.starts[static_cast<std::size_t>(entry_ranks_[at] - points_.bound[0]) + 1];
+  const std::int64_t last = lasts_[at];
+  const SparseTerm* terms = points_.rare_terms.data();
   float* sums = sums_.data();
   std::int64_t i = cursors_[at];
-  while (i < last && points_.ids[static_cast<std::size_t>(i)] < begin) ++i;  // of blocks that were left out
-  for (; i < last && points_.ids[static_cast<std::size_t>(i)] < end; ++i) {
-    sums[points_.ids[static_cast<std::size_t>(i)] - begin] += weight * points_.weights[static_cast<std::size_t>(i)];
-  }
+  while (i < last && terms[i].point < begin) ++i;  // of blocks that were left out
+  for (; i < last && terms[i].point < end; ++i) sums[terms[i].point - begin] += weight * terms[i].weight;
   cursors_[at] = i;
 }
 
 void SparseBlock::scan(std::int64_t block) {
   const std::int64_t begin = block * kSparseBlock, end = std::min(begin + kSparseBlock, points_.rows.n);
-  const std::int64_t length = end - begin, stride = sparse_blocks(points_.rows.n) + 1;
+  const std::int64_t length = end - begin;
   for (std::int64_t at = 0; at < count(); ++at) {
     if (request_.later && end <= first_ + at) continue;
     Query& query = queries_[static_cast<std::size_t>(at)];
     std::fill_n(sums_.data(), length, 0.0f);
-    for (std::int64_t i = query.split[2]; i < query.end; ++i) add_rare(i, begin, end);
+    find_lists(query, block);
+    for (std::int64_t i = query.split[2]; i < query.end; ++i) {
+      const auto ahead = static_cast<std::size_t>(std::min(i + kAhead, query.end - 1));
+      __builtin_prefetch(points_.rare_terms.data() + cursors_[ahead]);
+      add_rare(i, begin, end);
+    }
     bool done = false;
     for (int level = kSparseBounds - 1; level >= 0 && !done; --level) {
       if (query.split[level] > query.begin && query.most < kInfinity) done = complete(at, level, begin, length);
       if (done || level == 0) continue;
-      for (std::int64_t i = query.split[level - 1]; i < query.split[level]; ++i) {
-        const std::int64_t* mark =
-            points_.marks.data() + (entry_ranks_[static_cast<std::size_t>(i)] - points_.bound[0]) * stride + block;
-        add_list(i, mark[0], mark[1], begin);
-      }
+      add_frequent(query.split[level - 1], query.split[level]);
     }
     if (done) continue;
     columns_.clear();

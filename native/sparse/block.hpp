@@ -80,7 +80,8 @@ class SparseBlock {
 
   void prepare(std::int64_t row, Query& query);
   void set_limit(Query& query, double limit, double scale) const;
-  void add_list(std::int64_t entry, std::int64_t first, std::int64_t last, std::int64_t begin);
+  void find_lists(const Query& query, std::int64_t block);
+  void add_frequent(std::int64_t first, std::int64_t last);
   void add_rare(std::int64_t entry, std::int64_t begin, std::int64_t end);
   bool complete(std::int64_t at, std::int64_t level, std::int64_t begin, std::int64_t length);
   void keep(std::int64_t at, std::int64_t begin, std::int64_t point, float sum);
@@ -96,7 +97,9 @@ class SparseBlock {
   std::vector<Query> queries_;
   std::vector<std::int32_t> entry_ranks_;
   std::vector<float> entry_weights_;
-  std::vector<std::int64_t> cursors_;  // where each rare entry's list continues
+  std::vector<std::int64_t> cursors_, lasts_;  // where each rare entry's list continues and ends
+  std::int64_t lists_first_ = 0;               // the entry of the first list
+  std::vector<std::pair<const SparseTerm*, const SparseTerm*>> lists_;  // of the frequent entries of a query
   std::vector<float> sums_;
   std::vector<std::int32_t> survivors_;
   std::vector<float> spread_;  // the weights of a query by rank, else 0

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace tonari {
@@ -53,13 +54,31 @@ SparsePoints::SparsePoints(SparseMetric of_metric, const SparseRows& of_rows, co
   for (auto& part : rest) part.resize(size);
   if (!cosine) reach.resize(size);
   if (has_squares()) half.resize(size);
-  starts.assign(static_cast<std::size_t>(ranked - bound[0]) + 1, 0);
-  for (std::size_t rank = static_cast<std::size_t>(bound[0]), r = 0; r + 1 < starts.size(); ++r, ++rank) {
-    starts[r + 1] = starts[r] + counts[rank];
+  // Where the lists begin: first their lengths, one place further on, then running sums.
+  const auto frequents = static_cast<std::size_t>(frequent()), row = frequents + 1;
+  marks.assign(static_cast<std::size_t>(blocks) * row, 0);
+  starts.assign(static_cast<std::size_t>(ranked - bound[2]) + 1, 0);
+  for (std::int64_t at = 0; at < n; ++at) {
+    std::int64_t* lengths = marks.data() + static_cast<std::size_t>(at / kSparseBlock) * row - bound[0] + 1;
+    for (std::int64_t i = rows.indptr[at]; i < rows.indptr[at + 1]; ++i) {
+      if (ranks[i] >= bound[2]) {
+        ++starts[static_cast<std::size_t>(ranks[i] - bound[2]) + 1];
+      } else if (ranks[i] >= bound[0]) {
+        ++lengths[ranks[i]];
+      }
+    }
   }
-  std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
-  ids.resize(static_cast<std::size_t>(starts.back()));
-  weights.resize(ids.size());
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  std::int64_t placed = 0;
+  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks); ++block) {
+    std::int64_t* lists = marks.data() + block * row;
+    lists[0] = placed;
+    std::partial_sum(lists, lists + row, lists);
+    placed = lists[frequents];
+  }
+  frequent_terms.resize(static_cast<std::size_t>(placed));
+  rare_terms.resize(static_cast<std::size_t>(starts.back()));
+  std::vector<std::int64_t> next_rare(starts.begin(), starts.end() - 1), next_frequent(frequents);
   heavy.assign(static_cast<std::size_t>(bound[0] * n), 0.0f);
   row_starts.assign(size + 1, 0);
   std::int64_t kept = 0;
@@ -67,16 +86,20 @@ SparsePoints::SparsePoints(SparseMetric of_metric, const SparseRows& of_rows, co
   row_ranks.reserve(static_cast<std::size_t>(kept));
   row_weights.reserve(static_cast<std::size_t>(kept));
 
-  std::vector<std::pair<std::int32_t, float>> frequent;
-  for (std::int64_t row = 0; row < n; ++row) {
-    const auto at = static_cast<std::size_t>(row);
-    const std::int64_t begin = row / kSparseBlock * kSparseBlock, length = std::min(kSparseBlock, n - begin);
+  std::vector<std::pair<std::int32_t, float>> by_rank;
+  for (std::int64_t point = 0; point < n; ++point) {
+    const auto at = static_cast<std::size_t>(point);
+    const std::int64_t begin = point / kSparseBlock * kSparseBlock, length = std::min(kSparseBlock, n - begin);
+    if (point == begin) {
+      const std::int64_t* lists = marks.data() + static_cast<std::size_t>(point / kSparseBlock) * row;
+      std::copy_n(lists, frequents, next_frequent.begin());
+    }
     const double square = squares[at];
     const bool lost = cosine && square > 0 && square < kShortest * kShortest;  // it has no precise direction
     const double factor = cosine ? (square == 0 || lost ? 0.0 : 1.0 / std::sqrt(square)) : screened ? 1.0 / scale : 0.0;
     double whole = 0, parts[kSparseBounds] = {};
-    frequent.clear();
-    for (std::int64_t i = rows.indptr[row]; i < rows.indptr[row + 1]; ++i) {
+    by_rank.clear();
+    for (std::int64_t i = rows.indptr[point]; i < rows.indptr[point + 1]; ++i) {
       const auto weight = static_cast<float>(rows.at(i) * factor);
       const std::int64_t rank = ranks[i];
       const double term = static_cast<double>(weight) * weight;
@@ -86,16 +109,18 @@ SparsePoints::SparsePoints(SparseMetric of_metric, const SparseRows& of_rows, co
       }
       positive = positive && weight >= kLeastFactor;
       if (rank < bound[0]) {
-        heavy[static_cast<std::size_t>(begin * bound[0] + rank * length + row - begin)] = weight;
+        heavy[static_cast<std::size_t>(begin * bound[0] + rank * length + point - begin)] = weight;
+      } else if (rank < bound[2]) {
+        const std::int64_t place = next_frequent[static_cast<std::size_t>(rank - bound[0])]++;
+        frequent_terms[static_cast<std::size_t>(place)] = {static_cast<std::int32_t>(point - begin), weight};
       } else {
-        const std::int64_t place = next[static_cast<std::size_t>(rank - bound[0])]++;
-        ids[static_cast<std::size_t>(place)] = static_cast<std::int32_t>(row);
-        weights[static_cast<std::size_t>(place)] = weight;
+        const std::int64_t place = next_rare[static_cast<std::size_t>(rank - bound[2])]++;
+        rare_terms[static_cast<std::size_t>(place)] = {static_cast<std::int32_t>(point), weight};
       }
-      if (rank < bound[2]) frequent.emplace_back(static_cast<std::int32_t>(rank), weight);
+      if (rank < bound[2]) by_rank.emplace_back(static_cast<std::int32_t>(rank), weight);
     }
-    std::sort(frequent.begin(), frequent.end());
-    for (const auto& [rank, weight] : frequent) {
+    std::sort(by_rank.begin(), by_rank.end());
+    for (const auto& [rank, weight] : by_rank) {
       row_ranks.push_back(rank);
       row_weights.push_back(weight);
     }
@@ -108,23 +133,12 @@ SparsePoints::SparsePoints(SparseMetric of_metric, const SparseRows& of_rows, co
       reach[at] = std::numeric_limits<float>::infinity();
     }
   }
-
-  const std::int64_t marked = bound[2] - bound[0];
-  marks.resize(static_cast<std::size_t>(marked * (blocks + 1)));
-  for (std::int64_t r = 0; r < marked; ++r) {
-    const std::int64_t last = starts[static_cast<std::size_t>(r) + 1];
-    std::int64_t place = starts[static_cast<std::size_t>(r)];
-    for (std::int64_t block = 0; block <= blocks; ++block) {
-      while (place < last && ids[static_cast<std::size_t>(place)] < block * kSparseBlock) ++place;
-      marks[static_cast<std::size_t>(r * (blocks + 1) + block)] = place;
-    }
-  }
 }
 
 std::int64_t SparsePoints::bytes() const {
   const auto of = [](const auto& all) { return static_cast<std::int64_t>(all.capacity() * sizeof(all[0])); };
-  std::int64_t sum = of(squares) + of(half) + of(reach) + of(heavy) + of(counts) + of(starts) + of(ids) + of(weights) +
-                     of(marks) + of(row_starts) + of(row_ranks) + of(row_weights);
+  std::int64_t sum = of(squares) + of(half) + of(reach) + of(heavy) + of(counts) + of(starts) + of(rare_terms) +
+                     of(marks) + of(frequent_terms) + of(row_starts) + of(row_ranks) + of(row_weights);
   for (const auto& part : rest) sum += of(part);
   return sum;
 }

@@ -5,8 +5,8 @@
 //     rank < bound[0]               dense       columns that at least one point in kDenseShare has: written out,
 //                                               heavy[begin * bound[0] + rank * length + i] for point begin + i of the
 //                                               block of `length` points from `begin` on
-//     bound[0] <= rank < bound[2]   frequent    inverted lists, and where each block begins in them
-//     bound[2] <= rank              rare        inverted lists alone
+//     bound[0] <= rank < bound[2]   frequent    inverted lists of each block of points, one after another
+//     bound[2] <= rank              rare        inverted lists of all points
 //
 // For each bound the points have the norm of their elements of smaller rank, and their elements of rank < bound[2] are
 // kept by rows too, in ascending order of rank: with them a product is completed for single points.
@@ -30,6 +30,12 @@ constexpr double kShortest = 0x1p-450;  // rows of smaller scale are not screene
 
 inline std::int64_t sparse_blocks(std::int64_t n) { return (n + kSparseBlock - 1) / kSparseBlock; }
 
+// An entry of an inverted list: a point (in lists of a block: its place there) and its scaled value.
+struct SparseTerm {
+  std::int32_t point;
+  float weight;
+};
+
 struct SparsePoints {
   SparseMetric metric = SparseMetric::cosine;
   SparseRows rows;
@@ -43,11 +49,11 @@ struct SparsePoints {
   std::vector<float> reach;                // at least the length, by which errors grow; empty if 1 for all points
   std::vector<float> rest[kSparseBounds];  // at least the length of the part of smaller rank
   std::vector<float> heavy;
-  std::vector<std::int64_t> counts;  // points that have each rank
-  std::vector<std::int64_t> starts;  // the list of rank bound[0] + r begins at starts[r]
-  std::vector<std::int32_t> ids;
-  std::vector<float> weights;
-  std::vector<std::int64_t> marks;  // where block b begins in the list of rank bound[0] + r: [r * (blocks + 1) + b]
+  std::vector<std::int64_t> counts;        // points that have each rank
+  std::vector<std::int64_t> marks;         // list r of block b begins at marks[b * (frequent() + 1) + r]
+  std::vector<SparseTerm> frequent_terms;  // the lists of rank bound[0] + r
+  std::vector<std::int64_t> starts;        // the list of rank bound[2] + r begins at starts[r]
+  std::vector<SparseTerm> rare_terms;
   std::vector<std::int64_t> row_starts;
   std::vector<std::int32_t> row_ranks;
   std::vector<float> row_weights;
@@ -55,6 +61,7 @@ struct SparsePoints {
   // `ranks` has the rank of each entry of the rows; counts descend.
   SparsePoints(SparseMetric metric, const SparseRows& rows, const std::int32_t* ranks, std::int64_t ranked);
 
+  std::int64_t frequent() const { return bound[2] - bound[0]; }
   bool has_squares() const { return metric == SparseMetric::sqeuclidean || metric == SparseMetric::euclidean; }
   std::int64_t bytes() const;
 };

@@ -27,7 +27,7 @@ def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:
     in_dense, by_rows = int(counts[:dense].sum()), int(counts[:frequent].sum())
     blocks = -(-n // BLOCK)
     rows = n * (8 + 3 * 4 + 4 + (4 if "euclidean" in metric else 0) + 8) + 8
-    lists = 8 * (entries - in_dense) + 8 * (2 * ranked - dense + 1) + 8 * (frequent - dense) * (blocks + 1)
+    lists = 8 * (entries - in_dense) + 8 * (2 * ranked - frequent + 1) + 8 * (frequent - dense + 1) * blocks
     return rows + lists + 4 * dense * n + 8 * by_rows + 4 * entries
 
 
@@ -37,4 +37,4 @@ def block_bytes(queries: int, entries: int, k: int, frequent: int) -> int:
     A list of candidates that tie may become longer.
     """
     lists = 2 * 12 * (2 * k + 64) + 2 * 16 * k
-    return BLOCK * 8 + 4 * frequent + queries * (200 + lists) + 2 * entries * 16
+    return BLOCK * 8 + 4 * frequent + queries * (200 + lists) + 2 * entries * 24
