@@ -125,3 +125,37 @@ def test_rows_without_a_common_column_are_not_all_refined() -> None:
     refined: list[int] = []
     Scan(queries, prepared, plan).run(lambda _, rows, block: refined.append(block.refined()), progress=False)
     assert sum(refined) <= 60 * len(points)
+
+
+def test_products_that_underflow_are_no_missing_columns() -> None:
+    points = np.array([[1.0, 2.0**-120 * (1 + i), 0.0] for i in range(30)])
+    queries = np.array([[0.0, 2.0**-50, 1.0]])
+    given = prepared_for(rows_of(queries, np.float64), rows_of(points, np.float64), 1, "inner_product")
+    same_bits(search_sparse(*given), brute(queries, points, 1, "inner_product"))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_returned_values_that_tie_go_to_the_smaller_index(metric: str) -> None:
+    points = np.zeros((100, 101), np.float32)
+    points[np.arange(100), 1 + np.arange(100)] = 1 - 0.01 * np.arange(100, dtype=np.float32)
+    queries = np.zeros((1, 101), np.float32)
+    queries[0, 0] = 1000
+    expected = brute(queries, points, 1, metric)
+    assert expected.indices[0, 0] < 90
+    same_bits(search_sparse(*prepared_for(rows_of(queries), rows_of(points), 1, metric)), expected)
+
+
+def test_pairs_of_several_blocks_are_those_of_all_lists() -> None:
+    rng = np.random.default_rng(0)
+    rows = as_sparse_rows(
+        sparse.csr_array((rng.random(45000), rng.integers(0, 3000, 45000), np.arange(0, 45001, 5)), (9000, 3000)),
+        "points",
+    )
+    limits = np.full(9000, 0.75)
+    queries, prepared, plan = prepared_for(rows, rows, 1, "cosine", threads=1)
+    every = find_sparse(queries, prepared, plan, limits)
+    later = find_sparse(queries, prepared, plan, limits, own=True, later=True)
+    mine = np.repeat(np.arange(9000), np.diff(every.indptr))
+    assert len(later.indices)
+    assert np.array_equal(later.indices, every.indices[every.indices > mine])
+    assert np.array_equal(later.distances, every.distances[every.indices > mine])
