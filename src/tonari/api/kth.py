@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
+from tonari.api.given import kth_given, on_given_values
 from tonari.api.sparse_rows import are_sparse, sparse_kth
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
@@ -19,18 +20,23 @@ from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
-from tonari.metrics import get_metric
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import change_for
 
 
 @in_default_floats
 @inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
+@on_given_values(kth_given)
 def kth_distance(
     points: Any,
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
+    symmetric: bool = False,
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -74,15 +80,10 @@ def kth_distance(
     array([3., 2., 3.], dtype=float32)
     """
     if are_sparse(points):
-        asked: dict[str, Any] = {
-            "metric": metric,
-            "method": method,
-            "device": device,
-            "threads": threads,
-            "memory": memory,
-        }
-        return sparse_kth(points, k, progress=progress, weights=weights, **asked)
-    change = change_of(get_metric(metric).name, weights)
+        asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        asked |= {"memory": memory, "weights": weights, "VI": VI, "covariance": covariance, "V": V}
+        return sparse_kth(points, k, progress=progress, transform=transform, **asked)
+    change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
     base = metric if change is None else change.base
     key = None
     if change is None and threads is memory is None:
@@ -99,7 +100,7 @@ def kth_distance(
         memory=memory,
         progress=progress,
     )
-    rows = call.rows(points if change is None else change.rows(points, "points"), "points")
+    rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)
     size = max(1, tuning.KTH_HELD // (k + 1))

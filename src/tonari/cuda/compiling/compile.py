@@ -324,6 +324,7 @@ def begin_soon() -> list[Future[Any]]:
 
     One hashes Triton's code, for the keys of its cache. The other loads Triton's driver and compiles a part of it in C.
     """
+    # Imported here: threads that import Triton's modules at the same time would wait for each other.
     from triton.runtime import driver
     from triton.runtime.cache import triton_key
 
