@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "k": (lambda: tonari.knn_graph(POINTS, 200), ValueError, "the largest k is 199"),
     "memory": (lambda: tonari.search(POINTS, POINTS, 3, memory="1kB"), ValueError, "allow at least"),
     "count": (lambda: tonari.radius_count(POINTS, POINTS, 1), TypeError, r"\.toarray\(\)"),
-    "index": (lambda: tonari.Index(POINTS), TypeError, r"\.toarray\(\)"),
+    "index": (lambda: tonari.Index(POINTS), TypeError, r"an Index takes no sparse rows; call tonari\.search"),
 }
 
 

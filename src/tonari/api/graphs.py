@@ -127,10 +127,10 @@ def knn_graph(
     [-1, 2, 1]
     """
     if are_sparse(points):
-        asked: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
-        asked |= {"batch": batch, "differentiable": differentiable, "plan": plan}
-        asked |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_graph(points, k, include_self=include_self, progress=progress, **asked)
+        arguments: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update, "where": where}
+        arguments |= {"batch": batch, "differentiable": differentiable, "plan": plan}
+        arguments |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        return sparse_graph(points, k, include_self=include_self, progress=progress, **arguments)
     key = None
     if (
         recall is seed is threads is where is batch is memory is None

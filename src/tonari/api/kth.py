@@ -80,9 +80,9 @@ def kth_distance(
     array([3., 2., 3.], dtype=float32)
     """
     if are_sparse(points):
-        asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        asked |= {"memory": memory, "weights": weights, "VI": VI, "covariance": covariance, "V": V}
-        return sparse_kth(points, k, progress=progress, transform=transform, **asked)
+        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        options |= {"memory": memory, "weights": weights, "VI": VI, "covariance": covariance, "V": V}
+        return sparse_kth(points, k, progress=progress, transform=transform, **options)
     change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
     base = metric if change is None else change.base
     key = None

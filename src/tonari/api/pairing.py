@@ -96,9 +96,9 @@ def pairs(
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
     if are_sparse(points):
-        asked: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        asked |= {"memory": memory, "progress": progress, "where": where, "out": out}
-        return sparse_pairs(points, Radius(radius, min_similarity, closed), **asked)
+        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        options |= {"memory": memory, "progress": progress, "where": where, "out": out}
+        return sparse_pairs(points, Radius(radius, min_similarity, closed), **options)
     key = within = None
     if where is threads is memory is None:
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)

@@ -164,12 +164,12 @@ def radius_search(
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
     if are_sparse(queries, points):
-        asked: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
-        asked |= {"point_groups": point_groups, "groups": groups}
-        asked |= {"differentiable": differentiable, "max_neighbors": max_neighbors}
-        asked |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
+        options |= {"point_groups": point_groups, "groups": groups}
+        options |= {"differentiable": differentiable, "max_neighbors": max_neighbors}
+        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
         limit = Radius(radius, min_similarity, closed)
-        return sparse_radius(queries, points, limit, progress=progress, **asked)
+        return sparse_radius(queries, points, limit, progress=progress, **options)
     key = None
     if (
         where is exclude is query_groups is point_groups is groups is None

@@ -187,10 +187,10 @@ def search(
     [[0.0, 4.498, 8.996]]
     """
     if are_sparse(queries, points):
-        asked: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
-        asked |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
-        asked |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
-        return sparse_search(queries, points, k, progress=progress, **asked)
+        options: dict[str, Any] = {"where": where, "exclude": exclude, "query_groups": query_groups}
+        options |= {"point_groups": point_groups, "groups": groups, "differentiable": differentiable, "plan": plan}
+        options |= {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+        return sparse_search(queries, points, k, progress=progress, **options)
     filtered = not (where is exclude is query_groups is point_groups is groups is None)
     key = None
     if not filtered and differentiable is False and plan is None and threads is None and memory is None:

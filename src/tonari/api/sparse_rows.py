@@ -34,9 +34,9 @@ class Radius(NamedTuple):
     closed: Any
 
 
-def are_sparse(*given: Any) -> bool:
+def are_sparse(*rows: Any) -> bool:
     """Whether one of the arrays is a sparse matrix or array of SciPy."""
-    return any(hasattr(x, "tocsr") for x in given)
+    return any(hasattr(x, "tocsr") for x in rows)
 
 
 class SparseCall(NamedTuple):
@@ -72,7 +72,7 @@ class SparseCall(NamedTuple):
         progress: Any,
         **unsupported: Any,
     ) -> SparseCall:
-        """Check the arguments; those of `unsupported` have to be None or False."""
+        """Check the arguments; arguments in `unsupported` have to be None or False."""
         for name, x in (("queries", queries), ("points", points)):
             if not are_sparse(x):
                 raise TypeError(
@@ -150,17 +150,17 @@ class SparseCall(NamedTuple):
         return limits_of(self.metric, len(self.queries), self.points.dtype, **within._asdict())
 
 
-def sparse_search(queries: Any, points: Any, k: Any, **given: Any) -> Neighbors:
+def sparse_search(queries: Any, points: Any, k: Any, **options: Any) -> Neighbors:
     """Find the k nearest sparse points of every sparse query; see :func:`tonari.search`."""
-    call = SparseCall.of(queries, points, **given)
+    call = SparseCall.of(queries, points, **options)
     with recording("search", len(call.queries)):
         return call.nearest(k)
 
 
-def sparse_graph(points: Any, k: Any, *, include_self: Any, **given: Any) -> KNNGraph:
+def sparse_graph(points: Any, k: Any, *, include_self: Any, **options: Any) -> KNNGraph:
     """Build the exact graph of sparse points; see :func:`tonari.knn_graph`."""
     include_self = inputs.check_flag(include_self, "include_self")
-    call = SparseCall.of(points, points, **given)
+    call = SparseCall.of(points, points, **options)
     if include_self and call.metric.descending:
         raise Unsupported(
             f"include_self: not supported for sparse rows with metric={call.metric.name!r}; leave it out, or use "
@@ -180,25 +180,25 @@ def sparse_graph(points: Any, k: Any, *, include_self: Any, **given: Any) -> KNN
     return KNNGraph.of_lists(Lists(found, call.metric.name, "exact", include_self, record=record))
 
 
-def sparse_radius(queries: Any, points: Any, within: Radius, **given: Any) -> RadiusNeighbors:
+def sparse_radius(queries: Any, points: Any, within: Radius, **options: Any) -> RadiusNeighbors:
     """Find all sparse points within a radius of every sparse query; see :func:`tonari.radius_search`."""
-    call = SparseCall.of(queries, points, **given)
+    call = SparseCall.of(queries, points, **options)
     limits = call.limits(within)
     with recording("radius_search", len(call.queries)):
         return call.within(limits)
 
 
-def sparse_pairs(points: Any, within: Radius, **given: Any) -> Pairs:
+def sparse_pairs(points: Any, within: Radius, **options: Any) -> Pairs:
     """Find all pairs of sparse points within a radius of each other; see :func:`tonari.pairs`."""
-    call = SparseCall.of(points, points, **given)
+    call = SparseCall.of(points, points, **options)
     limits = call.limits(within)
     with recording("pairs", len(call.points)):
         return pairs_of(call.within(limits, later=True), 0)
 
 
-def sparse_kth(points: Any, k: Any, **given: Any) -> npt.NDArray[Any]:
+def sparse_kth(points: Any, k: Any, **options: Any) -> npt.NDArray[Any]:
     """Find the distance of every sparse point to its k-th nearest other point; see :func:`tonari.kth_distance`."""
-    call = SparseCall.of(points, points, **given)
+    call = SparseCall.of(points, points, **options)
     problem = call.problem(k, self_join=True)
     progress = call.progress
     if callable(progress):

@@ -79,16 +79,16 @@ def plan_sparse(problem: Problem, queries: SparseRows, points: SparseRows, ranki
     work = additions * tuning.ADDITION_SECONDS + m * n * tuning.PAIR_SECONDS
     threads = problem.threads or default_threads(work)
     block = min(tuning.QUERY_BLOCK, -(-m // threads))
-    made = _made(problem, queries, points, ranking, threads, block, work)
-    while problem.memory is not None and made.total_bytes > problem.memory and made.query_block > 1:
-        made = _made(problem, queries, points, ranking, threads, made.query_block // 2, work)
-    if problem.memory is not None and made.total_bytes > problem.memory:
+    plan = _made(problem, queries, points, ranking, threads, block, work)
+    while problem.memory is not None and plan.total_bytes > problem.memory and plan.query_block > 1:
+        plan = _made(problem, queries, points, ranking, threads, plan.query_block // 2, work)
+    if problem.memory is not None and plan.total_bytes > problem.memory:
         raise BudgetExceeded(
             f"a memory budget of {problem.memory} bytes cannot hold the lists of {len(points.columns)} sparse values "
-            f"and the {k} neighbours of {m} queries: allow at least {made.total_bytes}",
-            least=made.total_bytes,
+            f"and the {k} neighbours of {m} queries: allow at least {plan.total_bytes}",
+            least=plan.total_bytes,
         )
-    return made
+    return plan
 
 
 def _made(

@@ -70,8 +70,8 @@ class SparseRows:
 def as_sparse_rows(x: Any, name: str) -> SparseRows:
     """Check a matrix of compressed rows of SciPy, and return its rows.
 
-    Columns are sorted, values of the same column are summed in the order in which they are stored, and zeros are
-    dropped; the matrix itself does not change.
+    Columns are sorted, values of the same column are summed in their order of storage, and zeros are dropped; the
+    matrix itself does not change.
 
     Raises
     ------
@@ -98,9 +98,9 @@ def as_sparse_rows(x: Any, name: str) -> SparseRows:
             f"{name}: sparse values are {dtype_name(x.data.dtype)}, expected float32 or float64; use "
             ".astype(numpy.float32)"
         )
-    for number, what in zip(shape, ("rows", "columns"), strict=True):
+    for number, axis in zip(shape, ("rows", "columns"), strict=True):
         if number > MOST:
-            raise ValueError(f"{name}: has {number} {what}; sparse rows may have {MOST}")
+            raise ValueError(f"{name}: has {number} {axis}, expected at most {MOST}")
     if not shape[1]:
         raise ValueError(f"{name}: has no columns")
     indptr = np.ascontiguousarray(x.indptr, np.int64)
@@ -166,7 +166,7 @@ def _ascend(columns: npt.NDArray[np.int32], indptr: npt.NDArray[np.int64]) -> bo
 def _summed(
     indptr: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], values: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[Any]]:
-    """Sort the columns of each row, and add values of the same column in the order in which they are stored."""
+    """Sort the columns of each row, and add values of the same column in their order of storage."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((columns, rows))
     rows, columns, values = rows[order], columns[order], values[order]
