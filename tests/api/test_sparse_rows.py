@@ -44,6 +44,7 @@ def test_graphs_pairs_and_kth_distances_have_the_bits_of_dense_rows(metric: str)
     same_bits([ours.distances, ours.indices], [others.distances, others.indices])
     assert ours.method == "exact"
     same_bits(tonari.pairs(points, metric=metric, **within), tonari.pairs(DENSE, metric=metric, **within))
+    same_bits(tonari.radius_graph(points, metric=metric, **within), tonari.radius_graph(DENSE, metric=metric, **within))
     kth = tonari.kth_distance(points, 6, metric=metric)
     same_bits([kth], [np.ascontiguousarray(others.distances[:, -1])])
 

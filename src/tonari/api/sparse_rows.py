@@ -136,12 +136,12 @@ class SparseCall(NamedTuple):
         _check_range(self, found.distances.ravel(), found.indices.ravel(), np.full(len(self.queries), problem.k))
         return found
 
-    def within(self, limits: npt.NDArray[Any], *, later: bool = False) -> RadiusNeighbors:
-        """Find all points within the limits; with `later`, those after the query in a self-join."""
+    def within(self, limits: npt.NDArray[Any], *, own: bool = False, later: bool = False) -> RadiusNeighbors:
+        """Find all points within the limits; in a self-join without the query (`own`), or only after it (`later`)."""
         if not len(self.queries) or not len(self.points):
             return none_within(len(self.points), self.points.dtype, len(self.queries))
         prepared, plan = self.prepared(self.problem(1))
-        found = find_sparse(self.queries, prepared, plan, limits, own=later, later=later, progress=self.progress)
+        found = find_sparse(self.queries, prepared, plan, limits, own=own, later=later, progress=self.progress)
         _check_range(self, found.distances, found.indices, np.diff(found.indptr))
         return found
 
@@ -188,12 +188,20 @@ def sparse_radius(queries: Any, points: Any, within: Radius, **options: Any) -> 
         return call.within(limits)
 
 
+def sparse_radius_graph(points: Any, within: Radius, **options: Any) -> RadiusNeighbors:
+    """Find all other points within a radius of every sparse point; see :func:`tonari.radius_graph`."""
+    call = SparseCall.of(points, points, **options)
+    limits = call.limits(within)
+    with recording("radius_graph", len(call.points)):
+        return call.within(limits, own=True)
+
+
 def sparse_pairs(points: Any, within: Radius, **options: Any) -> Pairs:
     """Find all pairs of sparse points within a radius of each other; see :func:`tonari.pairs`."""
     call = SparseCall.of(points, points, **options)
     limits = call.limits(within)
     with recording("pairs", len(call.points)):
-        return pairs_of(call.within(limits, later=True), 0)
+        return pairs_of(call.within(limits, own=True, later=True), 0)
 
 
 def sparse_kth(points: Any, k: Any, **options: Any) -> npt.NDArray[Any]:
