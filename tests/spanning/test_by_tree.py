@@ -73,7 +73,7 @@ def test_every_number_of_columns(d: int) -> None:
 @pytest.mark.parametrize("maker", ["grid", "duplicates", "all_equal", "apart"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_larger_sets_and_threads(maker: str, threads: int) -> None:
-    """Of more than two levels of boxes, with ties in and among leaves; lists lack most neighbours at equal distances."""
+    """Of more than two levels of boxes, with ties in and among leaves; lists lack most neighbours at a distance."""
     points = DATA[maker](1500, 2, 0)
     for min_samples in (1, 2, 4):
         found = grown(points, min_samples, max(1, min_samples - 1), leaf=4, threads=threads)

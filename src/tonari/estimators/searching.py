@@ -106,7 +106,7 @@ class Rows:
         self._index: Index | None = None
 
     def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
-        """Return the Index, or its counterpart for distances of a function or a matrix, and for sparse rows."""
+        """Return the Index of the fitted rows; for sparse rows or a metric that no Index supports, their GivenRows."""
         if is_given(how["metric"]) or are_sparse(self.array):
             return GivenRows(self.array, how)
         if self._index is None:
@@ -115,13 +115,13 @@ class Rows:
 
 
 class GivenRows:
-    """Fitted rows without an Index: sparse ones, those for a metric that is a function, or a matrix of distances."""
+    """Sparse fitted rows, the rows for a metric that is a function, or the distances for "precomputed"."""
 
     def __init__(self, array: Any, how: dict[str, Any]) -> None:
         self.array, self.how = array, how
 
     def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
-        """Find the k nearest fitted rows of each query; for a matrix, `queries` are distances to the fitted rows."""
+        """Find the k nearest fitted rows of each query; for "precomputed", queries are distances to fitted rows."""
         points = None if self.how["metric"] == PRECOMPUTED else self.array
         return search(queries, points, k, **self.how | {"threads": threads})
 
