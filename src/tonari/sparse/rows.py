@@ -114,9 +114,9 @@ def as_sparse_rows(x: Any, name: str) -> SparseRows:
         indptr, columns, values = _summed(indptr, columns, values)
         _check_values(values, indptr, name)
     if not values.all():
-        kept = values != 0
-        indptr = np.concatenate([np.zeros(1, np.int64), kept.cumsum()])[indptr]
-        columns, values = columns[kept], values[kept]
+        nonzero = values != 0
+        indptr = np.concatenate([np.zeros(1, np.int64), nonzero.cumsum()])[indptr]
+        columns, values = columns[nonzero], values[nonzero]
     copies = [
         new.nbytes for new, old in ((indptr, x.indptr), (columns, x.indices), (values, x.data)) if not _of(new, old)
     ]
