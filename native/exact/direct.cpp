@@ -5,16 +5,19 @@
 #include <limits>
 #include <numeric>
 
+#include "core/room.hpp"
 #include "exact/bounds.hpp"
+#include "exact/key_lists.hpp"
+#include "select/float_keys.hpp"
 #include "select/order.hpp"
 
 namespace tonari {
 
 namespace {
 
-constexpr std::int64_t kBatch = 2048;  // values that are computed at a time
+constexpr std::int64_t kBatch = KeyLists::batch;  // values that are computed at a time
 constexpr std::int64_t kBeyond = 64;  // points that a row may hold beyond k, or k if that is more, before it drops some
-constexpr std::int64_t kInserted = 32;  // so few neighbours from a list stay in order, each put into its place
+constexpr std::int64_t kInserted = 32;  // so few neighbours stay in order, each put into its place
 constexpr std::int64_t kShared = 8;     // queries of one list that make its columns worth a copy
 
 // Puts an item behind those that are no larger, of the k smallest in order.
@@ -64,35 +67,50 @@ class SharedColumns {
   std::vector<double> columns_, row_;
 };
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kGroup = 4;  // queries that share what is loaded of the points
 
 // A query on its way through the points.
 struct Asked {
   ExactQuery query;
   std::int64_t self = -1;  // the point that it must not find
-  double worst = std::numeric_limits<double>::infinity();
+  double worst = kInfinity;
   std::vector<Ranked> kept;
-  std::vector<float> smallest;  // estimates among the k smallest so far, and the k-th of these
-  float kth = std::numeric_limits<float>::infinity();
+  std::vector<float> smallest;  // of few neighbours: estimates among the k smallest so far, in order
+  float kth = kInfinity;        // and the k-th of these
+  // Of many: the points whose estimates, of which these are the bits, are no larger than `most` was.
+  Room<std::int32_t> keys, numbers;
+  std::int64_t gathered = 0;
+  float most = kInfinity;
+  bool whole = false;  // whether an estimate was not finite, so that none counts
 
   void open(const DirectSearch& search, std::int64_t i) {
     query = exact_query(search.metric, search.queries, i);
     self = search.self_ids != nullptr ? search.self_ids[i] : -1;
-    worst = std::numeric_limits<double>::infinity();
-    kept.clear();
     smallest.clear();
-    kth = std::numeric_limits<float>::infinity();
+    kth = most = kInfinity;
+    gathered = 0;
+    whole = false;
+    forget();
+  }
+
+  void forget() {
+    kept.clear();
+    worst = kInfinity;
   }
 };
 
-// The points that estimates leave to a query, batch by batch: each by the k smallest estimates up to its end.
+// The points that estimates leave to a query. Of few neighbours: batch by batch, each by the k smallest estimates up to
+// its end. Of many, whose exact values so far would be several for each neighbour: in the end, by those of all points.
 class Estimates {
  public:
   explicit Estimates(const DirectSearch& search)
       : search_(search),
         serve_(search.listed == nullptr && search.queries.dtype == Dtype::f32 && search.points.dtype == Dtype::f32 &&
                family_of(search.metric) == Family::squares && search.points.d <= kMostColumns &&
-               kLeastTimes * search.k <= search.points.n) {
+               kLeastTimes * search.k <= search.points.n &&
+               search.points.n <= std::numeric_limits<std::int32_t>::max()),
+        lists_(key_lists(search.isa)) {
     if (!serve_) return;
     estimate_ = square_estimates(search.isa);
     queries_.resize(static_cast<std::size_t>(kGroup * padded(search.points.d)));
@@ -101,6 +119,7 @@ class Estimates {
   }
 
   bool serve() const { return serve_; }
+  bool gather() const { return serve_ && search_.k > kInserted; }
 
   // Starts on `count` queries, at most kGroup, from query i.
   void open(std::int64_t i, std::int64_t count) {
@@ -125,11 +144,9 @@ class Estimates {
     float* const estimates = estimates_.data() + r * kBatch;
     bool finite = true;
     for (std::int64_t j = 0; j < count_; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
-    if (asked.self >= first_ && asked.self < first_ + count_) {
-      estimates[asked.self - first_] = std::numeric_limits<float>::infinity();
-    }
+    if (asked.self >= first_ && asked.self < first_ + count_) estimates[asked.self - first_] = kInfinity;
     if (finite) keep_smallest(estimates, asked);
-    const float most = finite ? limit(asked.kth) : std::numeric_limits<float>::infinity();
+    const float most = finite ? limit(asked.kth) : kInfinity;
     std::int64_t* const left = left_.data();
     std::int64_t listed = 0;
     for (std::int64_t j = 0; j < count_; ++j) {
@@ -143,52 +160,57 @@ class Estimates {
   const std::int64_t* left() const { return left_.data(); }
   std::int64_t count() const { return listed_; }
 
+  // Adds the estimated points to those that may be among the k nearest of the r-th query, at most 2 k and a batch; false
+  // if an estimate is not finite.
+  bool add(std::int64_t r, Asked& asked) const {
+    const std::int64_t room = 2 * search_.k + kBatch + KeyLists::spill, here = asked.self - first_;
+    std::int32_t* const keys = asked.keys.get(room) + asked.gathered;
+    std::int32_t* const numbers = asked.numbers.get(room) + asked.gathered;
+    const std::int64_t added =
+        lists_.append(estimates_.data() + r * kBatch, count_, here >= 0 && here < count_ ? here : -1,
+                      static_cast<std::int32_t>(first_), float_key(asked.most), keys, numbers);
+    if (added >= 0) asked.gathered += added;
+    return added >= 0;
+  }
+
+  // Drops what more than `slack` and k estimates rule out.
+  void drop_beyond(Asked& asked, std::int64_t slack) const {
+    if (asked.gathered < search_.k) return;
+    std::int32_t* const keys = asked.keys.get(0);
+    const std::int32_t kth = lists_.bound(keys, asked.gathered, search_.k, slack);
+    asked.most = std::min(asked.most, limit(key_float(kth)));
+    asked.gathered = lists_.drop(float_key(asked.most), keys, asked.numbers.get(0), asked.gathered);
+  }
+
  private:
   static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
-  static constexpr std::int64_t kLeastTimes = 4;                       // points for each neighbour
+  static constexpr std::int64_t kLeastTimes = 2;                       // points for each neighbour
 
   // The largest estimate of a point that may be among the k nearest; see the header.
   float limit(float kth) const {
     const auto d = static_cast<double>(search_.points.d);
     const auto roundings = static_cast<double>(estimate_roundings(search_.points.d));
     const double most = kth * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
-    return std::nextafter(static_cast<float>(most), std::numeric_limits<float>::infinity());
+    return std::nextafter(static_cast<float>(most), kInfinity);
   }
 
   // Takes estimates among the k smallest so far: the k-th of these, infinity while there are fewer.
   void keep_smallest(const float* estimates, Asked& asked) const {
-    float kth = asked.kth;
+    std::vector<float>& smallest = asked.smallest;
     for (std::int64_t j = 0; j < count_; ++j) {
-      if (estimates[j] < kth) kth = keep(estimates[j], asked);
+      if (!(estimates[j] < asked.kth)) continue;
+      smallest.push_back(estimates[j]);
+      std::size_t at = smallest.size() - 1;
+      for (; at > 0 && smallest[at - 1] > estimates[j]; --at) smallest[at] = smallest[at - 1];
+      smallest[at] = estimates[j];
+      if (std::ssize(smallest) > search_.k) smallest.pop_back();
+      if (std::ssize(smallest) == search_.k) asked.kth = smallest.back();
     }
-    if (search_.k > kInserted && std::ssize(asked.smallest) >= search_.k) drop_beyond(asked);
-  }
-
-  // Takes an estimate below the k-th, and returns what is the k-th now, or was.
-  float keep(float estimate, Asked& asked) const {
-    std::vector<float>& smallest = asked.smallest;
-    smallest.push_back(estimate);
-    if (search_.k > kInserted) {
-      if (std::ssize(smallest) == 2 * search_.k) drop_beyond(asked);
-      return asked.kth;
-    }
-    std::size_t at = smallest.size() - 1;
-    for (; at > 0 && smallest[at - 1] > estimate; --at) smallest[at] = smallest[at - 1];
-    smallest[at] = estimate;
-    if (std::ssize(smallest) > search_.k) smallest.pop_back();
-    if (std::ssize(smallest) == search_.k) asked.kth = smallest.back();
-    return asked.kth;
-  }
-
-  void drop_beyond(Asked& asked) const {
-    std::vector<float>& smallest = asked.smallest;
-    std::nth_element(smallest.begin(), smallest.begin() + (search_.k - 1), smallest.end());
-    smallest.resize(static_cast<std::size_t>(search_.k));
-    asked.kth = smallest.back();
   }
 
   const DirectSearch& search_;
   const bool serve_;
+  const KeyLists lists_;
   SquareEstimates estimate_ = nullptr;
   std::vector<float> queries_, estimates_;
   std::vector<std::int64_t> left_;
@@ -235,6 +257,27 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
   };
 
+  // The same of the points that estimates left.
+  const auto take_gathered = [&](Asked& asked) {
+    const std::int32_t* const numbers = asked.numbers.get(0);
+    for (std::int64_t first = 0; first < asked.gathered; first += batch) {
+      const std::int64_t count = std::min(batch, asked.gathered - first);
+      std::copy(numbers + first, numbers + first + count, ids.begin());
+      compute(search.metric, asked.query, search.points, ids.data(), count, values.data());
+      take(asked, ids.data(), count);
+    }
+    asked.gathered = 0;
+  };
+  const auto take_all = [&](Asked& asked) {
+    asked.forget();
+    for (std::int64_t first = 0; first < n; first += batch) {
+      const std::int64_t count = std::min(batch, n - first);
+      std::iota(ids.begin(), ids.begin() + count, first);
+      compute(search.metric, asked.query, search.points, ids.data(), count, values.data());
+      take(asked, ids.data(), count);
+    }
+  };
+
   for (std::int64_t i = begin; i < end; i += most) {
     const std::int64_t rows = std::min(most, end - i);
     for (std::int64_t r = 0; r < rows; ++r) group[static_cast<std::size_t>(r)].open(search, i + r);
@@ -246,6 +289,15 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       if (estimates.serve()) estimates.estimate(first, some);
       for (std::int64_t r = 0; r < rows; ++r) {
         Asked& asked = group[static_cast<std::size_t>(r)];
+        if (estimates.gather()) {
+          if (asked.whole) continue;
+          asked.whole = !estimates.add(r, asked);
+          if (!search.checked && asked.whole) return false;
+          if (asked.gathered < 2 * k) continue;
+          estimates.drop_beyond(asked, k / 8);
+          if (asked.gathered > k + k / 2) take_gathered(asked);  // nearly equal estimates
+          continue;
+        }
         std::int64_t count = some;
         const std::int64_t* numbers = ids.data();
         if (listed) {
@@ -267,10 +319,18 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       }
     }
     for (std::int64_t r = 0; r < rows; ++r) {
-      std::vector<Ranked>& kept = group[static_cast<std::size_t>(r)].kept;
+      Asked& asked = group[static_cast<std::size_t>(r)];
+      if (asked.whole) {
+        take_all(asked);
+      } else if (estimates.gather()) {
+        estimates.drop_beyond(asked, 0);
+        take_gathered(asked);
+      }
+      std::vector<Ranked>& kept = asked.kept;
       if (!inserts) {
-        keep_smallest(kept, k);
+        if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // of fewer, sorting takes less time
         sort_ranked(kept);
+        if (std::ssize(kept) > k) kept.resize(static_cast<std::size_t>(k));
       }
       for (const Ranked& item : kept) {
         *distances++ = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
