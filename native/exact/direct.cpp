@@ -68,7 +68,10 @@ class SharedColumns {
 };
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t kGroup = 4;  // queries that share what is loaded of the points
+// Queries that share a batch of points, of which so many bytes stay in the second-level cache: more than four only where
+// their lists have no more entries in all.
+constexpr std::int64_t kGroup = 16, kListed = std::int64_t{1} << 20;
+constexpr std::int64_t kBatchBytes = std::int64_t{1} << 19, kLeastBatch = 64;
 
 // A query on its way through the points.
 struct Asked {
@@ -76,20 +79,17 @@ struct Asked {
   std::int64_t self = -1;  // the point that it must not find
   double worst = kInfinity;
   std::vector<Ranked> kept;
-  std::vector<float> smallest;  // of few neighbours: estimates among the k smallest so far, in order
-  float kth = kInfinity;        // and the k-th of these
-  // Of many: the points whose estimates, of which these are the bits, are no larger than `most` was.
+  // The points whose estimates, of which these are the bits, are no larger than `most` was.
   Room<std::int32_t> keys, numbers;
-  std::int64_t gathered = 0;
+  std::int64_t gathered = 0, taken = 0;
   float most = kInfinity;
   bool whole = false;  // whether an estimate was not finite, so that none counts
 
   void open(const DirectSearch& search, std::int64_t i) {
     query = exact_query(search.metric, search.queries, i);
     self = search.self_ids != nullptr ? search.self_ids[i] : -1;
-    smallest.clear();
-    kth = most = kInfinity;
-    gathered = 0;
+    most = kInfinity;
+    gathered = taken = 0;
     whole = false;
     forget();
   }
@@ -100,8 +100,8 @@ struct Asked {
   }
 };
 
-// The points that estimates leave to a query. Of few neighbours: batch by batch, each by the k smallest estimates up to
-// its end. Of many, whose exact values so far would be several for each neighbour: in the end, by those of all points.
+// The points that estimates leave to a query: those of each batch by the k smallest estimates so far, and in the end those
+// by the k smallest of all.
 class Estimates {
  public:
   explicit Estimates(const DirectSearch& search)
@@ -115,11 +115,9 @@ class Estimates {
     estimate_ = square_estimates(search.isa);
     queries_.resize(static_cast<std::size_t>(kGroup * padded(search.points.d)));
     estimates_.resize(static_cast<std::size_t>(kGroup * kBatch));
-    left_.resize(kBatch);
   }
 
   bool serve() const { return serve_; }
-  bool gather() const { return serve_ && search_.k > kInserted; }
 
   // Starts on `count` queries, at most kGroup, from query i.
   void open(std::int64_t i, std::int64_t count) {
@@ -138,32 +136,11 @@ class Estimates {
     first_ = first, count_ = count;
   }
 
-  // Lists those of the estimated points that may be among the k nearest of the r-th query; false, and all, if an
-  // estimate is not finite.
-  bool list(std::int64_t r, Asked& asked) {
-    float* const estimates = estimates_.data() + r * kBatch;
-    bool finite = true;
-    for (std::int64_t j = 0; j < count_; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
-    if (asked.self >= first_ && asked.self < first_ + count_) estimates[asked.self - first_] = kInfinity;
-    if (finite) keep_smallest(estimates, asked);
-    const float most = finite ? limit(asked.kth) : kInfinity;
-    std::int64_t* const left = left_.data();
-    std::int64_t listed = 0;
-    for (std::int64_t j = 0; j < count_; ++j) {
-      left[listed] = first_ + j;
-      listed += !(estimates[j] > most);
-    }
-    listed_ = listed;
-    return finite;
-  }
-
-  const std::int64_t* left() const { return left_.data(); }
-  std::int64_t count() const { return listed_; }
-
   // Adds the estimated points to those that may be among the k nearest of the r-th query, at most 2 k and a batch; false
   // if an estimate is not finite.
   bool add(std::int64_t r, Asked& asked) const {
-    const std::int64_t room = 2 * search_.k + kBatch + KeyLists::spill, here = asked.self - first_;
+    const std::int64_t most = std::min(2 * search_.k + kBatch, search_.points.n), here = asked.self - first_;
+    const std::int64_t room = most + KeyLists::spill;
     std::int32_t* const keys = asked.keys.get(room) + asked.gathered;
     std::int32_t* const numbers = asked.numbers.get(room) + asked.gathered;
     const std::int64_t added =
@@ -194,27 +171,12 @@ class Estimates {
     return std::nextafter(static_cast<float>(most), kInfinity);
   }
 
-  // Takes estimates among the k smallest so far: the k-th of these, infinity while there are fewer.
-  void keep_smallest(const float* estimates, Asked& asked) const {
-    std::vector<float>& smallest = asked.smallest;
-    for (std::int64_t j = 0; j < count_; ++j) {
-      if (!(estimates[j] < asked.kth)) continue;
-      smallest.push_back(estimates[j]);
-      std::size_t at = smallest.size() - 1;
-      for (; at > 0 && smallest[at - 1] > estimates[j]; --at) smallest[at] = smallest[at - 1];
-      smallest[at] = estimates[j];
-      if (std::ssize(smallest) > search_.k) smallest.pop_back();
-      if (std::ssize(smallest) == search_.k) asked.kth = smallest.back();
-    }
-  }
-
   const DirectSearch& search_;
   const bool serve_;
   const KeyLists lists_;
   SquareEstimates estimate_ = nullptr;
   std::vector<float> queries_, estimates_;
-  std::vector<std::int64_t> left_;
-  std::int64_t opened_ = 0, first_ = 0, count_ = 0, listed_ = 0;
+  std::int64_t opened_ = 0, first_ = 0, count_ = 0;
 };
 
 }  // namespace
@@ -228,9 +190,12 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   Estimates estimates(search);
   if (!search.checked && !estimates.serve()) return false;
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
-  const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
+  const std::int64_t n = search.points.n, k = search.k;
+  const std::int64_t cached = kBatchBytes / (static_cast<std::int64_t>(sizeof(float)) * search.points.d);
+  const std::int64_t batch = std::min(n, estimates.serve() ? std::clamp(cached, kLeastBatch, kBatch) : kBatch);
   const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
-  const std::int64_t most = estimates.serve() ? std::min(kGroup, end - begin) : 1;
+  const std::int64_t together = std::clamp<std::int64_t>(kListed / (2 * k + kBatch), 4, kGroup);
+  const std::int64_t most = estimates.serve() ? std::min(together, end - begin) : 1;
   const std::int64_t room =
       k + std::max(kBeyond, k);  // so that a point is looked at a bounded number of times, for any k
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
@@ -257,16 +222,17 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
   };
 
-  // The same of the points that estimates left.
-  const auto take_gathered = [&](Asked& asked) {
+  // Takes points that estimates left, up to point `stop`.
+  const auto take_gathered = [&](Asked& asked, std::int64_t stop) {
     const std::int32_t* const numbers = asked.numbers.get(0);
-    for (std::int64_t first = 0; first < asked.gathered; first += batch) {
-      const std::int64_t count = std::min(batch, asked.gathered - first);
-      std::copy(numbers + first, numbers + first + count, ids.begin());
+    while (asked.taken < asked.gathered && numbers[asked.taken] < stop) {
+      std::int64_t count = 0;
+      for (; count < batch && asked.taken < asked.gathered && numbers[asked.taken] < stop; ++count) {
+        ids[static_cast<std::size_t>(count)] = numbers[asked.taken++];
+      }
       compute(search.metric, asked.query, search.points, ids.data(), count, values.data());
       take(asked, ids.data(), count);
     }
-    asked.gathered = 0;
   };
   const auto take_all = [&](Asked& asked) {
     asked.forget();
@@ -289,24 +255,21 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       if (estimates.serve()) estimates.estimate(first, some);
       for (std::int64_t r = 0; r < rows; ++r) {
         Asked& asked = group[static_cast<std::size_t>(r)];
-        if (estimates.gather()) {
+        if (estimates.serve()) {
           if (asked.whole) continue;
           asked.whole = !estimates.add(r, asked);
           if (!search.checked && asked.whole) return false;
           if (asked.gathered < 2 * k) continue;
           estimates.drop_beyond(asked, k / 8);
-          if (asked.gathered > k + k / 2) take_gathered(asked);  // nearly equal estimates
+          if (asked.gathered <= k + k / 2) continue;
+          take_gathered(asked, n);  // nearly equal estimates
+          asked.gathered = asked.taken = 0;
           continue;
         }
         std::int64_t count = some;
         const std::int64_t* numbers = ids.data();
         if (listed) {
           numbers = search.listed + first;
-        } else if (estimates.serve()) {
-          const bool finite = estimates.list(r, asked);
-          if (!search.checked && !finite) return false;
-          numbers = estimates.left();
-          count = estimates.count();
         } else {
           std::iota(ids.begin(), ids.begin() + count, first);
         }
@@ -318,14 +281,17 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
         take(asked, numbers, count);
       }
     }
+    if (estimates.serve()) {
+      for (std::int64_t r = 0; r < rows; ++r) estimates.drop_beyond(group[static_cast<std::size_t>(r)], 0);
+      // Points that several queries have left are read for all of them while they are in the cache.
+      const std::int64_t step = k * rows >= 2 * n ? batch : n;
+      for (std::int64_t first = 0; first < n; first += step) {
+        for (std::int64_t r = 0; r < rows; ++r) take_gathered(group[static_cast<std::size_t>(r)], first + step);
+      }
+    }
     for (std::int64_t r = 0; r < rows; ++r) {
       Asked& asked = group[static_cast<std::size_t>(r)];
-      if (asked.whole) {
-        take_all(asked);
-      } else if (estimates.gather()) {
-        estimates.drop_beyond(asked, 0);
-        take_gathered(asked);
-      }
+      if (asked.whole) take_all(asked);
       std::vector<Ranked>& kept = asked.kept;
       if (!inserts) {
         if (std::ssize(kept) > k + k / 2) keep_smallest(kept, k);  // of fewer, sorting takes less time

@@ -12,9 +12,8 @@
 //
 //   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
 //
-// If that is beyond float32, all points are left; so are those of a batch with an estimate that overflows, or all, if many
-// neighbours are wanted. Points come in batches, and t is of those so far, so that few estimates are held: it only falls.
-// Of few neighbours, exact values follow each batch. Of many, those of the points that are left follow all batches.
+// If that is beyond float32, all points are left, as they are if an estimate overflows. Points come in batches, and t is of
+// those so far, so that few estimates are held: it only falls. Exact values of the points that are left follow in the end.
 #pragma once
 
 #include "exact/refine.hpp"
