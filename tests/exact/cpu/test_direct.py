@@ -120,6 +120,9 @@ def test_the_smallest_searches_are_direct_on_every_cpu(m: int, n: int, d: int, a
         *((10_000, 1000, 128, k, True) for k in (1000, 5000)),
         *((5000, 1000, 128, k, True) for k in (500, 1000)),
         (5000, 5000, 128, 64, False),
+        *((30_000, 100, 768, k, alone) for k, alone in ((64, False), (500, True), (15_000, True))),
+        *((100_000, 1000, 128, k, False) for k in (64, 500)),
+        (100_000, 100, 128, 4000, True),
         *((10_000, 100, 16, k, True) for k in (200, 2500)),
         *((10_000, 100, 768, k, alone) for k, alone in ((64, False), (2000, True))),
     ],
@@ -161,6 +164,7 @@ def many_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     monkeypatch.setattr(tuning, "DIRECT_SECONDS", 1e-9)
     monkeypatch.setattr(tuning, "DIRECT_POINTS", 16)
     monkeypatch.setattr(tuning, "DIRECT_TIMES", 2)
+    monkeypatch.setattr(tuning, "DIRECT_QUERIES", 1)
     monkeypatch.setattr(direct._native, "search_directly", noted)
     return calls
 
@@ -203,6 +207,17 @@ def test_calls_of_some_queries(many_calls: list[tuple[int, int]]) -> None:
     found = search_method("exact", "cpu").search_once(points, points, graph, self_join=True)
     assert many_calls == [(1, N)] * N  # a slice of the points would not know which query is one of them
     assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
+
+
+@pytest.mark.parametrize(("threads", "sizes"), [(2, [16] * 5 + [10]), (10, [9] * 10)])
+def test_a_call_has_enough_queries_to_share_points(
+    threads: int, sizes: list[int], many_calls: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "DIRECT_QUERIES", 16)
+    points, queries = checks.gaussian(20, 5), checks.gaussian(N, 5, 1)
+    found = directly(queries, points, 3, threads=threads)
+    assert sorted(many_calls) == sorted((size, 20) for size in sizes)
+    assert_same_neighbors(found, brute(queries, points, 3))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
