@@ -19,6 +19,9 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH
 if HAS_TORCH and not HAS_CUDA:
     os.environ["TRITON_INTERPRET"] = "1"
 
+# Otherwise JAX takes three quarters of a card's memory at its first use, which other processes of the run need.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
 from tests.helpers import durations, interpreter, poison
 from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs

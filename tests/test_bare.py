@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 ABSENT = (
     *("torch", "triton", "sklearn", "matplotlib", "PIL", "pyarrow", "pandas", "polars", "dask", "distributed"),
     *("umap", "openTSNE", "scanpy", "anndata", "hdbscan", "fast_hdbscan", "igraph", "networkx", "faiss"),
-    *("torch_geometric", "pynndescent", "pykdtree", "sentence_transformers", "skimage", "threadpoolctl"),
+    *("torch_geometric", "pynndescent", "pykdtree", "sentence_transformers", "skimage", "threadpoolctl", "astropy"),
 )
 PROGRAM = f"""
 import sys

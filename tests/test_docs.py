@@ -14,12 +14,12 @@ import tonari
 from tests.helpers.consumers import consumer
 from tonari.core.plan import Plan
 from tonari.methods.registry import NAMES, method_for
-from tonari.metrics import BIT_METRICS, CHANGED, METRICS, get_metric
+from tonari.metrics import BIT_METRICS, CHANGED, MAPPED, METRICS, get_metric
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.rst"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-LOOKALIKES = ("faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
+LOOKALIKES = ("astropy", "faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
 PUBLIC = (
     *("tonari", "tonari.estimators", "tonari.io", "tonari.select", "tonari.core.errors", "tonari.debug"),
     *(f"tonari.compat.{name}" for name in LOOKALIKES),
@@ -214,11 +214,20 @@ def some_rows(metric: str) -> tuple[Any, Any]:
         return rows, np.unpackbits(rows, axis=1).astype(bool)
     rows = rng.random((40, 6), dtype=np.float32) if metric != "haversine" else rng.uniform(-1.5, 1.5, (40, 2))
     rows[1] = rows[0]
+    if metric == "braycurtis":
+        rows /= rows.sum(axis=1, keepdims=True)
     return rows, rows.astype(np.float64)
 
 
+# The arguments that some metrics need.
+COLUMNS: dict[str, dict[str, Any]] = {
+    "mahalanobis": {"VI": np.eye(6) + 0.25},
+    "seuclidean": {"V": np.arange(1.0, 7.0)},
+}
+
+
 def test_every_metric_has_a_line() -> None:
-    assert set(metric_lines()) == {*METRICS, *CHANGED, *BIT_METRICS}
+    assert set(metric_lines()) == {*METRICS, *CHANGED, *MAPPED, *BIT_METRICS}
 
 
 @pytest.mark.parametrize("metric", metric_lines())
@@ -226,15 +235,17 @@ def test_the_line_of_a_metric_says_what_a_search_returns(metric: str) -> None:
     line = metric_lines()[metric]
     rows, formal = some_rows(metric)
     names = {name: getattr(np, name) for name in ("sqrt", "sum", "abs", "corrcoef", "arccos", "sin", "cos", "max")}
+    names |= COLUMNS.get(metric, {})
     names |= {"norm": np.linalg.norm, "inf": np.inf, "pi": np.pi, "d": formal.shape[1]}
-    found = tonari.search(rows[:1], rows, k=len(rows), metric=metric)
+    columns = COLUMNS.get(metric, {})
+    found = tonari.search(rows[:1], rows, k=len(rows), metric=metric, **columns)
     values = [eval(line["value"], {**names, "q": formal[0], "x": formal[i]}) for i in found.indices[0]]
     np.testing.assert_allclose(found.distances[0], values, rtol=1e-5, atol=1e-6)
     low, high = (eval(line[end], dict(names)) for end in ("from", "to"))
     assert low <= found.distances.min()
     assert found.distances.max() <= high
     assert line["order"] == ("descending" if get_metric(metric).descending else "ascending")
-    equal = tonari.search(rows[:1], rows[1:2], k=1, metric=metric).distances[0, 0]
+    equal = tonari.search(rows[:1], rows[1:2], k=1, metric=metric, **columns).distances[0, 0]
     assert equal == pytest.approx(
         eval(line["equal rows"], {"q": formal[0]}), abs=0 if line["equal rows"] == "0" else 1e-5
     )
@@ -246,7 +257,7 @@ def test_the_line_of_a_metric_says_what_supports_it(metric: str) -> None:
     rows, _ = some_rows(metric)
     for kind in [np.uint8] if rows.dtype == np.uint8 else [np.float32, np.float64]:
         own = rows.astype(kind)
-        returned = tonari.search(own[:1], own, k=1, metric=metric).distances.dtype
+        returned = tonari.search(own[:1], own, k=1, metric=metric, **COLUMNS.get(metric, {})).distances.dtype
         assert returned == (kind if line["returned"] == "as the rows" else line["returned"])
     for method, column in (("kdtree", "k-d tree"), ("nn-descent", "NN-Descent")):
         supported = refusal(metric, method) is None
@@ -257,7 +268,7 @@ def refusal(metric: str, method: str) -> str | None:
     """Why a method does not build the graph of a few rows by a metric."""
     rows, _ = some_rows(metric)
     try:
-        tonari.knn_graph(rows, 3, metric=metric, method=method)
+        tonari.knn_graph(rows, 3, metric=metric, method=method, **COLUMNS.get(metric, {}))
     except tonari.core.errors.Unsupported as error:
         return str(error)
     return None

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "bind/bound_allowed.hpp"
 #include "bind/bound_tree.hpp"
 #include "kdtree/radius.hpp"
 
@@ -78,7 +79,7 @@ void bind_kdtree_radius(Module& module) {
           "__init__",
           [](BoundTreeRadius* self, const BoundTree& tree, const std::string& isa, const std::string& metric,
              const Rows& queries, std::optional<Numbers> order, const Limits& limits, std::optional<Numbers> self_ids,
-             bool later, bool lists, bool double_output, const Counts& counts) {
+             bool later, bool lists, bool double_output, const Counts& counts, const BoundAllowed* allowed) {
             const Metric chosen = metric_named(metric);
             if (!in_trees(chosen)) refuse("no tree serves " + metric);
             const RowsView rows = view_of(queries, "queries");
@@ -94,12 +95,16 @@ void bind_kdtree_radius(Module& module) {
             require(self_ids || !later, "later: expected self_ids, which the points come after");
             require(lists || !later, "later: expected lists=True");
             check_shape("counts", counts, {rows.n});
+            check_allowed(allowed, rows.n, allowed != nullptr ? allowed->points() : 0, self_ids);
+            require(allowed == nullptr || (0 <= tree.least && tree.most < allowed->points()),
+                    "allowed: expected rules for all points of the tree");
             const TreeRadiusTask task{.tree = &tree.view,
                                       .metric = chosen,
                                       .queries = rows,
                                       .limits = limits.data(),
                                       .order = order ? order->data() : nullptr,
                                       .self_ids = self_ids ? self_ids->data() : nullptr,
+                                      .allowed = allowed != nullptr ? &allowed->pairs : nullptr,
                                       .later = later,
                                       .lists = lists,
                                       .double_output = double_output,
@@ -110,7 +115,8 @@ void bind_kdtree_radius(Module& module) {
           nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
           nb::arg("order").noconvert().none(), nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(),
           nb::arg("later"), nb::arg("lists"), nb::arg("double_output"), nb::arg("counts").noconvert(),
-          nb::keep_alive<1, 2>());  // the tree
+          nb::arg("allowed").none() = nb::none(), nb::keep_alive<1, 2>(),
+          nb::keep_alive<1, 13>());  // the tree and the rules
 
   Class<BoundTreeRadiusBlock> block(module, "TreeRadiusBlock", "A block of the queries of a TreeRadius.");
   block

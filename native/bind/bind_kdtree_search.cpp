@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -62,6 +63,12 @@ void check_boxes(const std::vector<Array>& boxes, std::int64_t leaves, std::int6
   }
 }
 
+template <class Id>
+std::pair<std::int64_t, std::int64_t> extremes(const Id* ids, std::int64_t n) {
+  const auto [least, most] = std::minmax_element(ids, ids + n);
+  return {*least, *most};
+}
+
 }  // namespace
 
 void bind_kdtree_search(Module& module) {
@@ -107,6 +114,10 @@ void bind_kdtree_search(Module& module) {
             for (const Array& level : boxes) view.boxes.push_back(level.data());
             view.split_dimensions = split_dimensions.data();
             view.split_values = split_values.data();
+            if (n > 0 && wide)
+              std::tie(tree.least, tree.most) = extremes(static_cast<const std::int64_t*>(ids.data()), n);
+            if (n > 0 && !wide)
+              std::tie(tree.least, tree.most) = extremes(static_cast<const std::int32_t*>(ids.data()), n);
             new (self) BoundTree(std::move(tree));
           },
           nb::arg("height"), nb::arg("rows").noconvert(), nb::arg("begins").noconvert(), nb::arg("ids").noconvert(),

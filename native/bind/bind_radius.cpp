@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "bind/binds.hpp"
+#include "bind/bound_allowed.hpp"
 #include "bind/open_rows.hpp"
 #include "exact/radius_block.hpp"
 
@@ -93,7 +93,8 @@ struct BoundRadius {
     require(other.rows.begin == rows.begin && other.rows.end == rows.end && other.queries.data == queries.data &&
                 other.points.data == points.data && other.limits.data() == limits.data() && &other.form == &form &&
                 other.points.order == points.order && other.spec.lists == spec.lists &&
-                other.spec.later == spec.later && other.spec.double_output == spec.double_output,
+                other.spec.allowed == spec.allowed && other.spec.later == spec.later &&
+                other.spec.double_output == spec.double_output,
             "blocks differ in their queries, points, order, form or limits: expected the same search");
     block.absorb(other.block);
   }
@@ -133,9 +134,12 @@ void bind_radius(Module& module) {
           "__init__",
           [](BoundRadius* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
              const std::string& isa, const Limits& limits, std::optional<Numbers> self_ids, bool later, bool lists,
-             bool double_output, std::int64_t room, const Form* look, std::optional<RowOrder> order) {
+             bool double_output, std::int64_t room, const Form* look, std::optional<RowOrder> order,
+             const BoundAllowed* allowed) {
+            check_allowed(allowed, view_of(queries, "queries").n, view_of(points, "points").n, self_ids);
             const RadiusSpec spec{.limits = limits.data(),
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
+                                  .allowed = allowed != nullptr ? &allowed->pairs : nullptr,
                                   .later = later,
                                   .lists = lists,
                                   .double_output = double_output,
@@ -146,8 +150,8 @@ void bind_radius(Module& module) {
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("isa"), nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(), nb::arg("later"),
           nb::arg("lists"), nb::arg("double_output"), nb::arg("room"), nb::arg("look").none() = nb::none(),
-          nb::arg("order").noconvert().none() = nb::none(), nb::keep_alive<1, 3>(),
-          nb::keep_alive<1, 13>())  // the forms
+          nb::arg("order").noconvert().none() = nb::none(), nb::arg("allowed").none() = nb::none(),
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 15>())  // the forms and the rules
       .def_unlocked("open", &BoundRadius::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("screen", &BoundRadius::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("looks") = false)

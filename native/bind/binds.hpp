@@ -77,6 +77,7 @@ class Class {
 };
 
 void bind_cpu(Module& module);
+void bind_allowed(Module& module);
 void bind_arrays(Module& module);
 void bind_bits(Module& module);
 void bind_direct(Module& module);

@@ -37,6 +37,7 @@ NB_MODULE(_native, given) {
       "Whether what is left of this module at the interpreter's end is reported.");
   tonari::Module module(given);
   tonari::bind_cpu(module);
+  tonari::bind_allowed(module);
   tonari::bind_arrays(module);
   tonari::bind_bits(module);
   tonari::bind_direct(module);

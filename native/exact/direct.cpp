@@ -45,22 +45,40 @@ class SharedColumns {
         search_.ends[later] != stop) {
       return false;
     }
+    copy(first, stop);
+    return true;
+  }
+
+  bool serves() const { return serves_; }
+
+  // Copies listed points [first, stop), at most kBatch.
+  void copy(std::int64_t first, std::int64_t stop) {
     first_ = first;
     stop_ = stop;
     columns_.resize(static_cast<std::size_t>(search_.points.d * kBatch));
+    if (search_.points.dtype == Dtype::f32) return copy_from<float>();
     row_.resize(static_cast<std::size_t>(search_.points.d));
     for (std::int64_t j = first; j < stop; ++j) {
       load_row(search_.points, search_.listed[j], row_.data());
-      for (std::int64_t c = 0; c < search_.points.d; ++c) {
-        columns_[static_cast<std::size_t>(c * kBatch + j - first)] = row_[static_cast<std::size_t>(c)];
-      }
+      put(row_.data(), j - first);
     }
-    return true;
   }
 
   const double* data() const { return columns_.data(); }
 
  private:
+  template <class T>
+  void copy_from() {
+    for (std::int64_t j = first_; j < stop_; ++j) {
+      put(static_cast<const T*>(row_pointer(search_.points, search_.listed[j])), j - first_);
+    }
+  }
+
+  template <class T>
+  void put(const T* row, std::int64_t at) {
+    for (std::int64_t c = 0; c < search_.points.d; ++c) columns_[static_cast<std::size_t>(c * kBatch + at)] = row[c];
+  }
+
   const DirectSearch& search_;
   const bool serves_;
   std::int64_t first_ = -1, stop_ = -1;
@@ -310,6 +328,113 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     }
   }
   return true;
+}
+
+namespace {
+
+// Calls take(value, point) for each point that is within the radius of query i.
+template <class Take>
+class RadiusRows {
+ public:
+  RadiusRows(const DirectRadius& search, Take take)
+      : search_(search),
+        take_(take),
+        compute_(exact_values(search.isa)),
+        descends_(is_descending(search.metric)),
+        double_output_(search.queries.dtype == Dtype::f64 || search.points.dtype == Dtype::f64),
+        ids_(static_cast<std::size_t>(std::min(search.points.n, kBatch))),
+        values_(ids_.size()) {}
+
+  void run(std::int64_t i) {
+    const std::int64_t n = search_.points.n, self = search_.self_ids != nullptr ? search_.self_ids[i] : -1;
+    const double limit = search_.limits[i];
+    const ExactQuery query = exact_query(search_.metric, search_.queries, i);
+    if (search_.allowed != nullptr) row_.open(*search_.allowed, i);
+    for (std::int64_t first = search_.later ? std::clamp<std::int64_t>(self + 1, 0, n) : 0; first < n;
+         first += kBatch) {
+      const std::int64_t count = std::min(kBatch, n - first);
+      std::iota(ids_.begin(), ids_.begin() + count, first);
+      compute_(search_.metric, query, search_.points, ids_.data(), count, values_.data());
+      for (std::int64_t j = 0; j < count; ++j) {
+        const double value = returned_value(values_[static_cast<std::size_t>(j)], double_output_);
+        if (!(descends_ ? value >= limit : value <= limit) || first + j == self) continue;
+        if (search_.allowed == nullptr || allows(row_, first + j)) take_(value, first + j);
+      }
+    }
+  }
+
+ private:
+  const DirectRadius& search_;
+  Take take_;
+  const ExactValues compute_;
+  const bool descends_, double_output_;
+  std::vector<std::int64_t> ids_;
+  std::vector<double> values_;
+  AllowedRow row_;
+};
+
+}  // namespace
+
+template <class Value, class Index>
+std::int64_t find_directly(const DirectRadius& search, std::int64_t* indptr, Value* distances, Index* indices) {
+  const bool descends = is_descending(search.metric);
+  std::vector<Ranked> found;
+  RadiusRows rows(search, [&](double value, std::int64_t id) { found.push_back({descends ? -value : value, id}); });
+  std::int64_t total = indptr[0] = 0;
+  for (std::int64_t i = 0; i < search.queries.n; ++i) {
+    found.clear();
+    rows.run(i);
+    sort_ranked(found);
+    for (const Ranked& item : found) {
+      distances[total] = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
+      indices[total++] = static_cast<Index>(item.id);
+    }
+    indptr[i + 1] = total;
+  }
+  return total;
+}
+
+void count_directly(const DirectRadius& search, std::int64_t* counts) {
+  std::int64_t count = 0;
+  RadiusRows rows(search, [&](double, std::int64_t) { ++count; });
+  for (std::int64_t i = 0; i < search.queries.n; ++i) {
+    count = 0;
+    rows.run(i);
+    counts[i] = count;
+  }
+}
+
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, float*, std::int32_t*);
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, float*, std::int64_t*);
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, double*, std::int32_t*);
+template std::int64_t find_directly(const DirectRadius&, std::int64_t*, double*, std::int64_t*);
+
+void count_listed(const DirectSearch& search, const double* limits, std::int64_t* counts) {
+  const ExactValues compute = exact_values(search.isa);
+  const ColumnValues compute_columns = column_values(search.isa);
+  const bool descends = is_descending(search.metric);
+  const bool double_output = search.queries.dtype == Dtype::f64 || search.points.dtype == Dtype::f64;
+  SharedColumns shared(search);
+  std::vector<double> values(kBatch);
+  for (std::int64_t i = 0; i < search.queries.n; ++i) {
+    const ExactQuery query = exact_query(search.metric, search.queries, i);
+    const bool is_copied = shared.holds(i, search.queries.n);
+    std::int64_t inside = 0;
+    for (std::int64_t first = search.begins[i]; first < search.ends[i]; first += kBatch) {
+      const std::int64_t count = std::min(kBatch, search.ends[i] - first);
+      if (shared.serves()) {
+        if (!is_copied) shared.copy(first, first + count);
+        compute_columns(search.metric, query, shared.data(), kBatch, search.points.d, count, values.data());
+      } else {
+        compute(search.metric, query, search.points, search.listed + first, count, values.data());
+      }
+      for (std::int64_t j = 0; j < count; ++j) {
+        const double value = returned_value(values[static_cast<std::size_t>(j)], double_output);
+        inside += descends ? value >= limits[i] : value <= limits[i];
+      }
+    }
+    counts[i] = inside;
+  }
 }
 
 template bool search_directly(const DirectSearch&, std::int64_t, std::int64_t, float*, std::int32_t*);

@@ -16,6 +16,7 @@
 // those so far, so that few estimates are held: it only falls. Exact values of the points that are left follow in the end.
 #pragma once
 
+#include "core/allowed.hpp"
 #include "exact/refine.hpp"
 
 namespace tonari {
@@ -38,5 +39,26 @@ struct DirectSearch {
 template <class Value, class Index>
 bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
+
+// Searches within radii, by exact values alone.
+struct DirectRadius {
+  Metric metric;
+  Isa isa;
+  RowsView queries, points;
+  const double* limits;          // for every query, the farthest returned value that is within its radius
+  const std::int64_t* self_ids;  // for every query, the point that it must not find; or null
+  const AllowedPairs* allowed;   // which points each query may find; null: all others
+  bool later;                    // only points after the query's own
+};
+
+// Writes the points within the radius of every query one list after the other, ordered by (returned value, number), and
+// where the lists begin and end; there is room for m * n points. Returns how many there are.
+template <class Value, class Index>
+std::int64_t find_directly(const DirectRadius& search, std::int64_t* indptr, Value* distances, Index* indices);
+void count_directly(const DirectRadius& search, std::int64_t* counts);
+
+// Counts, for every query, the listed points whose returned value is at most its limit (for similarities, at least).
+// k, self_ids and `checked` are not used.
+void count_listed(const DirectSearch& search, const double* limits, std::int64_t* counts);
 
 }  // namespace tonari

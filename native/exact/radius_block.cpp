@@ -46,6 +46,7 @@ void RadiusBlock::start(std::int64_t r) {
   row.key = bounds_.key(limit);
   row.count = 0;
   row.listed.clear();
+  if (spec_.allowed != nullptr) row.allowed.open(*spec_.allowed, begin_ + r);
   // Distances are not negative, and angular ones at most 2.
   row.none = !descending && limit < 0;
   row.every = row.key == std::numeric_limits<double>::infinity() || (is_angular(form_.metric) && limit >= 2);
@@ -96,26 +97,28 @@ void RadiusBlock::screen(const PackedPoints& points, bool looks, std::int64_t gr
   }
 }
 
-bool RadiusBlock::is_left_out(std::int64_t r, std::int64_t id) const {
+bool RadiusBlock::is_left_out(std::int64_t r, std::int64_t id) {
+  if (spec_.allowed != nullptr) return !allows(rows_[static_cast<std::size_t>(r)].allowed, point_at(id));
   if (spec_.self_ids == nullptr) return false;
   const std::int64_t own = spec_.self_ids[begin_ + r], found = point_at(id);
   return spec_.later ? found <= own : found == own;
 }
 
 void RadiusBlock::take(std::int64_t r, float upper, std::int64_t id) {
-  if (full_ || is_left_out(r, id)) return;
+  if (full_) return;
   Row& row = rows_[static_cast<std::size_t>(r)];
   if (upper <= row.within) {
-    ++row.count;
+    row.count += !is_left_out(r, id);
     return;
   }
+  if (is_left_out(r, id)) return;
   pending_.push_back({r, id});
   if (std::ssize(pending_) == kBatch) evaluate_pending();
 }
 
 void RadiusBlock::count_all(std::int64_t r, std::int64_t begin, std::int64_t end) {
   std::int64_t& count = rows_[static_cast<std::size_t>(r)].count;
-  if (spec_.self_ids == nullptr) {
+  if (spec_.self_ids == nullptr && spec_.allowed == nullptr) {
     count += end - begin;
     return;
   }

@@ -7,6 +7,7 @@
 // and the caller opens it again in parts.
 #pragma once
 
+#include "core/allowed.hpp"
 #include "exact/look.hpp"
 #include "exact/pack.hpp"
 #include "exact/row_states.hpp"
@@ -16,6 +17,7 @@ namespace tonari {
 struct RadiusSpec {
   const double* limits = nullptr;  // for every query of the set, the farthest returned value that is within its radius
   const std::int64_t* self_ids = nullptr;  // for every query, the point that it must not find; or null
+  const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
   // Only points after the query's own: each pair of points is found once. Where points lie in their own order, `self_ids`
   // ascend.
   bool later = false;
@@ -54,6 +56,7 @@ class RadiusBlock {
     bool every = false;          // every value is
     std::int64_t count = 0;      // points found
     std::vector<Ranked> listed;  // the same points, for lists
+    AllowedRow allowed;          // which points it may find, if there are rules
   };
   struct Pending {
     std::int64_t row, id;
@@ -62,7 +65,7 @@ class RadiusBlock {
   void start(std::int64_t row);
   void take(std::int64_t row, float upper, std::int64_t id);
   std::int64_t point_at(std::int64_t place) const { return points_.order != nullptr ? points_.order[place] : place; }
-  bool is_left_out(std::int64_t row, std::int64_t id) const;
+  bool is_left_out(std::int64_t row, std::int64_t id);
   void evaluate_pending();
   // Evaluates the points of scratch_.ids for a row, and keeps those within its radius.
   void evaluate(std::int64_t row);

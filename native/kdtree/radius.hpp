@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "core/allowed.hpp"
 #include "kdtree/search.hpp"
 #include "select/order.hpp"
 
@@ -22,6 +23,7 @@ struct TreeRadiusTask {
   const double* limits = nullptr;          // for each query, the farthest returned value that is within its radius
   const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
   const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
+  const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
   bool later = false;                      // lists have only points after the query's own
   bool lists = true;                       // or counts alone
   bool double_output = false;

@@ -34,6 +34,7 @@ class FoundWithin : public TreeRadius {
     limit_ = task_.limits[row] + 0.0;  // not -0
     self_ = task_.self_ids != nullptr ? task_.self_ids[row] : -1;
     if (!(limit_ >= 0)) return false;
+    if (task_.allowed != nullptr) allowed_.open(*task_.allowed, row);
     load_row(task_.queries, row, exact_);
     return true;
   }
@@ -57,16 +58,50 @@ class FoundWithin : public TreeRadius {
   [[gnu::noinline]] void end_row(std::int64_t row) {
     // A count meets the query's own point like any other, at distance 0.
     if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
+    if (insides_ > 0) count_inside();
     task_.counts[row] = count_;
     if (!task_.lists) return;
     sort_ranked(found_);
     append(found_);
   }
 
-  std::int64_t points_below(int level, std::int64_t child) const {
+  // Counts the points below a child whose box is within the radius.
+  void take_below(int level, std::int64_t child) {
     const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
-    const std::int64_t end = (child + 1) * span;
-    return tree_.begins[end < leaves ? end : leaves] - tree_.begins[child * span];
+    const std::int64_t last = (child + 1) * span;
+    const std::int64_t begin = tree_.begins[child * span], end = tree_.begins[last < leaves ? last : leaves];
+    if (task_.allowed == nullptr) {
+      count_ += end - begin;
+      return;
+    }
+    if (tree_.wide_ids) count_ += allowed_.count(static_cast<const std::int64_t*>(tree_.ids) + begin, end - begin);
+    else count_ += allowed_.count(static_cast<const std::int32_t*>(tree_.ids) + begin, end - begin);
+  }
+
+  // Counts the points at place, place + 1, ... whose bits are set, which are within the radius.
+  void take_inside(std::uint32_t lanes, std::int64_t place) {
+    if (task_.allowed == nullptr) {
+      count_ += std::popcount(lanes);
+      return;
+    }
+    for (; lanes != 0; lanes &= lanes - 1) inside_[insides_++] = id_at(place + std::countr_zero(lanes));
+    if (insides_ > kInsides) count_inside();
+  }
+
+  void count_inside() {
+    count_ += allowed_.count(inside_, insides_);
+    insides_ = 0;
+  }
+
+  // Which of the points at place, place + 1, ... whose bits are set the query may find.
+  std::uint32_t allowed_ones(std::uint32_t lanes, std::int64_t place) {
+    if (task_.allowed == nullptr) return lanes;
+    std::uint32_t kept = 0;
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      kept |= static_cast<std::uint32_t>(allows(allowed_, id_at(place + lane))) << lane;
+    }
+    return kept;
   }
 
   const TreeView& tree_;
@@ -84,6 +119,10 @@ class FoundWithin : public TreeRadius {
   Room<double> exact_room_;
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
+  AllowedRow allowed_;
+  static constexpr int kInsides = 1024;  // points within the radius that wait for their rules
+  std::int64_t inside_[kInsides + kTreeWidth];
+  int insides_ = 0;
 
  protected:
   double* const exact_;  // the query
@@ -157,7 +196,7 @@ class RadiusWalk final : public FoundWithin {
       const std::uint32_t inside = left & bits(farthest(level, node) <= F(inner_));
       left &= ~inside;
       for (std::uint32_t lanes = inside; lanes != 0; lanes &= lanes - 1) {
-        count_ += points_below(level, node * W + std::countr_zero(lanes));
+        take_below(level, node * W + std::countr_zero(lanes));
       }
     }
     left_[level] = left;
@@ -186,9 +225,10 @@ class RadiusWalk final : public FoundWithin {
       std::uint32_t passed = bits(sum <= F(outer_)) & present;
       if (inner_ >= 0) {
         const std::uint32_t inside = bits(sum <= F(inner_)) & passed;
-        count_ += std::popcount(inside);
+        take_inside(inside, begin + p);
         passed &= ~inside;
       }
+      if (passed != 0) passed = allowed_ones(passed, begin + p);
       if (passed != 0) take(passed, x + p, begin + p);
     }
   }

@@ -39,12 +39,14 @@ Each subpackage imports only from those below it in this list:
 """
 
 from importlib import import_module
+from sys import modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first, to handle Ctrl-C during the other imports
 from tonari.core.hints import attribute_error
 from tonari.core.process import leaving as leaving  # while exit handlers can still be registered
+from tonari.core.process.garbage import collection_off
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of each name
@@ -139,8 +141,17 @@ def __getattr__(name: str) -> Any:
     home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
         return _room(name)
-    globals()[name] = value = getattr(import_module(home), name)  # later accesses do not call this function
+    with collection_off():  # an import creates many objects and no garbage
+        if _cuda_is_used():
+            import_module("tonari.cuda.compiling.ahead").begin_on_cuda()  # threads load Triton
+        globals()[name] = value = getattr(import_module(home), name)  # later accesses do not call this function
     return value
+
+
+def _cuda_is_used() -> bool:
+    """Whether this process has used CUDA, and will probably use it in the function that it asks for."""
+    asks = getattr(modules.get("torch.cuda"), "is_initialized", None)  # absent while torch is being imported
+    return asks is not None and asks()
 
 
 def _room(name: str) -> ModuleType:

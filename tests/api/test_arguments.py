@@ -109,6 +109,8 @@ BAD: dict[str, tuple[Any, ...]] = {
     "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
     "metric": (None, 5, ["l1"], "euclidian"),
     "weights": (5, "a", [True] * 4, [[1], 2], [[1.0] * 4], [-1.0] * 4, [math.nan] * 4, [0] * 4, [2, 1], MASKED[:, 0]),
+    **dict.fromkeys(("VI", "covariance", "V"), (5, "a", np.eye(4), [1.0] * 4)),  # of other metrics
+    "transform": (5, "a", [1.0] * 4, [[1], [1, 2]], [[1.0]] * 3, [[0.0]] * 4, [[math.nan]] * 4, [[None]] * 4, MASKED),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
     "where": (
@@ -203,6 +205,7 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph", "method"): (None, 5, ["exact"]),
     ("KNNGraph", "include_self"): (2, 0, "no", None),
     ("KNNGraph", "weights"): (5, "a", [True] * 4, [[1], 2], [-1.0] * 4, [0] * 4, MASKED[:, 0]),
+    ("KNNGraph", "transform"): (5, "a", [1.0] * 4, [[1], [1, 2]], [[0.0]] * 4, [[math.nan]] * 4, [[None]] * 4, MASKED),
     ("KNNGraph.to_csr", "include_self"): (2, 0, "no", []),
     ("KNNGraph.subset", "rows"): (*POINTS, [], [20]),
     ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),

@@ -15,14 +15,25 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
-from tonari.metrics.changed import change_of, first_outside
+from tonari.graph.exports.embeddings.searcher import searcher_of
+from tonari.metrics import METRICS
+from tonari.metrics.changed import change_for, change_of, first_outside
 from tonari.metrics.definitions import great_circle, unit_vectors
 from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute
+from tonari.metrics.reference import brute, pairwise
 
 N, K = 60, 7
 WEIGHTS = [2.0, 0.0, 1.0, 1e-12, 1e12]
 POWERS: list[dict[str, Any]] = [{"metric": f"minkowski:{p}"} for p in (0.5, 1.5, 3, 4)]
+MAPS: list[dict[str, Any]] = [
+    {"metric": "mahalanobis", "VI": [[2.0, -0.7], [-0.7, 0.3]]},
+    {"metric": "mahalanobis", "covariance": [[2.0, 0.7], [0.7, 0.3]]},
+    {"metric": "seuclidean", "V": [0.3, 7.0]},
+    {"metric": "seuclidean", "V": [1.0, 1.0]},
+    {"metric": "sqeuclidean", "transform": [[1.0, 2.0, 0.1], [-1.0, 1e-3, 0.0]]},
+    {"metric": "hellinger"},
+    {"metric": "braycurtis"},
+]
 SCALES = {"euclidean": np.sqrt, "sqeuclidean": np.sqrt, "l1": np.positive, "linf": np.sign}
 
 
@@ -58,6 +69,19 @@ def positions(maker: Any) -> tuple[Array, Array]:
     """Latitudes and longitudes, and their unit vectors."""
     rows = maker(np.random.default_rng(0))
     return rows, np.ascontiguousarray(unit_vectors(*rows.T).T)
+
+
+def rows_of(given: dict[str, Any]) -> Array:
+    """Positions; for the metrics of counts, rows without negative numbers that each sum to one."""
+    rows, _ = positions(anywhere)
+    if given["metric"] in ("hellinger", "braycurtis"):
+        rows = np.abs(rows)
+        rows /= rows.sum(axis=1, keepdims=True)
+    return rows
+
+
+def same_matrix(one: Any, other: Any) -> bool:
+    return one is other is None or (one is not None and other is not None and np.array_equal(one, other))
 
 
 def finish(found: Any) -> Any:
@@ -241,10 +265,10 @@ def test_one_column() -> None:
                           brute(scaled, scaled, N, "l1"))  # fmt: skip
 
 
-@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}, *POWERS])
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}, *POWERS, *MAPS])
 def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
-    rows, _ = positions(anywhere)
-    change = change_of(**given)
+    rows = rows_of(given)
+    change = change_for(**given)
     assert change is not None
     vectors = change.rows(rows, "points")
     truth = brute(vectors, vectors, K, change.base, self_ids=np.arange(N))
@@ -255,6 +279,7 @@ def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
     graph.save(tmp_path / "graph.npz")
     for made in (graph, tonari.KNNGraph.load(tmp_path / "graph.npz"), graph.trim(3), graph.permute(np.arange(N))):
         assert (made.metric, made.weights) == (given["metric"], change.weights)
+        assert same_matrix(made.transform, change.transform)
         assert made.recall(rows).by_index == 1
     own = tonari.knn_graph(rows, 3, include_self=True, **given)
     assert own.indices[:, 0].tolist() == list(range(N))
@@ -266,6 +291,8 @@ def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
     found = index.search(rows[:9], K)
     for again in (pickle.loads(pickle.dumps(index)), tonari.Index.load(tmp_path / "index.npz")):
         assert (again.metric, again.weights) == (index.metric, index.weights)
+        assert same_matrix(again.transform, change.transform)
+        assert repr(again) == repr(index)
         assert again.points.tobytes() == rows.tobytes()
         assert_same_neighbors(again.search(rows[:9], K), found)
     parts = list(index.search_chunks(iter([rows[:4], rows[:0], rows[4:9]]), K))
@@ -274,9 +301,9 @@ def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
     assert (tonari.io.read_ground_truth(file).indices == found.indices).all()
 
 
-@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}, *POWERS])
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}, *POWERS, *MAPS])
 def test_filters(given: dict[str, Any]) -> None:
-    rows, _ = positions(anywhere)
+    rows = rows_of(given)
     allowed = np.arange(N) % 10 == 0
     found = tonari.search(rows[:9], rows, K, where=allowed, **given)
     among = tonari.search(rows[:9], rows[allowed], 6, **given)
@@ -291,10 +318,12 @@ def test_filters(given: dict[str, Any]) -> None:
     assert graph.metric == given["metric"]
 
 
-@pytest.mark.parametrize("metric", ["haversine", "minkowski:3"])
+@pytest.mark.parametrize("metric", ["haversine", "minkowski:3", "hellinger", "braycurtis"])
 def test_pairs_of_finished_values_have_no_file(metric: str, tmp_path: Path) -> None:
-    rows, _ = positions(anywhere)
-    with pytest.raises(Unsupported, match=r"leave out=, or pass the (unit vectors|rows) as float64.*, with metric="):
+    rows = rows_of({"metric": metric})
+    with pytest.raises(
+        Unsupported, match=r"leave out=, or pass (the )?(unit vectors|rows|square roots).*, with metric="
+    ):
         tonari.pairs(rows, 0.1, metric=metric, out=tmp_path / "pairs.npy")
 
 
@@ -304,6 +333,9 @@ def test_a_resumed_search_has_the_same_weights(tmp_path: Path) -> None:
     rows = checks.gaussian(N, 2)
     facts = [search_facts(tonari.Index(rows, metric="l1", weights=weights), 9, 3) for weights in (None, [2, 1], [1, 2])]
     assert len({str(each.get("weights")) for each in facts}) == 3
+    given = [{"transform": [[1.0], [2.0]]}, {"transform": [[2.0], [1.0]]}, {"transform": [[1.0, 2.0], [0.0, 1.0]]}]
+    facts = [search_facts(tonari.Index(rows, **each), 9, 3) for each in given]
+    assert len({str(each["transform"]) for each in facts}) == 3
 
 
 def test_no_queries_have_distances_in_float64_too() -> None:
@@ -312,6 +344,93 @@ def test_no_queries_have_distances_in_float64_too() -> None:
     (found,) = index.search_chunks(iter([rows[:0]]), 3)
     (within,) = index.radius_chunks(iter([rows[:0]]), 1.0)
     assert found.distances.dtype == within.distances.dtype == index.search(rows, 3).distances.dtype == np.float64
+
+
+def plain_product(rows: Array, matrix: Any) -> Array:
+    """Rows times a matrix, in Python's numbers and the order of the lanes."""
+    columns = np.array(matrix, np.float64).T
+    return pairwise(rows.astype(np.float64), columns, "inner_product")
+
+
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_matrix_searches_the_rows_times_it(maker: str, method: str, dtype: Any) -> None:
+    rows, rng = hostile(maker, dtype), np.random.default_rng(1)
+    matrix = rng.standard_normal((5, 3))
+    matrix[2] = 0
+    given: dict[str, Any] = {"transform": matrix, "method": method}
+    made = plain_product(rows, matrix)
+    truth = brute(made[:20], made, K)
+    assert_same_neighbors(tonari.search(rows[:20], rows, K, **given), truth)
+    index = tonari.Index(rows[:-9], **given)
+    index.add(rows[-9:])
+    assert_same_neighbors(index.search(rows[:20], K), truth)
+    limits = np.ascontiguousarray(truth.distances[:, 3])
+    expected = brute_within(made[:20], made, limits)
+    found = tonari.radius_search(rows[:20], rows, limits, **given)
+    assert [part.tobytes() for part in found] == [part.tobytes() for part in expected]
+    assert tonari.radius_count(rows[:20], rows, limits, **given).tolist() == np.diff(expected.indptr).tolist()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_of_numbers_takes_a_matrix(metric: str) -> None:
+    rows, matrix = np.abs(checks.gaussian(N, 4)), np.abs(checks.gaussian(4, 3, 1))
+    made = plain_product(rows, matrix)
+    assert_same_neighbors(
+        tonari.search(rows[:9], rows, K, metric=metric, transform=matrix),
+        brute(made[:9], made, K, metric),
+        metric=metric,
+    )
+
+
+def test_maps_are_those_of_scipy() -> None:
+    distance = pytest.importorskip("scipy.spatial.distance")
+    rows = checks.gaussian(N, 5, dtype=np.float64) * [1.0, 20.0, 0.01, 5.0, 1.0] + 3
+    covariance, variances = np.cov(rows.T), rows.var(axis=0, ddof=1)
+    inverse = np.linalg.inv(covariance)
+    for given, theirs in (
+        ({"metric": "mahalanobis", "VI": inverse}, {"metric": "mahalanobis", "VI": inverse}),
+        ({"metric": "mahalanobis", "covariance": covariance}, {"metric": "mahalanobis", "VI": inverse}),
+        ({"metric": "seuclidean", "V": variances}, {"metric": "seuclidean", "V": variances}),
+    ):
+        expected = np.sort(distance.cdist(rows, rows, **theirs), axis=1)[:, :K]
+        np.testing.assert_allclose(tonari.search(rows, rows, K, **given).distances, expected, 1e-11, 1e-12)
+    shares = np.abs(rows) / np.abs(rows).sum(axis=1, keepdims=True)
+    expected = np.sort(distance.cdist(shares, shares, "braycurtis"), axis=1)[:, :K]
+    np.testing.assert_allclose(tonari.search(shares, shares, K, metric="braycurtis").distances, expected, atol=1e-14)
+
+
+def test_no_distance_of_equal_rows_is_above_zero() -> None:
+    rows = checks.gaussian(N, 5).repeat(2, axis=0)
+    shares = np.abs(rows) / np.abs(rows).sum(axis=1, keepdims=True)
+    for given, x in (
+        ({"metric": "mahalanobis", "covariance": np.cov(rows.T)}, rows),
+        ({"metric": "seuclidean", "V": rows.var(axis=0)}, rows),
+        ({"metric": "hellinger"}, shares),
+        ({"metric": "braycurtis"}, shares),
+    ):
+        found = tonari.knn_graph(x, 1, **given)
+        assert (found.distances == 0).all()
+        assert (found.indices[:, 0] == np.arange(2 * N) ^ 1).all()
+
+
+def test_every_verb_takes_a_matrix() -> None:
+    rows = checks.gaussian(N, 3)
+    given: dict[str, Any] = {"metric": "mahalanobis", "VI": np.diag([4.0, 0.25, 9.0])}
+    scaled = rows.astype(np.float64)[:, [2, 0, 1]] * [3.0, 2.0, 0.5]  # the largest pivot first
+    left, right, distances = tonari.pairs(rows, 1.5, **given)
+    assert [part.tobytes() for part in tonari.pairs(scaled, 1.5)] == [x.tobytes() for x in (left, right, distances)]
+    ours, theirs = (tonari.mutual_reachability_tree(x, 3, **how) for x, how in ((rows, given), (scaled, {})))
+    assert ours.edges.tolist() == theirs.edges.tolist()
+    assert tonari.radius_graph(rows, 1.5, **given).indices.tolist() == tonari.radius_graph(scaled, 1.5).indices.tolist()
+    graph = tonari.knn_graph(rows, 3, **given)
+    assert tonari.verify(None, rows, graph.indices, graph.distances, **given).exact
+    assert not tonari.verify(None, rows, graph.indices, metric="mahalanobis", VI=np.diag([1.0, 0.25, 90.0])).exact
+    index = tonari.Index(rows, metric="mahalanobis", transform=graph.transform)
+    assert searcher_of(graph.lists, index).metric == "mahalanobis"
+    with pytest.raises(ValueError, match="by another matrix than the graph"):
+        searcher_of(graph.lists, tonari.Index(rows, metric="mahalanobis", VI=np.eye(3)))
 
 
 def test_another_number_of_weights() -> None:
@@ -331,11 +450,13 @@ def test_tensors_come_back_as_tensors() -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "euclidean", "weights": [2.0, 1e-3]}, *POWERS])
+@pytest.mark.parametrize(
+    "given", [{"metric": "haversine"}, {"metric": "euclidean", "weights": [2.0, 1e-3]}, *POWERS, *MAPS]
+)
 def test_on_cuda(given: dict[str, Any]) -> None:
     import torch
 
-    rows, _ = positions(anywhere)
+    rows = rows_of(given)
     truth, there = tonari.search(rows, rows, K, **given), torch.from_numpy(rows).cuda()
     for found in (tonari.search(there, there, K, **given), tonari.Index(there, **given).search(there, K)):
         assert found.distances.is_cuda

@@ -142,6 +142,7 @@ def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeyp
 @pytest.mark.parametrize("rules", ["same", "shared+same", "shared", "other"])
 def test_a_radius_for_each_query(large: int, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "WITHIN_LARGE", large)  # points of a group that is searched by itself
+    monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
     queries, points = data("gaussian", "euclidean")
     given, allowed = rules_named(rules, queries, points, "euclidean")
     radii = np.linspace(0, 4, M)[np.random.default_rng(0).permutation(M)]

@@ -40,7 +40,6 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
         TypeError,
         r"raw bytes \(\|V2\).*\.view\(ml_dtypes.bfloat16",
     ),
-    "bits of bfloat16": (X.astype("bfloat16").view(np.uint16), TypeError, r"uint16 is not supported"),
     "float8": (X.astype(ml_dtypes.float8_e5m2), TypeError, r"float8_e5m2 is not supported.*\.astype"),
     "overflowing float64": (X.astype(np.float64) * 1e200, ValueError, r"row 0 .*overflows float64.*within 1e\+150"),
     "one dimension": (X[0], ValueError, r"expected shape \(n, d\), got \(4,\).*reshape\(1, -1\)"),
@@ -49,7 +48,7 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "no columns": (X[:, :0], ValueError, r"shape \(20, 0\) is empty"),
     "objects": (X.astype(object), TypeError, r"object .* is not supported, only float32.*int8; expected rows"),
     "complex": (X.astype(np.complex64), TypeError, r"complex64 is not supported, only float32"),
-    "int64": (np.arange(80).reshape(20, 4), TypeError, r"int64 is not supported.*astype\(numpy.float32\)"),
+    "int64": (np.arange(80).reshape(20, 4) * 2**20, ValueError, r"row 4 has the int64 number 17825792 in column 1"),
     "bool": (X > 0, TypeError, r"bool is not supported.*astype\(numpy.uint8\)"),
     "text": (np.array([["a", "b"]]), TypeError, r"text is not supported"),
     "unequal lists": ([[1.0, 2.0], [3.0]], ValueError, r"cannot be read as an array of shape \(n, d\)"),
@@ -255,3 +254,19 @@ def test_a_run_is_reported_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
         tonari.search(X[:7], X, 2)
     assert [record.name for record in caplog.records] == ["tonari"]
     assert "7 rows in " in caplog.text
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int64", "uint32"])
+def test_whole_numbers_are_searched_as_float32(dtype: str) -> None:
+    given = np.random.default_rng(0).integers(0, 9, (20, 4)).astype(dtype)
+    rows = given.astype(np.float32)
+    same = tonari.search(rows[:3], rows, 5)
+    for found in (tonari.search(given[:3], given, 5), tonari.search(given[:3], rows, 5)):
+        assert [part.tobytes() for part in found] == [part.tobytes() for part in same]
+    index = tonari.Index(given[:-2])
+    index.add(given[-2:])
+    assert index.add(given[:0]).tolist() == []
+    assert index.search(given[:3], 5).distances.tobytes() == same.distances.tobytes()
+    assert tonari.knn_graph(given, 3).distances.tobytes() == tonari.knn_graph(rows, 3).distances.tobytes()
+    scaled = tonari.search(given[:3], given, 5, weights=[1, 2, 3, 4])
+    assert scaled.distances.tobytes() == tonari.search(rows[:3], rows, 5, weights=[1, 2, 3, 4]).distances.tobytes()

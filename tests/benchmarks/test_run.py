@@ -101,7 +101,7 @@ def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
         "bits": 7 + 2,
-        "consumers": 8,
+        "consumers": 10,
         "contraction": 5,
         "exact_cpu": 20,
         "exact_cuda": 32 + 2 + 11,

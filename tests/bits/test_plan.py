@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ GRAPH = tonari.knn_graph(ROWS, 3, **HAMMING)
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "numbers": (lambda: search(ROWS.astype(np.float32)), TypeError, r"use numpy.packbits\(queries > 0, axis=1\)"),
     "signs": (lambda: search(points=ROWS.view(np.int8)), TypeError, "points: int8 are no bits"),
-    "odd bools": (lambda: search(np.ones((3, 12), bool)), ValueError, "12 columns do not fill whole bytes"),
     "widths": (lambda: search(ROWS[:, :3].copy()), ValueError, "must have the same number of columns"),
     "exact": (lambda: search(method="exact"), Unsupported, "use method='bits' or 'auto'"),
     "tree": (lambda: search(method="kdtree"), Unsupported, "use method='bits' or 'auto'"),
@@ -72,3 +72,36 @@ def test_few_queries_share_the_points() -> None:
     many, one = (tonari.plan(500, m, 8, 3, dtype="uint8", threads=4, **HAMMING) for m in (200, 1))
     assert (many.parts, many.query_block) == (1, 50)
     assert (one.parts, one.query_block) == (4, 1)
+
+
+@pytest.mark.parametrize("metric", ["hamming", "jaccard"])
+@pytest.mark.parametrize("columns", [1, 5, 8, 13, 64, 67])
+def test_bools_of_any_number_of_columns(metric: str, columns: int, tmp_path: Path) -> None:
+    distance = pytest.importorskip("scipy.spatial.distance")
+    rows = np.random.default_rng(columns).random((40, columns)) < 0.4
+    scale = columns if metric == "hamming" else 1
+    expected = np.sort(distance.cdist(rows[:9], rows, metric) * scale, axis=1)[:, :5]
+    index = tonari.Index(rows, metric=metric)
+    index.save(tmp_path / "bits.index")
+    for found in (
+        tonari.search(rows[:9], rows, 5, metric=metric),
+        tonari.search(rows[:9], rows, 5, metric=metric, where=np.ones(40, bool)),
+        index.search(rows[:9], 5),
+        tonari.Index.load(tmp_path / "bits.index").search(rows[:9], 5),
+    ):
+        np.testing.assert_allclose(found.distances, expected, atol=1e-6)
+    if columns % 8 == 0:
+        return
+    wider = np.hstack([rows, rows[:, :1]]) if columns % 8 != 7 else rows[:, :-1]
+    for ask in (
+        lambda: tonari.search(wider, rows, 5, metric=metric),
+        lambda: tonari.search(np.packbits(rows, axis=1), rows, 5, metric=metric),
+        lambda: tonari.radius_search(wider, rows, 5, metric=metric),
+        lambda: index.search(wider, 5),
+        lambda: index.add(wider),
+        lambda: tonari.Index.load(tmp_path / "bits.index").search(wider, 5),
+        lambda: tonari.search(wider, rows, 5, metric=metric, where=np.ones(40, bool)),
+    ):
+        if wider.shape[1]:
+            with pytest.raises(ValueError, match="must have the same number of"):
+                ask()

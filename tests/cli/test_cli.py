@@ -49,6 +49,32 @@ def test_progress_is_on_stderr_and_only_if_wanted(folder: Path) -> None:
     assert run(*command, "--no-progress").stderr == ""
 
 
+def test_the_columns_are_changed_by_files(folder: Path) -> None:
+    points, queries = io.read("points.fbin"), io.read("queries.npy")
+    arrays = {"covariance": np.cov(points.T), "V": points.var(axis=0), "transform": checks.gaussian(D, 2, 3)}
+    arrays["VI"] = np.linalg.inv(arrays["covariance"])
+    for name, array in arrays.items():
+        np.save(f"{name}.npy", array)
+        metric = {"V": "seuclidean", "transform": "l1"}.get(name, "mahalanobis")
+        options = "--metric", metric, f"--{name}", f"{name}.npy", "--force"
+        given: dict[str, Any] = {"metric": metric, name: array}
+        run("graph", "points.fbin", "-k", "3", "-o", "g.npz", *options)
+        graph, expected = KNNGraph.load("g.npz"), tonari.knn_graph(points, 3, **given)
+        assert graph.distances.tobytes() == expected.distances.tobytes()
+        assert as_json("recall", "g.npz", "points.fbin")["by_index"] == 1
+        assert as_json("verify", "g.npz", "points.fbin")["exact"]
+        assert ("transform" in as_json("info", "g.npz")["extra"]) == (name != "V")
+        run("search", "points.fbin", "queries.npy", "-k", "3", "-o", "t.npz", *options)
+        with np.load("t.npz") as archive:
+            found = tonari.search(queries, points, 3, **given)
+            assert archive["distances"].tobytes() == found.distances.tobytes()
+        run("pairs", "points.fbin", "--radius", "1.5", "-o", "p.npy", *options)
+        assert np.load("p.npy")["left"].tolist() == tonari.pairs(points, 1.5, **given).left.tolist()
+    assert "is a directory" in refused("graph", "points.fbin", "-k", "3", "-o", "g/", *options[2:4], code=2)
+    assert "pass VI=" in refused("graph", "points.fbin", "-k", "3", "-o", "h.npz", "--metric", "mahalanobis", code=1)
+    assert "no.npy" in refused("graph", "points.fbin", "-k", "3", "-o", "h.npz", "--transform", "no.npy", code=1)
+
+
 def test_memory_and_method_reach_the_search(folder: Path) -> None:
     command = ("graph", "points.fbin", "-k", "3", "-o", "g.npz")
     assert "memory budget of 3000 bytes" in refused(*command, "--memory", "3kB", code=1)

@@ -56,7 +56,7 @@ def test_results_for_other_programs(command: tuple[str, ...]) -> None:
     [
         (("graph", "absent.npy", "-k", "1", "-o", "g.npz"), 1, "FileNotFoundError", "absent.npy: no such file"),
         (("graph", "two.npz", "-k", "1", "-o", "g.npz"), 1, "ValueError", "Choose with --key: a, b"),
-        (("graph", "int.npy", "-k", "1", "-o", "g.npz"), 1, "TypeError", "'tonari convert IN OUT --dtype float32'"),
+        (("graph", "int.npy", "-k", "1", "-o", "g.npz"), 1, "ValueError", "'tonari convert IN OUT --dtype float64'"),
         (("graph", "points.fbin", "-k", "x", "-o", "g.npz"), 2, "BadParameter", "'-k'"),
     ],
 )
@@ -64,7 +64,7 @@ def test_errors_as_json_in_words_of_the_command_line(
     arguments: tuple[str, ...], code: int, kind: str, said: str
 ) -> None:
     np.savez("two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
-    np.save("int.npy", np.ones((2, 2), np.int64))
+    np.save("int.npy", np.full((2, 2), 2**24 + 1))
     assert said in refused(*arguments, code=code)
     result = run(*arguments, "--json", code=code)
     told = json.loads(result.stderr)

@@ -185,7 +185,7 @@ def test_workers_are_threads(workers: int, threads: int | None, monkeypatch: pyt
 
 if HAS_TORCH:
     X, B = torch.from_numpy(checks.gaussian(20, 3)), torch.zeros(20).long()
-    ROWS = (None, 5, X.numpy(), X.long(), X[None], X * torch.nan, X.to_sparse(), X[:, :2])
+    ROWS = (None, 5, X.numpy(), X.to(torch.complex64), X[None], X * torch.nan, X.to_sparse(), X[:, :2])
     OWN = ROWS[:-1]
     K, MOST = (0, -1, 2.5, True, None), (0, -1, 2.5, True)
     GROUPS = (5, B[:7], X[:, 0], B - 1, [[1], [2, 3]], "a")

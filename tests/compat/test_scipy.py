@@ -15,7 +15,7 @@ import scipy.spatial
 import tonari
 from tests.helpers import checks
 from tests.helpers.refusals import assert_refused_by_name
-from tonari.compat.scipy import KDTree
+from tonari.compat.scipy import KDTree, cKDTree
 
 NORMS = (1, 1.5, 2, 3, 4, math.inf)
 X = checks.gaussian(20, 3, dtype=np.float64)
@@ -130,6 +130,26 @@ def test_pairs_are_counted_as_by_scipy(r: Any, cumulative: bool) -> None:
     assert type(ours) is type(theirs)
 
 
+@pytest.mark.parametrize("r", [0.5, [0.5, 1.0, 4.0], [2.0, 0.5], []])
+@pytest.mark.parametrize("weights", ["both", "left", "right", "one"])
+def test_weights_of_pairs_are_summed_as_by_scipy(weights: str, r: Any) -> None:
+    w, other = X[:, 0], checks.gaussian(31, 3, seed=1, dtype=np.float64)
+    given = {"both": (w, other[:, 0]), "left": (w, None), "right": (None, other[:, 0]), "one": w}[weights]
+    pair = (TREE, ORIGINAL) if weights == "one" else both(other)
+    for cumulative in (True,) if r == [2.0, 0.5] else (True, False):
+        ours = TREE.count_neighbors(pair[0], r, weights=given, cumulative=cumulative)
+        theirs = ORIGINAL.count_neighbors(pair[1], r, weights=given, cumulative=cumulative)
+        assert type(ours) is type(theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_weights_of_pairs_at_a_radius_count() -> None:
+    ours, theirs = both([[0.0], [1.0], [3.0]])
+    for r in (1.0, [1.0, 2.0, 3.0], 0.0):
+        expected = theirs.count_neighbors(theirs, r, weights=np.array([1.0, 10.0, 100.0]))
+        np.testing.assert_array_equal(ours.count_neighbors(ours, r, weights=np.array([1.0, 10.0, 100.0])), expected)
+
+
 def test_pairs_and_matrices_come_in_every_form() -> None:
     pairs = TREE.query_pairs(1.0, output_type="ndarray")
     assert pairs.dtype == np.intp
@@ -168,6 +188,8 @@ def test_attributes_and_copies_are_scipys() -> None:
     assert not np.shares_memory(kept.data, given)
     assert (kept.n, kept.m, kept.leafsize, kept.boxsize) == (20, 3, 7, None)
     np.testing.assert_array_equal([kept.maxes, kept.mins], [ORIGINAL.maxes, ORIGINAL.mins])
+    assert issubclass(KDTree, cKDTree)
+    assert (KDTree(X).leafsize, cKDTree(X).leafsize) == (10, 16)
     whole = KDTree([[1, 2], [3, 4]])
     assert whole.data.dtype == np.float64
     for other in (pickle.loads(pickle.dumps(kept)), copy.deepcopy(kept)):
@@ -211,7 +233,8 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] =
     (KDTree, {"data": X}, "compact_nodes", (1, None)),
     (KDTree, {"data": X}, "balanced_tree", (1, None)),
     (KDTree, {"data": X}, "copy_data", (1, None)),
-    (KDTree, {"data": X}, "boxsize", (1.0, [1.0, 1.0, 1.0])),
+    (KDTree, {"data": abs(X)}, "boxsize", (-1.0, math.nan, math.inf, "1", [9.0, 9.0], [[9.0]], True, 1j)),
+    (KDTree, {"data": abs(X), "boxsize": 9.0}, "data", (X, 9 + abs(X), [[9.0, 1.0]])),
     (
         TREE.query,
         {"x": X},
@@ -241,7 +264,13 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] =
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "other", (None,)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "r", (-1.0, [[1.0]], None, [math.nan])),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "p", (5,)),
-    (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "weights", (X[:, 0],)),
+    (
+        TREE.count_neighbors,
+        {"other": TREE, "r": 1.0},
+        "weights",
+        (X, X[1:, 0], (X[:, 0],), ("a", None), (np.inf * X[:, 0], None)),
+    ),
+    (TREE.count_neighbors, {"other": KDTree(X), "r": 1.0}, "weights", (X[:, 0],)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "cumulative", (1, None)),
     (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "other", (None,)),
     (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "max_distance", (-1.0, None)),

@@ -140,7 +140,7 @@ def test_nothing_finds_nothing() -> None:
     assert compat.community_detection([], min_community_size=1) == []
 
 
-ROWS = (None, 5, "abc", [[1.0], [1.0, 2.0]], np.ones((2, 2, 2)), np.ones((4, 3), int), np.full((4, 3), np.nan))
+ROWS = (None, 5, "abc", [[1.0], [1.0, 2.0]], np.ones((2, 2, 2)), np.ones((4, 3), complex), np.full((4, 3), np.nan))
 COUNT = (0, -1, 2.5, None, True)
 SCORES = (None, "cosine", len, lambda a, b: a @ b.T)
 GOOD = checks.gaussian(20, 3)

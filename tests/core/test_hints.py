@@ -23,14 +23,19 @@ ATTRIBUTES = [
     ("tonari", "save", "tonari.io.write"),
     ("tonari", "kneighbors", "tonari.search"),
     ("tonari.io", "save", "tonari.io.write"),
-    ("tonari.estimators", "RadiusNeighborsClassifier", "radius_search"),
-    ("tonari.estimators", "LocalOutlierFactor", "sklearn.neighbors"),
     ("tonari.estimators", "KNNImputer", "sklearn.impute"),
-    ("tonari.estimators", "DBSCAN", "radius_graph"),
-    ("tonari.compat.faiss", "normalize_L2", "numpy.linalg.norm"),
-    ("tonari.compat.faiss", "omp_set_num_threads", "threads="),
-    ("tonari.compat.faiss", "IndexIDMap", "tonari.Index"),
-    ("tonari.compat.scipy", "cKDTree", "use KDTree"),
+    ("tonari.estimators", "OPTICS", "mutual_reachability_tree"),
+    ("tonari.estimators", "HDBSCAN", r"clusters\(min_cluster_size\)"),
+    ("tonari.compat.faiss", "write_index", r"tonari\.Index\(points\)\.save"),
+    ("tonari.compat.faiss", "read_index", r"tonari\.Index\.load"),
+    ("tonari.compat.faiss", "METRIC_Lp", "power:3"),
+    ("tonari.compat.faiss", "METRIC_Jaccard", "metric='jaccard'"),
+    ("tonari.compat.faiss", "IDSelectorBatch", "where="),
+    ("tonari.compat.faiss", "IndexIVFPQ", "IndexFlat"),
+    ("tonari.compat.scipy", "distance_matrix", "scipy.spatial.distance_matrix"),
+    ("tonari.compat.astropy", "match_coordinates_3d", "tonari.search"),
+    ("tonari.compat.astropy", "SkyCoord", "astropy.coordinates.SkyCoord"),
+    ("tonari", "match_coordinates_sky", "tonari.compat.astropy"),
     ("tonari.compat.pyg", "fps", "torch_cluster.fps"),
     ("tonari.compat.pyg", "DynamicEdgeConv", "EdgeConv"),
     ("tonari.compat.pytorch3d", "ball_query", "tonari.radius_search"),
@@ -58,7 +63,8 @@ def _made() -> dict[str, Any]:
     from tonari.compat import faiss, scipy
 
     made = {"Index": tonari.Index(X), "KNNGraph": tonari.knn_graph(X, 3), "IndexFlat": faiss.IndexFlatL2(4)}
-    return made | {"KDTree": scipy.KDTree(X)}
+    made["IndexIDMap"] = faiss.IndexIDMap(faiss.IndexFlatL2(4))
+    return made | {"KDTree": scipy.KDTree(X), "cKDTree": scipy.cKDTree(X)}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,9 @@ def _made() -> dict[str, Any]:
         ("Index", "radius_neighbors", r"Index\.radius_search"),
         ("KNNGraph", "query", r"tonari\.Index"),
         ("KNNGraph", "kneighbors", r"graph\.distances"),
-        ("IndexFlat", "remove_ids", r"tonari\.Index"),
+        ("IndexFlat", "add_with_ids", "IndexIDMap"),
+        ("IndexIDMap", "reconstruct", "IndexIDMap2"),
+        ("cKDTree", "query_radius", "query_ball_point"),
         ("KDTree", "query_radius", "query_ball_point"),
         ("KDTree", "kneighbors", r"query\(x, k\)"),
     ],
@@ -93,8 +101,8 @@ def test_the_estimator() -> None:
     from tonari.estimators import NearestNeighbors
 
     for one in (NearestNeighbors(), clone(NearestNeighbors())):
-        with pytest.raises(AttributeError, match=r"'radius_neighbors'; tonari\.radius_search"):
-            one.radius_neighbors  # noqa: B018
+        with pytest.raises(AttributeError, match=r"'query_radius'; use radius_neighbors"):
+            one.query_radius  # noqa: B018
     with pytest.raises(ValueError, match=r"metric_params=.*pass p=0\.5"):
         NearestNeighbors(metric_params={"p": 0.5}).fit(X)
     for metric in ("hamming", "jaccard"):
@@ -109,21 +117,28 @@ CALLS: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "search min_similarity": (lambda: tonari.search(X, X, 2, min_similarity=0.5), TypeError, "radius_search and pairs"),
     "search radius": (lambda: tonari.search(X, X, 2, radius=0.5), TypeError, "tonari.radius_search"),
     "pairs threshold": (lambda: tonari.pairs(X, threshold=0.5), TypeError, "radius= or min_similarity="),
+    "tree min_cluster_size": (
+        lambda: tonari.mutual_reachability_tree(X, 3, min_cluster_size=5),  # type: ignore[call-arg]
+        TypeError,
+        r"\.clusters\(min_cluster_size\)",
+    ),
     "search p": (lambda: tonari.search(X, X, 2, p=3), TypeError, "metric='minkowski:3'"),
+    "search w": (lambda: tonari.search(X, X, 2, w=[1, 2]), TypeError, "weights="),
+    "search metric_params": (lambda: tonari.search(X, X, 2, metric_params={}), TypeError, "VI= and V="),
     "Index n_jobs": (lambda: tonari.Index(X, n_jobs=2).search(X, 1), TypeError, "n_jobs: .*threads="),
     "Index.search n_jobs": (lambda: tonari.Index(X).search(X, 2, n_jobs=2), TypeError, "threads="),
     "radius_search k": (lambda: tonari.radius_search(X, X, 1.0, k=2), TypeError, "max_neighbors="),
-    "mahalanobis": (lambda: tonari.search(X, X, 2, metric="mahalanobis"), ValueError, "inverse covariance"),
-    "seuclidean": (lambda: tonari.Index(X, metric="seuclidean"), ValueError, "standard deviation"),
-    "hellinger": (lambda: tonari.pairs(X, 1.0, metric="hellinger"), ValueError, "root of each value"),
+    "mahalanobis": (lambda: tonari.search(X, X, 2, metric="mahalanobis"), ValueError, "pass VI=, .*covariance="),
+    "seuclidean": (lambda: tonari.Index(X, metric="seuclidean"), ValueError, "pass V="),
+    "braycurtis": (lambda: tonari.pairs(abs(X), 1.0, metric="braycurtis"), ValueError, "divide each row by its sum"),
     "dice": (lambda: tonari.knn_graph(X, 2, metric="dice"), ValueError, "jaccard"),
-    "precomputed": (lambda: tonari.knn_graph(X, 2, metric="precomputed"), ValueError, "select_k"),
+    "precomputed": (lambda: tonari.knn_graph(X, 2, metric="precomputed"), ValueError, r"expected \(n, n\)"),
     "minkowski": (lambda: tonari.search(X, X, 2, metric="minkowski"), ValueError, "minkowski:p"),
-    "callable": (lambda: tonari.search(X, X, 2, metric=lambda a, b: 0), ValueError, "expected a name"),  # type: ignore[arg-type]
-    "ints in lists": (
-        lambda: tonari.search([[1, 2]], [[3, 4]], 1),
-        TypeError,
-        r"numpy.asarray\(x, dtype=numpy.float32",
+    "callable": (lambda: tonari.search(X, X, 2, metric=lambda a, b: 0), ValueError, "lambda a, B: numpy.array"),
+    "callable of an Index": (
+        lambda: tonari.Index(X, metric=lambda a, b: 0),  # type: ignore[arg-type]
+        ValueError,
+        "metric='function:<lambda>' is a function, which tonari.search, .* take on the CPU",
     ),
     "None": (lambda: tonari.search([[None, 2]], X, 1), TypeError, "rows of numbers"),
     "path": (lambda: tonari.knn_graph("points.npy", 3), TypeError, "tonari.io.read"),

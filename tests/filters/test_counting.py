@@ -11,6 +11,7 @@ import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.core.results.radius_neighbors import nearest_of
 from tonari.filters import counting, tuning
+from tonari.filters.scope import Scope
 
 N, M = 3_000, 150
 
@@ -18,7 +19,12 @@ N, M = 3_000, 150
 @pytest.mark.parametrize("memory", [None, "10MB"])
 @pytest.mark.parametrize("radius", [1.2, 1e9])
 @pytest.mark.parametrize("rule", ["few", "half", "most", "exclude", "same", "other", "all"])
-def test_large_lists_and_groups(rule: str, radius: float, memory: Any) -> None:
+@pytest.mark.parametrize("filtered", [True, False])
+def test_large_lists_and_groups(
+    rule: str, radius: float, memory: Any, filtered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not filtered:
+        monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((rows, 4), dtype=np.float32) for rows in (N, M))
     given, allowed = dict[str, Any](), np.ones((M, N), bool)
@@ -50,6 +56,7 @@ def test_large_lists_and_groups(rule: str, radius: float, memory: Any) -> None:
 @pytest.mark.parametrize("asked", [1, 1000])
 def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query's own group has most points, few or none; groups lie between each other, and some are of no query."""
+    monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
     monkeypatch.setattr(tuning, "COMPLEMENT_QUERIES", asked)
     monkeypatch.setattr(tuning, "SHORT_LISTS", N + 1)  # no list is short, not even one of one point
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.filters import counting, looking, tuning, within
+from tonari.filters.scope import Scope
 from tonari.methods.rows.points import DecidedPoints
 
 N, M = 2_000, 200
@@ -42,6 +43,14 @@ def check(rule: str, radius: float) -> None:
         assert counts.tolist() == np.diff(truth.indptr).tolist()
 
 
+@pytest.fixture
+def unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that apply no rules, as on a device."""
+    monkeypatch.setattr(Scope, "allowed_by", lambda *_: None)
+    monkeypatch.setattr(Scope, "count_listed", lambda *_: None)
+
+
+@pytest.mark.usefixtures("unfiltered")
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("block", [None, 70])
 def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +69,46 @@ def test_short_lists_are_cut_in_blocks(rule: str, block: int | None, monkeypatch
     assert not seen
 
 
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("radius", [0.3, 1.5, 1e9])
+def test_rules_are_applied_while_points_are_found(rule: str, radius: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU no list of everything is made, however large the radius; a mask of another layout is not copied."""
+    monkeypatch.setattr(tuning, "SOON", -1.0)
+    with monkeypatch.context() as patch:
+        for module, name in ((counting, "_by_lists"), (within, "_by_dropping"), (within, "_by_rows")):
+            patch.setattr(module, name, None)
+        if rule in ("mask", "all"):
+            patch.setattr(counting, "_by_rows", None)
+        check(rule, radius)
+    if rule == "mask":
+        mask = np.asfortranarray(MASK)
+        counts = tonari.radius_count(QUERIES, POINTS, radius, where=mask)
+        assert counts.tolist() == tonari.radius_count(QUERIES, POINTS, radius, where=MASK).tolist()
+
+
+def test_few_forbidden_points_are_subtracted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a count of many points, a few forbidden ones are subtracted; a few queries are not counted before."""
+    rows = list[int]()
+    count = DecidedPoints.count
+
+    def counted(those: DecidedPoints, some: Any, *given: Any) -> Any:
+        rows.append(len(some))
+        return count(those, some, *given)
+
+    monkeypatch.setattr(DecidedPoints, "count", counted)
+    for point_seconds, length in ((1.0, M), (0.0, M)):
+        monkeypatch.setattr(tuning, "FILTERED_POINT", point_seconds)
+        rows.clear()
+        truth = np.diff(cut(tonari.radius_search(QUERIES, POINTS, 1.5), RULES["exclude"][1]).indptr)
+        assert tonari.radius_count(QUERIES, POINTS, 1.5, exclude=EXCLUDE).tolist() == truth.tolist()
+        assert rows[-1] == length
+        assert len(rows) == 2
+    rows.clear()
+    few = tuning.UNCOUNTED_QUERIES - 1
+    assert len(tonari.radius_count(QUERIES[:few], POINTS, 1.5, exclude=EXCLUDE[:few])) == few
+    assert rows == [few]
+
+
 def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(within, "_by_dropping", None)
     monkeypatch.setattr(counting, "_by_lists", None)
@@ -67,18 +116,20 @@ def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **GROUPS)) == M
     assert len(tonari.radius_search(QUERIES, POINTS, 0.3, **GROUPS).indptr) == M + 1
     monkeypatch.setattr(tuning, "LISTED_POINT", 1e9)
+    monkeypatch.setattr(tuning, "FILTERED_POINT", 1e9)
     for rules in ({"exclude": EXCLUDE[:, :1]}, GROUPS | {"groups": "other"}):
         assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **rules)) == M
 
 
+@pytest.mark.usefixtures("unfiltered")
 def test_lists_of_everything_are_not_counted_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that finds almost everything within the radius counts for a few queries alone, not for all."""
     rows = list[int]()
     count = DecidedPoints.count
 
-    def counted(those: DecidedPoints, some: Any, limits: Any, progress: Any) -> Any:
+    def counted(those: DecidedPoints, some: Any, *given: Any) -> Any:
         rows.append(len(some))
-        return count(those, some, limits, progress)
+        return count(those, some, *given)
 
     monkeypatch.setattr(DecidedPoints, "count", counted)
     monkeypatch.setattr("tonari.filters.tuning.ROOM_BYTES", (M - 1) * N * looking.PAIR)
@@ -107,6 +158,7 @@ def test_few_large_groups_are_counted_one_by_one(rule: str, monkeypatch: pytest.
     assert not sizes
 
 
+@pytest.mark.usefixtures("unfiltered")
 @pytest.mark.parametrize("near", [0, 3, 4, 5, 40])
 def test_forbidden_points_within_the_radius_are_all_counted(near: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few of a long list of forbidden points are within the radius, or more than are looked for at first."""

@@ -36,7 +36,7 @@ def rules_of(m: int, n: int, where: Any) -> Rules:
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1003])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 0.5, 1.0])
 def test_true_places_are_those_of_numpy(n: int, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "PACKED_ENTRIES", 64)
+    monkeypatch.setattr(tuning, "WORDS_ENTRIES", 64)
     mask = np.random.default_rng(n).random(n) < share
     for same in (mask, np.repeat(mask, 2)[::2]):
         places = true_places(same)
@@ -99,11 +99,13 @@ def test_places_stay_on_the_device_of_mask_and_points(
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 @pytest.mark.parametrize("large", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.9])
 @pytest.mark.parametrize("kind", ["plain", "read-only", "reversed"])
 def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
-    kind: str, large: bool, monkeypatch: pytest.MonkeyPatch
+    kind: str, share: float, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < 0.1
+    points, queries, mask = gaussian(900, 4), gaussian(5, 4, 1), np.random.default_rng(0).random(900) < share
+    mask[-4:] = False, True, False, True  # the last byte has four bits
     there, allowed = torch.from_numpy(points), np.flatnonzero(mask)
     given = np.ascontiguousarray(mask[::-1])[::-1] if kind == "reversed" else mask
     given.flags.writeable = kind != "read-only"
@@ -125,6 +127,21 @@ def test_large_masks_in_host_memory_are_copied_to_the_device_of_the_points(
     assert np.array_equal(np.asarray(found.indices), allowed[expected.indices])
     assert found.indices.dtype == torch.from_numpy(expected.indices).dtype
     assert found_on_host == ([] if large else [900])
+
+
+@needs_torch
+@pytest.mark.parametrize("count", [0, 1, 14, 15])
+def test_places_of_a_large_mask_are_found_in_host_memory_if_few_words_have_any(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("COPIED_ENTRIES", 900), ("WORDS_ENTRIES", 900), ("READ_WORDS", 4), ("SAMPLED_WORDS", 2)):
+        monkeypatch.setattr(tuning, name, value)
+    mask = np.zeros(900, bool)  # 112 words, of which every second one is looked at, and a rest
+    mask[16 * np.arange(count) + 3] = mask[-1] = True
+    places = SharedMask(mask).places_for("cpu")
+    assert isinstance(places, np.ndarray) == (count <= 14)
+    assert np.asarray(places).tolist() == np.flatnonzero(mask).tolist()
+    assert np.asarray(places).dtype == np.int64
 
 
 @needs_torch

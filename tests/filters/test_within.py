@@ -31,9 +31,9 @@ def test_few_are_counted_where_most_queries_have_more_than_are_wanted(
     rows = list[int]()
     count = DecidedPoints.count
 
-    def counting(those: DecidedPoints, some: Any, limits: Any, progress: Any) -> Any:
+    def counting(those: DecidedPoints, some: Any, *given: Any) -> Any:
         rows.append(len(some))
-        return count(those, some, limits, progress)
+        return count(those, some, *given)
 
     monkeypatch.setattr(DecidedPoints, "count", counting)
     scope = scope_of(points, method="exact", threads=1)

@@ -104,6 +104,38 @@ def tree_radius_arguments() -> Given:
     }
 
 
+def allowed_arguments() -> Given:
+    return {
+        "m": M,
+        "n": N,
+        "mask": np.ones((M, N), np.uint8),
+        "packed": False,
+        "query_groups": np.arange(M),
+        "point_groups": np.arange(N),
+        "same": True,
+        "excluded": np.array([3, N, M * N - 1]),
+        "own": False,
+        "rows": np.arange(M)[::-1].copy(),
+        "ids": np.arange(N)[::-1].copy(),
+    }
+
+
+def allowed_of(**changes: Any) -> _native.Allowed:
+    return _native.Allowed(**allowed_arguments() | changes)
+
+
+def direct_radius() -> Given:
+    return {
+        "metric": "euclidean",
+        "isa": ISA,
+        "queries": rows_of(M),
+        "points": rows_of(N),
+        "limits": np.full(M, 1.5, np.float32),
+        "self_ids": np.arange(M),
+        "allowed": None,
+    }
+
+
 def tree_lists(*, finished: bool = True) -> tuple[_native.TreeRadiusBlock, Given]:
     """A block of a tree, and where it writes."""
     arguments = tree_radius_arguments()
@@ -549,6 +581,9 @@ CASES: dict[str, Case] = {
             ({"limits": changed(np.ones(M), 3, np.nan)}, "limits: one is not a number"),
             ({"later": True, "self_ids": None}, "later: expected self_ids"),
             ({"later": True, "self_ids": changed(np.arange(M), 2, 0)}, "later: expected self_ids in ascending order"),
+            ({"allowed": allowed_of()}, "self_ids: expected None with allowed"),
+            ({"allowed": allowed_of(rows=np.arange(M - 1)), "self_ids": None}, "queries of allowed=5: expected 6"),
+            ({"allowed": allowed_of(ids=np.arange(N - 1)), "self_ids": None}, "points of allowed=39: expected 40"),
         ],
         free=("points",),
     ),
@@ -683,10 +718,91 @@ CASES: dict[str, Case] = {
         ],
         outputs=("distances", "indices"),
     ),
+    "Allowed": Case(
+        _native.Allowed,
+        allowed_arguments,
+        [
+            *numbers(m=[-1], n=[-1]),
+            ({"m": 2**62, "n": 2, "mask": None}, "expected less than"),
+            ({"packed": True}, r"mask has shape \(6, 40\), expected \(6, 5\)"),
+            ({"query_groups": None}, "query_groups, point_groups: expected both or none"),
+            ({"excluded": np.array([3, 3])}, "excluded: expected pairs in ascending order, each once"),
+            ({"excluded": np.array([3, M * N])}, f"excluded has {M * N} at place 1, expected 0 to {M * N - 1}"),
+            ({"excluded": np.array([-1])}, "excluded has -1 at place 0"),
+            ({"rows": np.array([0, M])}, "rows has 6 at place 1, expected 0 to 5"),
+            ({"ids": np.array([-1])}, "ids has -1 at place 0, expected 0 to 39"),
+        ],
+        free=("excluded", "rows", "ids"),
+    ),
+    "Allowed.of_rows": Case(
+        lambda rows: allowed_of().of_rows(rows),
+        lambda: {"rows": np.array([2, 2, 5])},
+        [({"rows": np.array([0, -1])}, "rows has -1 at place 1, expected 0 to 5")],
+        free=("rows",),
+    ),
+    "Allowed.fill": Case(
+        lambda table: allowed_of().fill(table),
+        lambda: {"table": np.zeros((M, N), np.uint8)},
+        [],
+        outputs=("table",),
+    ),
+    "find_directly": Case(
+        _native.find_directly,
+        lambda: (
+            direct_radius()
+            | {
+                "later": False,
+                "indptr": np.zeros(M + 1, np.int64),
+                "distances": np.zeros(M * N, np.float32),
+                "indices": np.zeros(M * N, np.int32),
+            }
+        ),
+        [
+            ({"queries": rows_of(M, D + 1)}, "points has 4 columns, expected 5"),
+            ({"queries": rows_of(M).astype(np.float64)}, "distances are float32, expected float64"),
+            ({"later": True, "self_ids": None}, "later: expected self_ids"),
+            ({"allowed": allowed_of()}, "self_ids: expected None with allowed"),
+        ],
+        outputs=("indptr", "distances", "indices"),
+    ),
+    "count_directly": Case(
+        _native.count_directly,
+        lambda: direct_radius() | {"counts": np.zeros(M, np.int64)},
+        [({"allowed": allowed_of(rows=np.arange(2)), "self_ids": None}, "queries of allowed=2: expected 6")],
+        outputs=("counts",),
+        free=("points",),
+    ),
+    "count_listed": Case(
+        _native.count_listed,
+        lambda: {
+            "metric": "euclidean",
+            "isa": ISA,
+            "queries": rows_of(M),
+            "points": rows_of(N),
+            "limits": np.ones(M),
+            "listed": np.arange(N),
+            "begins": np.zeros(M, np.int64),
+            "ends": np.full(M, N),
+            "counts": np.zeros(M, np.int64),
+        },
+        [
+            ({"queries": rows_of(M, D + 1)}, "points has 4 columns, expected 5"),
+            ({"begins": np.full(M, -1)}, "expected 0 <= begin <= end <= 40"),
+            ({"begins": np.full(M, N + 1)}, "expected 0 <= begin <= end <= 40"),
+            ({"ends": np.full(M, N + 1)}, "expected 0 <= begin <= end <= 40"),
+            ({"listed": changed(np.arange(N), 7, N)}, "listed has 40 at place 7, expected 0 to 39"),
+            ({"listed": changed(np.arange(N), 7, -1)}, "listed has -1 at place 7, expected 0 to 39"),
+        ],
+        outputs=("counts",),
+        free=("listed", "points"),
+    ),
     "TreeRadius": Case(
         _native.TreeRadius,
         tree_radius_arguments,
         [
+            ({"allowed": allowed_of()}, "self_ids: expected None with allowed"),
+            ({"allowed": allowed_of(rows=np.arange(M - 1)), "self_ids": None}, "queries of allowed=5: expected 6"),
+            ({"allowed": allowed_of(ids=np.arange(N - 1)), "self_ids": None}, "allowed: expected rules for all points"),
             ({"metric": "cosine"}, "no tree serves cosine"),
             ({"queries": rows_of(M, D + 1)}, "queries has 5 columns, expected 4"),
             ({"queries": rows_of(M).astype(np.float64)}, "a tree of float32 cannot answer in float64"),
@@ -1189,6 +1305,8 @@ TAKEN = {
     ("PackedPoints", "points", "one row more"),
     ("exact_values", "points", "one row more"),
     ("Pieces", "firsts", "one row more"),
+    ("find_directly", "limits", "every second in memory"),  # limits may be one number for all
+    ("count_directly", "limits", "every second in memory"),
     *(
         (name, argument, "one column less")
         for name, arguments in {
@@ -1286,6 +1404,12 @@ def answer_of_radius(block: _native.RadiusBlock) -> Any:
     return counts.tobytes()
 
 
+def answer_of_allowed(allowed: _native.Allowed) -> bytes:
+    table = np.zeros((M, N), np.uint8)
+    allowed.fill(table)
+    return table.tobytes()
+
+
 def edges_of(forest: _native.Forest) -> bytes:
     forest.offer_listed(0, N)
     forest.walk(0, 4, 1 << 40)
@@ -1296,6 +1420,7 @@ def edges_of(forest: _native.Forest) -> bytes:
 
 
 KEEPERS = {
+    "Allowed": Keeper(_native.Allowed, allowed_arguments, answer_of_allowed),
     "RadiusBlock": Keeper(_native.RadiusBlock, radius_arguments, answer_of_radius),
     "TreeRadius": Keeper(
         _native.TreeRadius, tree_radius_arguments, lambda search: _native.TreeRadiusBlock(search, 0, M).run(1 << 40)

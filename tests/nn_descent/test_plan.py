@@ -71,7 +71,7 @@ def test_overrides_are_taken() -> None:
         ({"isa": "sse"}, "cannot run the instruction set 'sse'"),
         ({"k": 100_000}, "k=100000"),
         ({"n": 2**30 + 1}, "n=1073741825: method='nn-descent' takes up to 1073741824 points; use tonari.build_graph"),
-        ({"metric": "mahalanobis"}, "metric 'mahalanobis' is not supported: multiply"),
+        ({"metric": "mahalanobis"}, "metric='mahalanobis' compares changed rows"),
         ({"dtype": "int64"}, "dtype int64 is not supported"),
     ],
 )

@@ -46,6 +46,34 @@ def test_numbers_of_two_ranges(
     np.testing.assert_array_equal(found.distances, distances)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_new_lists_are_merged_as_empty_ones_are(
+    threads: int, descending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows without any list, too; several threads clear and merge blocks of rows."""
+    monkeypatch.setattr(tuning, "MERGED_AT_ONCE", 4)
+    rng = np.random.default_rng(0)
+    source = SimpleNamespace(n=99, dtype="float32")
+    job = SimpleNamespace(k=3, source=source, record=SimpleNamespace(descending=descending))
+    worker: Any = SimpleNamespace(job=job, threads=threads)
+    parts = []
+    for rows in ([0, 1, 4, 9, 21], [1, 2, 3, 4, 5, 6, 7, 8], []):
+        distances = np.sort(rng.random((len(rows), 3), np.float32), axis=1)[:, :: -1 if descending else 1]
+        ids = np.argsort(rng.random((len(rows), 99)), axis=1)[:, :3].astype(np.int32)
+        parts.append((np.array(rows, np.int64), Neighbors(distances, ids)))
+    expected = common.empty_lists(worker, 22)
+    for rows, found in parts:
+        common.merge_into(worker, expected, rows, found)
+    made = common.joined(worker, 22, parts)
+    assert made.distances.dtype == np.float32
+    assert made.indices.dtype == np.int32
+    np.testing.assert_array_equal(made.distances, expected.distances)
+    np.testing.assert_array_equal(made.indices, expected.indices)
+    assert (made.indices[10:21] == -1).all()
+    assert (made.distances[10:21] == (-np.inf if descending else np.inf)).all()
+
+
 def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks are read and written by different threads; before Python 3.11.8 two parsers disturb one another."""
     names = [f"part-{number}" for number in range(6)]

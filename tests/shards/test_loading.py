@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ if not HAS_TORCH:
 
 import torch
 
+from tonari.shards import loading_cuda
 from tonari.shards.loading_cuda import CudaLoader
 
 PLACES = [
@@ -147,3 +151,55 @@ def test_rows_wider_than_a_buffer(place: str, tmp_path: Path, monkeypatch: pytes
     np.testing.assert_array_equal(values(made.at(IDS["some"])), points()[IDS["some"]])
     np.testing.assert_array_equal(values(made.at_later(IDS["some"]).arrive()), points()[IDS["some"]])
     made.close()
+
+
+def test_an_object_makes_rows_on_the_device_and_the_stream_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    current: list[Any] = [None]
+    seen: list[Any] = []
+
+    @contextlib.contextmanager
+    def stream(entered: Any) -> Iterator[None]:
+        current.append(entered)
+        yield
+        current.pop()
+
+    def convert(rows: Any) -> Any:
+        seen.append(current[-1])
+        return rows
+
+    made = CudaLoader(ObjectSource(Made(points(), convert)), "euclidean", "cpu")
+    monkeypatch.setattr(torch.cuda, "stream", stream)
+    own = made._stream = SimpleNamespace(synchronize=lambda: None)
+    monkeypatch.setattr(loading_cuda, "empty_on_host", lambda shape, dtype, locked: torch.empty(shape))
+    monkeypatch.setattr(made, "_whole", lambda out: out)
+    seen.clear()
+    made.range(0, 10), made.at(IDS["some"]), made.ranges_later([slice(0, 10)]), made.at_later(IDS["some"])
+    assert seen == [own] * 4
+
+
+@pytest.mark.parametrize("place", PLACES[1:])
+@pytest.mark.parametrize("kind", ["files", "host", "device"])
+@pytest.mark.parametrize("pieces", [1, 64, 1 << 20])
+def test_rows_wait_in_pieces_of_page_locked_memory(
+    pieces: int, kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one row, of two rows, and of all rows."""
+    monkeypatch.setattr(loading_cuda.shards_tuning, "LOCKED_BYTES", pieces)
+    monkeypatch.setattr(loading_cuda.shards_tuning, "BLOCK_BYTES", 700)  # of an object: 25 rows
+    whole = points()
+    convert = (lambda part: part) if kind == "host" else lambda part: torch.from_numpy(part).to(place)
+    source = three_files(tmp_path, "float32") if kind == "files" else ObjectSource(Made(whole, convert))
+    made, sizes = loader(source, place), []
+    usual = loading_cuda.empty_on_host
+
+    def noting(shape: Any, dtype: str, **given: Any) -> Any:
+        sizes.append(shape[0])
+        return usual(shape, dtype, **given)
+
+    monkeypatch.setattr(loading_cuda, "empty_on_host", noting)
+    for ids in IDS.values():
+        np.testing.assert_array_equal(values(made.at_later(ids).arrive()), whole[ids])
+    parts = [slice(0, 1), slice(3, 40), slice(599, 603), slice(900, 1000)]
+    expected = np.concatenate([whole[part] for part in parts])
+    np.testing.assert_array_equal(values(made.ranges_later(parts).arrive()), expected)
+    assert max(sizes) == {1: 1, 64: 2, 1 << 20: 1000}[pieces]

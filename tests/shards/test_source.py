@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tonari
+from tests.helpers import checks
 from tests.helpers.shards import (
     ROUTES,
     SMALL,
@@ -76,3 +78,16 @@ def test_a_source_that_travels_is_compared(points: Path) -> None:
     os.utime(points, ns=(0, 0))
     with pytest.raises(ValueError, match=r"points\.npy: has changed since"):
         pickle.loads(text)
+
+
+@pytest.mark.parametrize("name", ["none.fvecs", "none.csv", "blank.tsv", "none.npy"])
+def test_a_file_without_rows_is_refused(name: str, tmp_path: Path) -> None:
+    path, points = tmp_path / name, tmp_path / "points.npy"
+    np.save(points, checks.gaussian(40, 3))
+    if name == "none.npy":
+        np.save(path, np.empty((0, 3), np.float32))
+    else:
+        path.write_text("\n" if name.startswith("blank") else "")
+    for source, queries in ((points, path), (path, points), ([points, path], points)):
+        with pytest.raises(ValueError, match=rf"{name}: has no rows, expected at least one"):
+            tonari.build_neighbors(source, queries, 2, tmp_path / "found")

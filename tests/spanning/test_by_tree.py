@@ -73,10 +73,11 @@ def test_every_number_of_columns(d: int) -> None:
 @pytest.mark.parametrize("maker", ["grid", "duplicates", "all_equal", "apart"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_larger_sets_and_threads(maker: str, threads: int) -> None:
-    """Of more than two levels of boxes, with ties in and among leaves."""
+    """Of more than two levels of boxes, with ties in and among leaves; lists lack most neighbours at a distance."""
     points = DATA[maker](1500, 2, 0)
-    for min_samples in (1, 4):
-        same(grown(points, min_samples, 3, leaf=4, threads=threads), spanning_tree(points, min_samples))
+    for min_samples in (1, 2, 4):
+        found = grown(points, min_samples, max(1, min_samples - 1), leaf=4, threads=threads)
+        same(found, spanning_tree(points, min_samples))
 
 
 def test_a_walk_may_pause_after_every_leaf(monkeypatch: pytest.MonkeyPatch) -> None:

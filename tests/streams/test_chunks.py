@@ -208,7 +208,11 @@ def test_other_bad_values_too() -> None:
 def test_chunks_that_are_no_rows_are_named() -> None:
     for bad, kind, said in (
         (queries(4)[0], ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\), got \(6,\)"),
-        (queries(4).astype(np.int64), TypeError, r"queries, chunk 1 \(from row 20 on\): int64 is not supported"),
+        (
+            queries(4).astype(np.complex64),
+            TypeError,
+            r"queries, chunk 1 \(from row 20 on\): complex64 is not supported",
+        ),
         (3.5, ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\)"),
         (None, TypeError, r"queries, chunk 1 \(from row 20 on\): object"),
         ("rows", TypeError, r"queries, chunk 1 \(from row 20 on\): text"),
@@ -234,3 +238,24 @@ def test_arguments_are_checked_before_any_work() -> None:
     ):
         with pytest.raises(kind, match=said):
             index.search_chunks(*arguments, **options)
+
+
+@pytest.mark.parametrize("name", ["none.fvecs", "none.bvecs", "none.ivecs", "none.csv", "blank.tsv", "none.npy"])
+def test_a_file_without_rows_has_an_empty_answer(name: str, tmp_path: Path) -> None:
+    """Of 0 bytes, or of empty lines, if its format has the number of columns in its rows."""
+    points, path = checks.gaussian(60, 5), tmp_path / name
+    if name == "none.npy":
+        np.save(path, points[:0])
+    else:
+        path.write_text("\n" if name.startswith("blank") else "")
+    for more in ({}, {"chunk_rows": 7}, {"rows": 0}):
+        out = tonari.search_to_file(path, points, 3, tmp_path / "found.ibin", overwrite=True, **more)
+        assert tonari.io.read_ground_truth(out).indices.shape == (0, 3)
+    index = tonari.Index(points)
+    (found,) = index.search_chunks(path, 3)
+    assert found.indices.shape == found.distances.shape == (0, 3)
+    assert found.distances.dtype == (np.float64 if path.suffix in (".csv", ".tsv") else np.float32)
+    (within,) = index.radius_chunks(path, radius=1.0)
+    assert [part.tolist() for part in within] == [[0], [], []]
+    with pytest.raises(ValueError, match="rows=2: the queries have 0 rows; leave rows out"):
+        tonari.search_to_file(path, points, 3, tmp_path / "found.ibin", overwrite=True, rows=2)

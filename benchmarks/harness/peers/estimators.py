@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,7 +20,8 @@ import numpy as np
 from .. import children
 
 OURS, SKLEARN = "tonari", "sklearn"
-MODULES = {OURS: "tonari.estimators", SKLEARN: "sklearn.neighbors"}
+MODULES = {OURS: ("tonari.estimators",), SKLEARN: ("sklearn.neighbors", "sklearn.cluster")}
+RADIUS, OUTLIERS, CLUSTERS = "NearestNeighbors", "LocalOutlierFactor", "DBSCAN"  # what `fit` knows
 
 
 class Searched(NamedTuple):
@@ -66,6 +67,19 @@ class Estimators:
         found: Searched = self._child.ask(("searched", None))
         return found
 
+    def fit(self, name: str, parameters: Mapping[str, Any]) -> None:
+        """Fit an estimator of this name to the points; RADIUS also lists the neighbours of each."""
+        self._child.ask(("fit", (name, dict(parameters))))
+
+    def fitted(self) -> tuple[Any, ...]:
+        """What the last estimator found.
+
+        RADIUS: the lengths of lists, and their distances and indices in order of both; OUTLIERS: negative factors;
+        CLUSTERS: labels and the numbers of core points.
+        """
+        found: tuple[Any, ...] = self._child.ask(("fitted", None))
+        return found
+
     def __enter__(self) -> Estimators:
         return self
 
@@ -78,10 +92,29 @@ def _named(points: Any, queries: Any, labels: Any) -> dict[str, Any]:
     return {"points": points, "queries": queries, "labels": labels}
 
 
-def _serve(connection: Connection, module: str, path: str) -> None:
+def _class(modules: Sequence[str], name: str) -> Any:
+    """The class of this name of a library."""
+    found = (getattr(importlib.import_module(module), name, None) for module in modules)
+    return next(each for each in found if each is not None)
+
+
+def _found(estimator: Any) -> tuple[Any, ...]:
+    """See ``Estimators.fitted``; of RADIUS, the lists."""
+    if isinstance(estimator, tuple):
+        distances, indices = estimator
+        lengths = np.array([len(each) for each in indices])
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        distances, indices = np.concatenate(list(distances)), np.concatenate(list(indices))
+        order = np.lexsort((indices, distances, rows))
+        return lengths, distances[order], indices[order]
+    if hasattr(estimator, "labels_"):
+        return estimator.labels_, estimator.core_sample_indices_
+    return (estimator.negative_outlier_factor_,)
+
+
+def _serve(connection: Connection, modules: Sequence[str], path: str) -> None:
     from sklearn.model_selection import GridSearchCV
 
-    library = importlib.import_module(module)
     with np.load(path) as file:
         held = {name: file[name] for name in file.files}
     points = held["points"]
@@ -91,7 +124,7 @@ def _serve(connection: Connection, module: str, path: str) -> None:
         answer: Any = None
         if verb == "transform":
             kept = None
-            kept = library.KNeighborsTransformer(n_neighbors=value, n_jobs=-1).fit_transform(points)
+            kept = _class(modules, "KNeighborsTransformer")(n_neighbors=value, n_jobs=-1).fit_transform(points)
         elif verb == "lists":
             # scikit-learn's matrix has no order of entries, but keeps that of the lists.
             entries = kept.indptr[value][:, None] + np.arange(kept.indptr[1])
@@ -99,8 +132,17 @@ def _serve(connection: Connection, module: str, path: str) -> None:
         elif verb == "search":
             candidates, folds, loops = value
             for _ in range(loops):
-                grid = GridSearchCV(library.KNeighborsClassifier(), {"n_neighbors": list(candidates)}, cv=folds)
+                classifier = _class(modules, "KNeighborsClassifier")()
+                grid = GridSearchCV(classifier, {"n_neighbors": list(candidates)}, cv=folds)
                 kept = grid.fit(points, held["labels"])
+        elif verb == "fit":
+            kept = None
+            name, parameters = value
+            kept = _class(modules, name)(**parameters, n_jobs=-1).fit(points)
+            if name == RADIUS:
+                kept = kept.radius_neighbors(points)
+        elif verb == "fitted":
+            answer = _found(kept)
         else:
             scores = kept.cv_results_["mean_test_score"]
             answer = Searched(scores, int(kept.best_params_["n_neighbors"]), kept.predict(held["queries"]))

@@ -1,14 +1,19 @@
-"""What users of scikit-learn and UMAP call, beside what they call today.
+"""What users of scikit-learn, UMAP and astropy call, beside what they call today.
 
 ================  ====================================================================================================
 ``transformer``   KNeighborsTransformer.fit_transform, beside scikit-learn's, in a process each
 ``grid-*``        GridSearchCV of KNeighborsClassifier, beside scikit-learn's, in a process each; most of it is
                   scikit-learn's own work, for both
+``radius``        NearestNeighbors.radius_neighbors, LocalOutlierFactor and DBSCAN, beside scikit-learn's, in a process
+``outliers``      each
+``dbscan*``
 ``umap``          the neighbours that UMAP(n_neighbors=15) begins with, beside pynndescent with the arguments that
                   umap-learn gives it; compiled before the clock starts
 ``umap-sift``     the same of real descriptors, and beside pynndescent with its own defaults
 ``umap-first``    the same in a fresh process, from the import on: pynndescent is loaded from numba's cache on disk, and
                   compiles what that cannot hold
+``sky-match``     match_coordinates_sky of two catalogues, beside astropy's
+``sky-around``    search_around_sky within ten arcminutes, beside astropy's
 ================  ====================================================================================================
 """
 
@@ -18,9 +23,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...harness.case import Bar, Case, Suite
-from ...harness.peers.estimators import SKLEARN
+from ...harness.peers.estimators import CLUSTERS, OUTLIERS, RADIUS, SKLEARN
 from ...harness.run import Run
-from . import estimators, umap
+from . import density, estimators, sky, umap
 
 D = 50
 QUERIES = 256  # whose classes are compared
@@ -28,13 +33,25 @@ QUERIES = 256  # whose classes are compared
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
     """The call of a case, for comparing versions."""
-    calls = {estimators.transform: estimators.transform_call, estimators.grid: estimators.grid_call}
+    calls = {
+        estimators.transform: estimators.transform_call,
+        estimators.grid: estimators.grid_call,
+        density.fitted: density.call,
+        sky.match: sky.version_call,
+    }
     return calls.get(case.work, umap.call)(run, case)
 
 
 def _case(name: str, n: int, k: int, peer: str, *bars: Bar, m: int = 0, **more: Any) -> Case:
-    shared: dict[str, Any] = {"data": "mixture", "graph": not m, "peers": (peer,)}
-    return Case(name, "cpu", n, m or n, D, k, bars=bars, **shared | more)
+    shared: dict[str, Any] = {"d": D, "data": "mixture", "graph": not m, "peers": (peer,)}
+    return Case(name, "cpu", n, m or n, k=k, bars=bars, **shared | more)
+
+
+def _fitted(name: str, n: int, d: int, estimator: str, **parameters: Any) -> Case:
+    given = {"estimator": estimator} | parameters
+    shared: dict[str, Any] = {"data": "blobs", "dtype": "float64", "graph": True, "peers": (SKLEARN,)}
+    k, bars = parameters.get("n_neighbors", 0), (_bar(SKLEARN, 1.0),)
+    return Case(name, "cpu", n, n, d, k, bars=bars, parameters=given, work=density.fitted, **shared)
 
 
 def _bar(on: str, bound: float) -> Bar:
@@ -54,6 +71,10 @@ SUITE = Suite(
             )
             for n in (100, 1_000, 10_000)
         ),
+        _fitted("radius", 20_000, 3, RADIUS, radius=0.2),
+        _fitted("outliers", 20_000, 32, OUTLIERS, n_neighbors=20),
+        _fitted("dbscan", 50_000, 3, CLUSTERS, eps=0.15, min_samples=5),
+        _fitted("dbscan-32d", 20_000, 32, CLUSTERS, eps=2.0, min_samples=5),
         _case("umap", 60_000, 14, umap.PYNNDESCENT, *_UMAP, work=umap.layout, cost=60.0),
         _case("umap-sift", 60_000, 14, umap.PYNNDESCENT, *_UMAP, data="sift", work=umap.layout, cost=60.0),
         _case(
@@ -64,7 +85,21 @@ SUITE = Suite(
             cost=60.0,
         ),
         _case("umap-first", 60_000, 14, umap.PYNNDESCENT, _bar(umap.PYNNDESCENT, 1.0), work=umap.first, cost=120.0),
+        *(
+            _case(
+                *(name, 100_000, 1, sky.ASTROPY, _bar(sky.ASTROPY, 1.0)),
+                m=100_000,
+                d=2,
+                data="sphere",
+                dtype="float64",
+                metric="haversine",
+                parameters=parameters,
+                work=sky.match,
+                cost=10.0,
+            )
+            for name, parameters in (("sky-match", {}), ("sky-around", {"arcminutes": 10.0}))
+        ),
     ),
-    libraries=("tonari", "numpy", "scikit-learn", "pynndescent", "numba"),
+    libraries=("tonari", "numpy", "scikit-learn", "pynndescent", "numba", "astropy", "scipy"),
     workload=workload,
 )

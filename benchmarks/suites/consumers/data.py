@@ -2,6 +2,7 @@
 
 ===========  ========================================================================================================
 ``mixture``  overlapping affine clusters (``datasets.clusters``)
+``blobs``    round clusters of 50 random centres in a cube: some are apart, some overlap
 ``sift``     the strongest principal components of real SIFT descriptors
 ===========  ========================================================================================================
 """
@@ -17,6 +18,7 @@ from ...harness.datasets import clusters, photographs
 from ...harness.run import Run
 
 CLASSES = 5
+CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of blobs
 NOISE = 0.1  # share of labels that are drawn
 
 
@@ -25,7 +27,16 @@ def points_of(run: Run, case: Case) -> Any:
     shape = (case.data, case.n + case.queries, case.d, case.dtype)
     if case.data == "sift":
         return run.keep(shape, lambda: components(photographs.sift_photo(case.n + case.queries).points, case.d))
+    if case.data == "blobs":
+        return run.keep(shape, lambda: blobs(case.n + case.queries, case.d))
     return run.keep(shape, lambda: clusters.make(*shape, "cpu").numpy())
+
+
+def blobs(n: int, d: int) -> Any:
+    """Round clusters, float64: centres in a cube of side 10, N(0, 0.3) per entry about them."""
+    rng = np.random.default_rng(0)
+    centres = SIDE * rng.random((CENTRES, d))
+    return centres[rng.integers(CENTRES, size=n)] + WIDTH * rng.standard_normal((n, d))
 
 
 def components(rows: Any, d: int) -> Any:

@@ -22,6 +22,10 @@ TABLES: dict[str, Table] = {
             Line("`GridSearchCV` of `KNeighborsClassifier`, 100 × 50", {"case": "grid-100"}),
             Line("the same, 1,000 × 50", {"case": "grid-1000"}),
             Line("the same, 10,000 × 50", {"case": "grid-10000"}),
+            Line("`NearestNeighbors.radius_neighbors`, 20,000 × 3, radius 0.2", {"case": "radius"}),
+            Line("`LocalOutlierFactor`, 20,000 × 32, 20 neighbours", {"case": "outliers"}),
+            Line("`DBSCAN`, 50,000 × 3, eps 0.15", {"case": "dbscan"}),
+            Line("the same, 20,000 × 32, eps 2", {"case": "dbscan-32d"}),
         ),
     ),
     "consumers-umap": Table(

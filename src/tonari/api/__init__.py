@@ -11,7 +11,8 @@ shards.py      build_graph, build_neighbors: more points than a memory holds
 verifying.py   verify: what the answer of another library missed
 
 Three modules support arguments of several functions: filtered.py `where`, `exclude` and groups, changed.py metrics and
-weights that need transformed rows, and differentiable.py gradients.
+weights that need transformed rows, and differentiable.py gradients. one_radius.py prepares rows for the clusters of
+`tonari.estimators`.
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """

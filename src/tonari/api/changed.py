@@ -1,4 +1,4 @@
-"""Public functions on transformed rows: for weights, and for metrics that equal another metric of transformed rows."""
+"""Public functions on transformed rows: for weights and matrices, and for metrics defined by transformed rows."""
 
 from __future__ import annotations
 
@@ -13,41 +13,46 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.caches import cached
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
-from tonari.metrics.changed import Change, change_of
+from tonari.metrics.changed import Change, change_for, change_of
 from tonari.spanning.tree import SpanningTree, with_weights
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+# The arguments of a verb that change rows.
+_PARAMETERS = frozenset(("weights", "VI", "covariance", "V", "transform"))
 _change_by_name = cached(64)(change_of)
 
 
 def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
     """Wrap a public function so that it also supports metrics and weights that require transformed rows.
 
-    If the metric or the weights require it, the rows are transformed, the function is called with the base metric, and
-    the values of its result are converted. The function has the arguments `queries` and `points`, or `points` alone,
-    `metric` and `weights`, and possibly a radius. It never receives weights: they are multiplied into the rows.
+    If the metric, the weights or a matrix require it, the rows are transformed, the function is called with the base
+    metric, and the values of its result are converted. The function has the arguments `queries` and `points`, or
+    `points` alone, `metric`, all of `_PARAMETERS`, and possibly a radius. It never receives weights or a matrix: rows
+    are multiplied by them.
     """
     signature = inspect.signature(verb)
     metric_by_default = signature.parameters["metric"].default
 
     @functools.wraps(verb)
     def changing(*args: P.args, **kwargs: P.kwargs) -> R:
-        metric, weights = kwargs.get("metric", metric_by_default), kwargs.pop("weights", None)
-        change = _change_by_name(metric) if weights is None and type(metric) is str else change_of(metric, weights)
+        metric = kwargs.get("metric", metric_by_default)
+        columns = {name: kwargs.pop(name) for name in _PARAMETERS & kwargs.keys()}
+        change = change_for(metric, **columns) if columns or type(metric) is not str else _change_by_name(metric)
         if change is None:
             return verb(*args, **kwargs)
         given = signature.bind(*args, **kwargs).arguments
         if given.get("differentiable", False):
             raise Unsupported(
-                "differentiable: not with weights or a metric of changed rows; change the rows in torch, as by "
-                "points * weights.sqrt(), and gradients flow through that too"
+                "differentiable: not with weights, a matrix or a metric of changed rows; change the rows in torch, as "
+                "by points * weights.sqrt() or points @ transform, and gradients flow through that too"
             )
         asked: dict[str, Any] = {name: given[name] for name in ("queries", "points") if name in given}
         if "differentiable" in signature.parameters:
-            cure = "change the rows in torch, as by points * weights.sqrt(), and pass differentiable=True"
+            cure = "change the rows in torch, as by points * weights.sqrt() or points @ transform, and pass "
+            cure += "differentiable=True"
             inputs.warn_of_dropped(asked, cure)
         if change.finish is not None and given.get("out") is not None:
             raise Unsupported(
@@ -57,10 +62,11 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         first = "queries" if "queries" in given else "points"
         side = inputs.side_of(given[first], first)
         points = given["points"]
-        given["points"] = change.rows(points, "points")
+        threads = inputs.check_threads(given.get("threads"))
+        given["points"] = change.rows(points, "points", threads)
         if first == "queries":
             queries = given["queries"]
-            given["queries"] = given["points"] if queries is points else change.rows(queries, "queries")
+            given["queries"] = given["points"] if queries is points else change.rows(queries, "queries", threads)
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
@@ -77,7 +83,7 @@ def finished(change: Change, found: Any, side: inputs.Side) -> Any:
     if isinstance(found, KNNGraph):
         lists = found.lists
         near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))
-        return KNNGraph.of_lists(dataclasses.replace(lists, found=near, metric=change.metric, weights=change.weights))
+        return KNNGraph.of_lists(dataclasses.replace(lists, found=near, metric=change.metric, **change.columns))
     if isinstance(found, SpanningTree):
         return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):

@@ -26,6 +26,8 @@ def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) 
     base = inputs.as_rows(points, "points", check_values=False) if looked_at else call.rows(points, "points")
     rows = call.rows(queries, "queries")
     inputs.same_width(rows, base)
+    if call.metric.bits:
+        inputs.same_bits(inputs.bool_columns(queries), inputs.bool_columns(points))
     problem = call.problem(base, rows, k)
     refuse_unsupported(problem, call.method)
     rules = given.rules(len(rows), len(base))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
+from tonari.api.given import graph_given, on_given_values
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
@@ -23,19 +24,25 @@ from tonari.metrics import TritonFunction
 
 
 @in_default_floats
+@on_given_values(graph_given)
 @on_changed_rows
 def knn_graph(
     points: Any,
     k: int,
     *,
-    metric: str | TritonFunction = "euclidean",
+    metric: str | TritonFunction | Callable[..., Any] = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
     start: str | KNNGraph | None = None,
     update: str | None = None,
     include_self: bool = False,
+    symmetric: bool = False,
     where: Any = None,
     batch: Any = None,
     differentiable: bool = False,
@@ -51,8 +58,9 @@ def knn_graph(
 
     Parameters
     ----------
-    metric : str or Triton function
-        As for :func:`search`. For "nn-descent" on CUDA it may also be a function decorated with ``triton.jit``: f(q, x)
+    metric : str, function or Triton function
+        As for :func:`search`; for "precomputed", `points` is the (n, n) array of all distances, and the diagonal is not
+        read. For "nn-descent" on CUDA it may also be a function decorated with ``triton.jit``: f(q, x)
         of two float64 tensors, applied to each pair of elements of two points and summed. It must be >= 0, and 0 for
         equal elements. The graph's metric is then called "triton:" followed by the function's name.
     k : int
@@ -82,6 +90,9 @@ def knn_graph(
     include_self : bool
         Put the point itself into column 0, as one of the k neighbours, at distance 0 (for "inner_product" at <x, x>). k
         may then be 1 to n.
+    symmetric : bool
+        For a metric that is a function: compute the distance of two points once, and use it for both. This is trusted,
+        not checked: f(a, b) must equal f(b, a).
     where : bool array of shape (n,), optional
         Mask of the points that may be neighbours. Every point keeps a row of its own, including points outside the
         mask. Only for exact graphs, like `batch`.

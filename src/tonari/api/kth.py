@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
+from tonari.api.given import kth_given, on_given_values
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -18,18 +19,23 @@ from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
-from tonari.metrics import get_metric
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import change_for
 
 
 @in_default_floats
 @inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
+@on_given_values(kth_given)
 def kth_distance(
     points: Any,
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
+    symmetric: bool = False,
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -71,7 +77,7 @@ def kth_distance(
     >>> tonari.kth_distance(line, k=2)
     array([3., 2., 3.], dtype=float32)
     """
-    change = change_of(get_metric(metric).name, weights)
+    change = change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
     base = metric if change is None else change.base
     key = None
     if change is None and threads is memory is None:
@@ -88,7 +94,7 @@ def kth_distance(
         memory=memory,
         progress=progress,
     )
-    rows = call.rows(points if change is None else change.rows(points, "points"), "points")
+    rows = call.rows(points if change is None else change.rows(points, "points", call.threads), "points")
     n = len(rows)
     k = inputs.check_k(k, n - 1, without_self=True)
     size = max(1, tuning.KTH_HELD // (k + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
+from tonari.api.given import count_given, on_given_values, radius_given, radius_graph_given
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors
@@ -79,10 +80,8 @@ class WithinCall(NamedTuple):
         return asking.count(those, rows, limits, rules, those.call.progress)
 
 
-_NO_RULES = Given()
-
-
 @in_default_floats
+@on_given_values(radius_given)
 @on_changed_rows
 def radius_search(
     queries: Any,
@@ -92,8 +91,12 @@ def radius_search(
     min_similarity: Any = None,
     closed: bool = True,
     max_neighbors: int | None = None,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -168,7 +171,8 @@ def radius_search(
         key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, queries, points, progress)
         if known is not None:
-            return WithinCall(*known).found(_NO_RULES, None)
+            rows, those, limits = known
+            return those.within(rows, limits, those.call.progress)
     call = Call.of(
         {"queries": queries, "points": points},
         metric=metric,
@@ -185,6 +189,7 @@ def radius_search(
 
 
 @in_default_floats
+@on_given_values(count_given)
 @on_changed_rows
 def radius_count(
     queries: Any,
@@ -193,8 +198,12 @@ def radius_count(
     *,
     min_similarity: Any = None,
     closed: bool = True,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -239,7 +248,8 @@ def radius_count(
         key = repeated.key_within(queries, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, queries, points, progress)
         if known is not None:
-            return WithinCall(*known).counted(_NO_RULES)
+            rows, those, limits = known
+            return those.count(rows, limits, those.call.progress)
     call = Call.of(
         {"queries": queries, "points": points},
         metric=metric,
@@ -255,6 +265,7 @@ def radius_count(
 
 
 @in_default_floats
+@on_given_values(radius_graph_given)
 @on_changed_rows
 def radius_graph(
     points: Any,
@@ -263,9 +274,14 @@ def radius_graph(
     min_similarity: Any = None,
     closed: bool = True,
     max_neighbors: int | None = None,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
+    symmetric: bool = False,
     where: Any = None,
     batch: Any = None,
     differentiable: bool = False,
@@ -281,6 +297,8 @@ def radius_graph(
     points : array of shape (n, d)
     radius, min_similarity, closed, max_neighbors
         As for :func:`radius_search`; all other parameters are as for :func:`search`.
+    symmetric : bool
+        For a metric that is a function: compute each distance once, as for :func:`knn_graph`.
     where, batch
         A mask of the points that may be found, and the group of each point, as for :func:`knn_graph`.
     differentiable : bool
@@ -305,7 +323,8 @@ def radius_graph(
         key = repeated.key_within(points, points, radius, min_similarity, closed, metric, method, device)
         known = repeated.within(key, points, points, progress)
         if known is not None:
-            return WithinCall(*known).found(_NO_RULES, None, self_join=True)
+            rows, those, limits = known
+            return those.within(rows, limits, those.call.progress, self_join=True)
     call = Call.of(
         {"points": points},
         metric=metric,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from tonari import inputs, io
 from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
+from tonari.api.given import on_given_values, search_given
 from tonari.api.index.index import Index
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
@@ -31,14 +32,19 @@ SUFFIXES = (".ibin",)
 
 
 @in_default_floats
+@on_given_values(search_given)
 @on_changed_rows
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: str | Callable[..., Any] = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -60,8 +66,9 @@ def search(
         float32, float16, bfloat16, float64, uint8 or int8. In host memory: NumPy arrays (bfloat16 from ml_dtypes),
         memory maps, torch tensors and JAX arrays. On CUDA: torch tensors, CuPy and JAX arrays, and other arrays with
         DLPack. Strided and read-only arrays are accepted. For metrics of bits: uint8 with packed bits
-        (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with a multiple of 8
-        columns.
+        (``numpy.packbits``; any bit order, as long as queries and points have the same), or bool with any number of
+        columns, the same in queries and points. For all other metrics whole numbers of 16 to 64 bits become float32,
+        and a value beyond 2**24 in magnitude, which float32 may not hold, is refused.
     points : array of shape (n, d)
         In the same memory as the queries. If `device` names CUDA, arrays in host memory are copied to the device.
     k : int
@@ -75,10 +82,27 @@ def search(
         to float32 moves a coordinate by up to 0.05 arcseconds, and a warning says so. For rows of bits: "hamming", the
         number of differing bits (as in FAISS and cuVS; SciPy and scikit-learn divide it by the number of bits), and
         "jaccard", 1 - abs(q & x) / abs(q | x), which is 0 if both rows have no bit set.
+        "hellinger", sqrt(sum((sqrt(q) - sqrt(x))**2) / 2), takes rows without negative numbers. "braycurtis",
+        sum(abs(q - x)) / sum(q + x), takes rows without negative numbers that each sum to one. "mahalanobis" needs `VI`
+        or `covariance`, "seuclidean" `V`. Values of all these are float64.
+
+        Or a function ``f(a, B)`` of NumPy arrays that returns the distances of one row a, of shape (d,), to a block of
+        rows B, of shape (c, d): c numbers, possibly negative or inf, but not NaN. Or "precomputed": `queries` is the
+        (m, n) array of all distances, possibly a memory map, and `points` is None. Both run on the CPU, compute or read
+        every distance, and need no other argument than `threads`, `memory` and `progress`: a function is far slower
+        than a named metric. Its results are float64; a float32 matrix has float32 results.
     weights : array of shape (d,), optional
         A weight >= 0 for each column, for "euclidean", "sqeuclidean", "l1" and "linf", with the meaning of SciPy's `w`:
         each term of the sum is multiplied by the weight of its column. For "linf", a column counts if its weight is not
         0. Weighted distances are float64. Weights that are all 1 have no effect.
+    VI, covariance : array of shape (d, d), optional
+        For "mahalanobis", sqrt((q - x) @ VI @ (q - x)): the inverse of the covariance of the columns, symmetric and
+        positive semi-definite; or the covariance itself, which is then inverted.
+    V : array of shape (d,), optional
+        For "seuclidean", sqrt(sum((q - x)**2 / V)): the variance of each column, above 0.
+    transform : array of shape (d, p), optional
+        The rows of queries and points are multiplied by this matrix, in float64, before "euclidean" or another
+        metric in ``tonari.metrics.METRICS`` compares them. Distances are float64.
     method : str
         "exact": brute force. "kdtree": a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "power:p",
         "minkowski:p" and "haversine"; useful for many points and queries in up to about 30 dimensions. "bits": the only
@@ -111,7 +135,7 @@ def search(
     memory : int or str, optional
         Limit on the memory beyond the input, in bytes or as a string such as "2GB"; a search that needs more works
         slice by slice. On CUDA it is a limit for each device, by default its free memory. It does not include the
-        float64 copies of rows made for "haversine", "minkowski:p" and weights.
+        float64 copies of rows that are transformed, as for "haversine", "minkowski:p" and weights.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal if the work takes more than about two seconds.
     plan : Plan, optional
@@ -209,6 +233,10 @@ def search_to_file(
     overwrite: bool = False,
     metric: str | None = None,
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str | None = None,
     device: str | Sequence[str] | None = None,
     threads: int | None = None,
@@ -223,9 +251,10 @@ def search_to_file(
     Parameters
     ----------
     queries : array of shape (m, d), path, or iterable of arrays of shape (any, d)
-        A memory map, or a file that :func:`tonari.io.read` maps, is read chunk by chunk. An iterable is read on a
-        thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may have any number of
-        rows, including 0, and may reuse one buffer.
+        A memory map, or a file that :func:`tonari.io.read` maps, is read chunk by chunk. A file of 0 bytes has no
+        queries if its format stores the number of columns only in its rows (.fvecs, .bvecs, .ivecs, .csv, .tsv). An
+        iterable is read on a thread of its own; its arrays may be of any kind that :func:`tonari.search` accepts, may
+        have any number of rows, including 0, and may reuse one buffer.
     points : Index, array of shape (n, d), or path
         An array or a file is prepared as :class:`tonari.Index` does.
     k : int
@@ -242,7 +271,7 @@ def search_to_file(
         Continue an interrupted run of the same search. False starts over.
     overwrite : bool
         Replace an existing file `out` when the new one is complete.
-    metric, weights, method, device, threads, memory
+    metric, weights, VI, covariance, V, transform, method, device, threads, memory
         As for :class:`tonari.Index`. Not allowed if `points` is an Index, which has its own.
     progress : None, bool or callable(done, total)
         Counts queries. The bar shows their rate and the remaining time; None shows it on a terminal if the work takes
@@ -300,9 +329,9 @@ def search_to_file(
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
-    given = {"metric": metric, "weights": weights, "method": method, "device": device}
-    given |= {"threads": threads, "memory": memory}
-    index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
+    options = {"metric": metric, "weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
+    options |= {"method": method, "device": device, "threads": threads, "memory": memory}
+    index = _index(points, {name: value for name, value in options.items() if value is not None}, progress)
     write_neighbors(
         source,
         index,

@@ -182,7 +182,8 @@ def build_neighbors(
     Parameters
     ----------
     source, queries : path, sequence of paths, array, or object
-        The points and the queries, of the same dtype and width; as for :func:`tonari.build_graph`.
+        The points and the queries, of the same dtype and width; as for :func:`tonari.build_graph`. There must be at
+        least one query; :func:`tonari.search_to_file` accepts files without rows.
     k : int
         Neighbours per query, 1 to the number of points.
     out : path

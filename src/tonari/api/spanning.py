@@ -43,6 +43,10 @@ def mutual_reachability_tree(
     *,
     metric: str = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     method: str = "auto",
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -78,10 +82,12 @@ def mutual_reachability_tree(
     Returns
     -------
     SpanningTree
-        NumPy arrays of n - 1 edges and their weights: float32; float64 for float64 points, "haversine", "minkowski:p"
-        and with `weights`. Edges are ordered by (weight, smaller end, larger end). If several minimum spanning trees
-        exist, the one whose edges are first in this order is returned, on every machine and device. "haversine" and
-        "minkowski:p" use the values before the arcsine or the root as weights in this order (see :func:`search`).
+        NumPy arrays of n - 1 edges and their weights: float32; float64 for float64 points and for transformed rows, as
+        for "haversine", "minkowski:p" and with `weights`. Edges are ordered by (weight, smaller end, larger end). If
+        several minimum spanning trees exist, the one whose edges are first in this order is returned, on every machine
+        and device. Metrics whose values are functions of others ("haversine", "minkowski:p", "hellinger" and
+        "braycurtis") use the values before the arcsine, the root or the division as weights in this order (see
+        :func:`search`).
 
     Raises
     ------

@@ -15,7 +15,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.metrics import get_metric
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import change_for
 from tonari.metrics.reference import returned, values_at
 from tonari.metrics.verification import Verification, verified
 
@@ -30,6 +30,10 @@ def verify(
     *,
     metric: str = "euclidean",
     weights: Any = None,
+    VI: Any = None,
+    covariance: Any = None,
+    V: Any = None,
+    transform: Any = None,
     sample: int = 1000,
     seed: int = 0,
     device: str | Sequence[str] = "auto",
@@ -48,7 +52,7 @@ def verify(
         The row numbers of the points that were found for each query; -1 for missing ones.
     distances : array of shape (m, k), optional
         The distances that were found, which are compared with the exact distances of the listed points.
-    metric, weights
+    metric, weights, VI, covariance, V, transform
         As for :func:`search`.
     sample : int
         Number of rows to compare, drawn without replacement; at most all rows.
@@ -90,10 +94,13 @@ is 12 (row 2, point 3: 16 given, 4 exact)
     """
     named = get_metric(metric)
     own = queries is None
+    columns = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
     sample, seed = inputs.check_count(sample, "sample"), inputs.check_count(seed, "seed", least=0)
     base = _rows(points, "points", named.bits)
     query_rows = base if own or queries is points else _rows(queries, "queries", named.bits)
     inputs.same_width(query_rows, base)
+    if named.bits and not own:
+        inputs.same_bits(inputs.bool_columns(queries), inputs.bool_columns(points))
     m, n = len(query_rows), len(base)
     listed = _listed(indices, m, "points" if own else "queries")
     numbers = _given(distances, listed.shape)
@@ -106,7 +113,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         base,
         k + own,
         metric=metric,
-        weights=weights,
+        **columns,
         device=device,
         threads=threads,
         memory=memory,
@@ -118,7 +125,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
     ids = np.where((listed >= 0) & (listed < n), listed, 0)
     needed, place = np.unique(ids, return_inverse=True)
     near, place = _taken(base, needed), place.reshape(ids.shape)
-    change = change_of(named.name, weights)
+    change = change_for(metric, **columns)
     if change is None:
         values = values_at(some, near, place, named.name)
     else:
@@ -156,6 +163,8 @@ def _listed(indices: Any, m: int, noun: str) -> npt.NDArray[Any]:
             f"indices are {listed.dtype}, expected whole numbers, the row numbers of points; swap the two "
             "arrays if the distances came first"
         )
+    if not m:
+        raise ValueError(f"{noun}: has no rows, expected at least one to compare")
     if listed.ndim != 2 or len(listed) != m or 0 in listed.shape:
         raise ValueError(f"indices have the shape {listed.shape}, expected ({m}, k): a list for each of the {noun}")
     return listed

@@ -14,15 +14,18 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import click
+import numpy as np
+import numpy.typing as npt
 
 from tonari import _startup, io
 from tonari.api.index.file import is_index
 from tonari.cli._points import Inputs
 from tonari.cli._wording import in_words, printable
 from tonari.inputs import check_output_path, parse_device, parse_memory
+from tonari.io._common import open_regular, parsing, size_of
 from tonari.io.formats.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
-from tonari.metrics import ALIASES, BIT_METRICS, CHANGED, METRICS, get_metric
+from tonari.metrics import ALIASES, BIT_METRICS, CHANGED, MAPPED, METRICS, get_metric
 from tonari.shards.state import bytes_of
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -134,7 +137,7 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
     if path.suffix.lower() == ".npz":
         with Archive(path, math.inf) as archive:
             keys = set(archive.keys)
-        return "graph" if keys == _GRAPH else "neighbours" if keys == _NEIGHBORS else "points"
+        return "graph" if keys - {"transform"} == _GRAPH else "neighbours" if keys == _NEIGHBORS else "points"
     truth = path.suffix.lower() == ".ibin" and io.describe(path).format == "ground truth"
     return "neighbours" if truth else "points"
 
@@ -246,7 +249,10 @@ def output_option(formats: str, *, directories: bool = False) -> Callable[[Decor
 
 
 _ALIASES = ", ".join(f"{alias} ({name})" for alias, name in ALIASES.items())
-METRIC_NAMES = f"{', '.join([*METRICS, *CHANGED])}; of bits, packed in bytes: {', '.join(BIT_METRICS)}; or {_ALIASES}"
+METRIC_NAMES = (
+    f"{', '.join([*METRICS, *CHANGED])}; with a file, {', '.join(MAPPED)}; of bits, packed in bytes: "
+    f"{', '.join(BIT_METRICS)}; or {_ALIASES}"
+)
 
 
 k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
@@ -325,6 +331,36 @@ verbose_option = click.option(
     callback=_verbose,
     help="Log the steps of each search to stderr; twice: also the traceback of an error.",
 )
+
+
+COLUMNS = {
+    "VI": "For mahalanobis: the inverse covariance of the columns, a d x d matrix.",
+    "covariance": "For mahalanobis, instead of --VI: the covariance of the columns.",
+    "V": "For seuclidean: the variance of each column.",
+    "transform": "A d x p matrix that rows are multiplied by before they are compared.",
+}
+
+
+def columns_options(command: Decorated) -> Decorated:
+    """Declare --VI, --covariance, --V and --transform: files of arrays that change the rows."""
+    for name, text in reversed(COLUMNS.items()):
+        kind = click.Path(path_type=Path)
+        command = click.option(f"--{name}", name, metavar="FILE.npy", type=kind, help=text)(command)
+    return command
+
+
+def with_columns(options: dict[str, Any]) -> dict[str, Any]:
+    """Replace the files of :func:`columns_options` by their arrays, and leave out options without a file."""
+    read = {name: read_array(options[name]) for name in COLUMNS if options[name] is not None}
+    return {name: value for name, value in options.items() if name not in COLUMNS} | read
+
+
+def read_array(path: Path) -> npt.NDArray[Any]:
+    """Map a .npy file of any dtype."""
+    fix = "Save the array with numpy.save."
+    with open_regular(path), parsing(path, size_of(path), "an array of numbers", fix):
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
 
 
 def report_options(command: Decorated) -> Decorated:

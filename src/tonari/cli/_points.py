@@ -15,7 +15,7 @@ import numpy as np
 from tonari import io
 from tonari.io._common import Array, expansion
 from tonari.io._formats import format_of
-from tonari.io.points import dtype_without_rows, is_table, read_column, read_points
+from tonari.io.points import dtype_without_rows, is_table, no_rows, read_column, read_points
 from tonari.io.tables.columns import Choice, choice, listed
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -117,13 +117,12 @@ class Inputs:
 
     def read_queries(self, path: Path, key: str | None, points: Array) -> Array:
         """Read queries. A file without rows, whose width is unknown, gives zero queries as wide as the points."""
-        dtype = dtype_without_rows(path)
-        if dtype is None:
+        none = no_rows(path, points.shape[1])
+        if none is None:
             return self.read(path, key)
         format_of(path, key)
         self.note(path, 0, points.shape[1], None)
-        # Whole numbers of 32 bits are converted before a search, but there are none.
-        return np.empty((0, points.shape[1]), np.float32 if dtype == np.int32 else dtype)
+        return none
 
     def note(self, path: Path, rows: int, columns: int, names: Sequence[str] | None) -> None:
         """Record the description of an input for printing."""

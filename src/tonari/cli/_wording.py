@@ -15,6 +15,7 @@ _WORDS = tuple(
         (r"\bby columns=", "by --columns"),
         (r"; slice the array, as in points\[:, 1:\]", ""),
         (r"try \.astype\(numpy\.(\w+)\)", r"try 'tonari convert IN OUT --dtype \1'"),
+        (r"pass float64 rows, exact", "use 'tonari convert IN OUT --dtype float64', exact"),
         (r"Convert with \.astype\(\)\.", "Save it as numbers."),
         (r"Use \.reshape\(len\(array\), -1\)\.", "Save it with a row for each point."),
         (r"read it with max_expansion=(\d+)", r"set TONARI_MAX_EXPANSION=\1"),

@@ -5,6 +5,7 @@ faiss/                     knn, IndexFlat, IndexFlatL2, IndexFlatIP
 pyg/                       knn, knn_graph, radius, radius_graph, nearest of torch_geometric.nn and torch_cluster
 sentence_transformers/     semantic_search, paraphrase_mining_embeddings, community_detection
 pytorch3d.py               knn_points, knn_gather
+astropy/                   match_coordinates_sky, search_around_sky, match_one_to_one
 arguments.py               checks of arguments that all of them use
 
 A lookalike translates arguments, calls tonari's functions, and returns results in the form of the other library. Each

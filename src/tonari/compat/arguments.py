@@ -21,7 +21,7 @@ def leave_out(value: Any, default: Any, name: str, why: str) -> None:
     Traceback (most recent call last):
     tonari.core.errors.Unsupported: eps=0.1: is not supported, as answers are exact; leave it out
     """
-    plain = not isinstance(value, bool) and isinstance(value, Real | str)
+    plain = type(value) is float or (not isinstance(value, bool) and isinstance(value, Real | str))
     if value is not default and not (plain and value == default):
         raise Unsupported(f"{name}={value!r}: is not supported, as {why}; leave it out")
 
@@ -34,7 +34,7 @@ def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
     Traceback (most recent call last):
     ValueError: r=-1: expected a number of at least 0
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
         raise TypeError(f"{name}={value!r}: expected a number, got {type(value).__name__}")
     number = float(value)
     if math.isnan(number) or number < least:

@@ -62,6 +62,59 @@ def search_listed(
     indices: npt.NDArray[Any],
 ) -> None: ...
 
+class Allowed:
+    def __init__(
+        self,
+        m: int,
+        n: int,
+        mask: npt.NDArray[np.uint8] | None,
+        packed: bool,
+        query_groups: npt.NDArray[np.int64] | None,
+        point_groups: npt.NDArray[np.int64] | None,
+        same: bool,
+        excluded: npt.NDArray[np.int64] | None,
+        own: bool,
+        rows: npt.NDArray[np.int64] | None,
+        ids: npt.NDArray[np.int64] | None,
+    ) -> None: ...
+    def of_rows(self, rows: npt.NDArray[np.int64]) -> Allowed: ...
+    def fill(self, table: npt.NDArray[np.uint8]) -> None: ...
+
+def find_directly(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    limits: npt.NDArray[Any],
+    self_ids: npt.NDArray[np.int64] | None,
+    allowed: Allowed | None,
+    later: bool,
+    indptr: npt.NDArray[np.int64],
+    distances: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+) -> int: ...
+def count_directly(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    limits: npt.NDArray[Any],
+    self_ids: npt.NDArray[np.int64] | None,
+    allowed: Allowed | None,
+    counts: npt.NDArray[np.int64],
+) -> None: ...
+def count_listed(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    limits: npt.NDArray[np.float64],
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+) -> None: ...
+
 class Form:
     def __init__(
         self, metric: str, centre: list[float], scale: float, directions: npt.NDArray[np.float64] | None = None
@@ -200,6 +253,7 @@ class RadiusBlock:
         room: int,
         look: Form | None = None,
         order: npt.NDArray[np.int64] | None = None,
+        allowed: Allowed | None = None,
     ) -> None: ...
     def open(self, begin: int, end: int) -> None: ...
     def screen(self, points: PackedPoints, group_begin: int, group_end: int, looks: bool = False) -> bool: ...
@@ -373,6 +427,7 @@ class TreeRadius:
         lists: bool,
         double_output: bool,
         counts: npt.NDArray[np.int64],
+        allowed: Allowed | None = None,
     ) -> None: ...
 
 class TreeRadiusBlock:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_RADII = "tonari.radius_search, radius_graph and Index.radius_search find all within a radius"
 _GRAPH_LISTS = "distances and indices are arrays: graph.distances, graph.indices"
 
 # By the name of a module or class, then by that of the attribute.
@@ -27,41 +26,61 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "range_search": "use tonari.radius_search(queries, points, radius)",
         "radius_neighbors": "use tonari.radius_search(queries, points, radius)",
         "KDTree": "use tonari.Index(points, method='kdtree'), or tonari.compat.scipy.KDTree",
+        "cKDTree": "use tonari.Index(points, method='kdtree'), or tonari.compat.scipy.KDTree",
+        "match_coordinates_sky": "use tonari.compat.astropy.match_coordinates_sky",
+        "search_around_sky": "use tonari.compat.astropy.search_around_sky",
+        "HDBSCAN": "use tonari.mutual_reachability_tree(points, min_samples).clusters(min_cluster_size)",
         "NearestNeighbors": "use tonari.estimators.NearestNeighbors",
         "topk": "use tonari.select_k",
     },
     "tonari.io": {"save": "use tonari.io.write", "load": "use tonari.io.read", "open": "use tonari.io.read"},
     "tonari.estimators": {
-        "RadiusNeighborsClassifier": f"{_RADII}; let those vote, or use KNeighborsClassifier",
-        "RadiusNeighborsRegressor": f"{_RADII}; average those, or use KNeighborsRegressor",
-        "RadiusNeighborsTransformer": f"{_RADII}; sklearn.neighbors has this class",
-        "LocalOutlierFactor": "sklearn.neighbors.LocalOutlierFactor(metric='precomputed') takes the result of "
-        "KNeighborsTransformer",
         "KNNImputer": "rows with gaps are not searched; use sklearn.impute.KNNImputer",
-        "DBSCAN": "sklearn.cluster.DBSCAN(metric='precomputed') takes distances of tonari.radius_graph",
-        "HDBSCAN": "tonari.mutual_reachability_tree makes the tree that hdbscan clusters by (docs/hdbscan.md)",
+        "OPTICS": "use DBSCAN, or tonari.mutual_reachability_tree (docs/hdbscan.md); sklearn.cluster has this class",
+        "dbscan": "use DBSCAN(eps=eps, min_samples=min_samples).fit(X)",
+        "HDBSCAN": "use tonari.mutual_reachability_tree(X, min_samples).clusters(min_cluster_size) (docs/hdbscan.md)",
         "KDTree": "use tonari.compat.scipy.KDTree",
         "BallTree": "use tonari.compat.scipy.KDTree, or tonari.Index",
         "KernelDensity": "use sklearn.neighbors.KernelDensity",
     },
     "tonari.compat.faiss": {
-        "normalize_L2": "divide rows by numpy.linalg.norm(x, axis=1, keepdims=True), or use "
-        "tonari.Index(x, metric='cosine')",
-        "omp_set_num_threads": "give threads= to tonari.search or tonari.Index; by default as many run as it is worth",
-        "omp_get_max_threads": "give threads= to tonari.search or tonari.Index; by default as many run as it is worth",
-        "IndexIDMap": "tonari.Index keeps ids: add returns them, remove takes them",
-        "IndexIDMap2": "tonari.Index keeps ids: add returns them, remove takes them",
+        "METRIC_Lp": "use METRIC_L1, METRIC_L2 or METRIC_Linf, or tonari.Index(x, metric='power:3')",
+        **dict.fromkeys(
+            ("METRIC_BrayCurtis", "METRIC_JensenShannon", "METRIC_NaNEuclidean", "METRIC_GOWER"),
+            "use faiss for this metric; docs/which-metric.md lists the metrics of tonari",
+        ),
+        "METRIC_Jaccard": "use faiss for real vectors, or tonari.Index(bits, metric='jaccard') for sets",
+        "METRIC_ABS_INNER_PRODUCT": "use faiss for this metric",
+        **dict.fromkeys(
+            ("IDSelectorBatch", "IDSelectorArray", "IDSelectorRange", "IDSelectorBitmap", "IDSelectorNot"),
+            "pass the ids themselves to remove_ids; for searches, use where= and exclude= of tonari.search",
+        ),
+        "SearchParameters": "for filters, use where= and exclude= of tonari.search",
+        "IndexPreTransform": "transform the rows, and use IndexFlat",
+        "IndexRefineFlat": "use IndexFlat, which is exact",
+        "knn_gpu": "use tonari.search(queries, points, k, metric='sqeuclidean', device='cuda')",
+        "pairwise_distances": "use scipy.spatial.distance.cdist; knn finds the nearest without all distances",
+        "Kmeans": "use faiss.Kmeans, or scikit-learn's; tonari has no clustering by centres",
         "IndexIVFFlat": "use IndexFlat, which is exact, or tonari.Index",
         "IndexHNSWFlat": "use IndexFlat, which is exact, or tonari.Index",
+        **dict.fromkeys(
+            ("IndexPQ", "IndexIVFPQ", "IndexLSH", "IndexScalarQuantizer", "IndexBinaryFlat"),
+            "use IndexFlat, which is exact, or tonari.Index; metric='hamming' is for rows of bits",
+        ),
         "index_factory": "use IndexFlatL2 or IndexFlatIP; all answers are exact",
-        "write_index": "use tonari.Index(points).save(path), or pickle",
-        "read_index": "use tonari.Index.load(path), or pickle",
+        "write_index": "faiss.write_index takes FAISS's own indexes; use tonari.Index(points).save(path), or pickle",
+        "read_index": "use tonari.Index.load(path), or pickle; rows of a FAISS file are faiss.read_index(path)"
+        ".reconstruct_n(0, ntotal)",
+        "serialize_index": "use pickle.dumps(index)",
+        "deserialize_index": "use pickle.loads(data)",
         "StandardGpuResources": "use tonari.Index(points, device='cuda')",
         "index_cpu_to_gpu": "use tonari.Index(points, device='cuda')",
         "range_search": "use IndexFlat.range_search",
     },
     "tonari.compat.scipy": {
-        "cKDTree": "use KDTree, which is the same class in SciPy, too",
+        "Rectangle": "use scipy.spatial.Rectangle",
+        "minkowski_distance": "use scipy.spatial.minkowski_distance",
+        "distance_matrix": "use scipy.spatial.distance_matrix; tonari.search finds nearest rows without all distances",
         "distance": "use scipy.spatial.distance; tonari.search finds nearest rows without all distances",
     },
     "tonari.compat.pyg": {
@@ -83,6 +102,12 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "dot_score": "use sentence_transformers.util.dot_score; semantic_search finds the largest without all of them",
         "SentenceTransformer": "encode with sentence_transformers.SentenceTransformer; searches are here",
         "util": "its functions are in this module: semantic_search, community_detection, paraphrase_mining_embeddings",
+    },
+    "tonari.compat.astropy": {
+        "match_coordinates_3d": "use tonari.search on coords.cartesian.xyz.value.T, and a unit that both have",
+        "search_around_3d": "use tonari.radius_search on coords.cartesian.xyz.value.T, and a unit that both have",
+        "SkyCoord": "use astropy.coordinates.SkyCoord, or sky(ra=..., dec=...) of degrees without astropy",
+        "Angle": "use astropy.coordinates.Angle",
     },
     "KDTree": {
         "query_radius": "use query_ball_point(x, r)",
@@ -114,19 +139,27 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "shape": "use graph.n and graph.k",
     },
     "IndexFlat": {
-        "remove_ids": "use tonari.Index, whose remove takes ids",
-        "add_with_ids": "use tonari.Index, whose add returns ids",
+        "add_with_ids": "use IndexIDMap(index), or tonari.Index, whose add returns ids",
+        "search_and_reconstruct": "use search, and index.reconstruct_n()[I]",
+        "assign": "use search(x, k)[1]",
+        "merge_from": "use add(other.reconstruct_n())",
+        "nprobe": "there are no lists to probe: all answers are exact",
+    },
+    "IndexIDMap": {
+        "reconstruct": "use IndexIDMap2, or index.index.reconstruct(row)",
+        "reconstruct_n": "rows have no order of ids: use index.index.reconstruct_n(), in the order of index.id_map",
     },
     "NearestNeighbors": {
-        "radius_neighbors": _RADII,
-        "radius_neighbors_graph": _RADII,
         "query": "use kneighbors(X)",
+        "query_radius": "use radius_neighbors(X, radius)",
     },
 }
 
 _K = "the number of neighbours is k="
 _RADIUS = "tonari.radius_search, radius_graph and Index.radius_search take a radius; here the k nearest are found"
 _SIMILAR = "tonari.radius_search and pairs take min_similarity=; here the k nearest are found"
+
+ATTRIBUTES["cKDTree"] = ATTRIBUTES["KDTree"]
 
 # By the name of the argument. If it has a counterpart in a verb, the hint names the counterpart instead.
 ARGUMENTS: dict[str, str] = {
@@ -139,11 +172,15 @@ ARGUMENTS: dict[str, str] = {
     "threshold": "a threshold is radius= for distances and min_similarity= for similarities, of tonari.radius_search, "
     "radius_graph and pairs",
     "p": "a Minkowski distance is named with its p: metric='minkowski:3'",
-    "metric_params": "weights of the columns are weights=, and p is part of the name: metric='minkowski:3'",
+    "metric_params": "weights of the columns are weights=, VI= and V= are arguments of their own, and p is part of the "
+    "name: metric='minkowski:3'",
+    "w": "weights of the columns are weights=",
+    "cov": "the covariance of metric='mahalanobis' is covariance=",
     "metric": "the metric is that of the Index or graph",
     "algorithm": "use method=",
     "k": "everything within the radius is found; max_neighbors= limits how many",
     "return_distance": "distances and indices are always returned",
+    "min_cluster_size": "the tree is made without it: tonari.mutual_reachability_tree(...).clusters(min_cluster_size)",
     "leaf_size": "trees choose the size of their leaves themselves",
     "random_state": "use seed=, where a method is random",
 }

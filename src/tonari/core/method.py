@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.allowed import Allowed
 from tonari.core.errors import Unsupported
 from tonari.core.listed import Listed
 from tonari.core.plan import Plan
@@ -104,7 +105,15 @@ class Preparation(NamedTuple):
 
 
 class SearchMethod(Method):
-    """A method that also answers queries."""
+    """A method that also answers queries.
+
+    Attributes
+    ----------
+    filters : bool
+        Whether searches within limits apply rules: :meth:`find_allowed` and :meth:`count_allowed`.
+    """
+
+    filters: ClassVar[bool] = False
 
     def kind(self, problem: Problem, searched: int = 0) -> str:
         """Return the kind of preparation that a problem needs; prepared points fit every search of the same kind.
@@ -193,6 +202,18 @@ class SearchMethod(Method):
         """Count the points that :meth:`find_within` would find: int64 of shape (m,), on the device of the queries."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
+    def find_allowed(
+        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        """Find the points that :meth:`find_within` finds and that rules allow."""
+        raise Unsupported(f"method={self.name!r} on {self.device} applies no rules within a radius")
+
+    def count_allowed(
+        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
+    ) -> Any:
+        """Count the points that :meth:`find_allowed` would find."""
+        raise Unsupported(f"method={self.name!r} on {self.device} applies no rules within a radius")
+
     def count_once(self, queries: Any, points: Any, plan: Any, limits: Any) -> Any:
         """Prepare the points for this count alone, and count as :meth:`count_within` does."""
         return self.count_within(queries, self.prepare(points, plan, False), plan, limits, progress=False)
@@ -247,6 +268,19 @@ class SearchMethod(Method):
         """
         raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
 
+    def count_listed(
+        self,
+        queries: Any,
+        points: Any,
+        limits: Any,
+        metric: str,
+        listed: Listed,
+        *,
+        threads: int | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Count the listed points within the limit of each query, by exact values; see :meth:`search_listed`."""
+        raise Unsupported(f"method={self.name!r} on {self.device} counts no lists")
+
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
         """Prepare points for radius searches; a search may pass all queries of the plan or a block of them."""
         return self.prepare(points, plan, progress)
@@ -286,6 +320,7 @@ class OnCpu(SearchMethod):
     """A method on the CPU. In a self-join, each query excludes one point, itself, by its number."""
 
     device = "cpu"
+    filters = True
 
     @abstractmethod
     def nearest(
@@ -340,6 +375,16 @@ class OnCpu(SearchMethod):
         progress: ProgressLike = None,
     ) -> Any:
         return self.counts(Within(queries, limits, own_rows(queries, self_join)), prepared, plan, progress)
+
+    def find_allowed(
+        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        return self.lists(Within(queries, limits, allowed=allowed), prepared, plan, progress)
+
+    def count_allowed(
+        self, queries: Any, prepared: Any, plan: Any, limits: Any, allowed: Allowed, progress: ProgressLike = None
+    ) -> Any:
+        return self.counts(Within(queries, limits, allowed=allowed), prepared, plan, progress)
 
 
 def own_rows(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:

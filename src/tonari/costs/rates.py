@@ -43,7 +43,8 @@ kind, the predicted times are right within a factor of about two.
                              half as wide
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda; link_of_several, peer and further: two H100s
-                             that search 4,000,000 x 96 float32 rows, in host memory or on one of them, 2026-11-27
+                             that search 4,000,000 x 96 float32 rows, in host memory or on one of them, 2026-11-27;
+                             further was 1.3 to 2.6 ms in four searches on one and on two of them
     DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
                              8 rounds; python -m benchmarks run wang2021 --case curve-sift
 """
@@ -311,7 +312,7 @@ CARD = CardRates(
     link=2e10,
     link_of_several=1.6e10,
     peer=4e11,
-    further=1e-3,
+    further=2e-3,
     products=5.5e14,
     elements=2e13,
     cpu_member=6e-8,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
+from typing import Any
 
 from tonari.core.process.caches import emptied_by
 from tonari.cuda import tuning
@@ -29,6 +31,16 @@ def _free_on(device: str) -> int:
         ours = int(free + _held(device, "reserved_bytes"))
         _known[device] = time.monotonic(), ours
     return ours - _held(device, "allocated_bytes")
+
+
+def driver_memory(device: Any) -> int:
+    """Return the free bytes of the driver on a torch device, without memory that torch has cached; takes 0.7 ms.
+
+    Memory of the CPU, where Triton's interpreter runs, is not limited.
+    """
+    import torch
+
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else sys.maxsize
 
 
 def _held(device: str, name: str) -> int:

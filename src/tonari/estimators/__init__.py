@@ -1,12 +1,25 @@
 """Estimators with scikit-learn's interface, whose neighbours tonari finds. Needs scikit-learn 1.6 or later.
 
-nearest_neighbors.py        NearestNeighbors
-k_neighbors_transformer.py  KNeighborsTransformer
-k_neighbors_classifier.py   KNeighborsClassifier
-k_neighbors_regressor.py    KNeighborsRegressor
-searching.py                their common base: fit, kneighbors, kneighbors_graph
-settings.py                 conversion of scikit-learn's parameters
-votes.py                    weights of neighbours, and the sums of a classifier's and a regressor's predictions
+nearest_neighbors.py             NearestNeighbors
+k_neighbors_transformer.py       KNeighborsTransformer
+k_neighbors_classifier.py        KNeighborsClassifier
+k_neighbors_regressor.py         KNeighborsRegressor
+radius_neighbors_transformer.py  RadiusNeighborsTransformer
+radius_neighbors_classifier.py   RadiusNeighborsClassifier
+radius_neighbors_regressor.py    RadiusNeighborsRegressor
+local_outlier_factor.py          LocalOutlierFactor
+dbscan.py                        DBSCAN
+searching.py                     their common base: rows that are checked and prepared
+nearest.py                       kneighbors, kneighbors_graph
+within.py                        radius_neighbors, radius_neighbors_graph
+classifying.py                   classes and scores of both classifiers
+predicting.py                    parameters of predictions by the k nearest
+predicting_within.py             lists and weights of predictions by a radius, by blocks
+settings.py                      conversion of scikit-learn's parameters
+votes.py                         weights of the k nearest, and the sums of a classifier's and a regressor's predictions
+votes_within.py                  the same of lists of different lengths
+blocks.py                        lists within a radius by blocks, within a memory budget
+components.py                    connected components of pairs, block by block
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """
@@ -17,13 +30,28 @@ except ImportError as error:
     raise ImportError("tonari.estimators needs scikit-learn 1.6 or later: pip install 'tonari[sklearn]'") from error
 
 from tonari.core.hints import missing_from
+from tonari.estimators.dbscan import DBSCAN
 from tonari.estimators.k_neighbors_classifier import KNeighborsClassifier
 from tonari.estimators.k_neighbors_regressor import KNeighborsRegressor
 from tonari.estimators.k_neighbors_transformer import KNeighborsTransformer
+from tonari.estimators.local_outlier_factor import LocalOutlierFactor
 from tonari.estimators.nearest_neighbors import NearestNeighbors
+from tonari.estimators.radius_neighbors_classifier import RadiusNeighborsClassifier
+from tonari.estimators.radius_neighbors_regressor import RadiusNeighborsRegressor
+from tonari.estimators.radius_neighbors_transformer import RadiusNeighborsTransformer
 
 del _sklearn
 
-__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"]
+__all__ = [
+    "DBSCAN",
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "KNeighborsTransformer",
+    "LocalOutlierFactor",
+    "NearestNeighbors",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+    "RadiusNeighborsTransformer",
+]
 
 __getattr__ = missing_from(__name__)

@@ -47,7 +47,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Predicting):
         """
         check_weights(self.weights)
         self._y = self._keep(X, y, multi_output=True, y_numeric=True)
-        self._rows.prepared(self._how())
+        self._prepared()
         return self
 
     def predict(self, X: Any) -> Values:

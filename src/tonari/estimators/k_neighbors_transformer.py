@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from tonari.api.graphs import knn_graph
-from tonari.estimators.searching import Searching, check_mode, matrix_of
+from tonari.estimators.nearest import Nearest, matrix_of
+from tonari.estimators.searching import check_mode
 from tonari.estimators.settings import check_n_neighbors
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 
-class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Searching):
+class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Nearest):
     """Build the sparse graph of nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsTransformer``.
 
     Estimators with ``metric="precomputed"`` and ``scanpy.pp.neighbors(transformer=...)`` take this graph.
@@ -55,7 +56,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         n_neighbors: int = 5,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

@@ -5,28 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from tonari.core.hints import Hinted
-from tonari.estimators.searching import Searching
+from tonari.estimators.nearest import Nearest
+from tonari.estimators.within import Within
 
 
-class NearestNeighbors(Searching, Hinted):
+class NearestNeighbors(Nearest, Within, Hinted):
     """Find nearest neighbours exactly, with the interface of ``sklearn.neighbors.NearestNeighbors``.
 
     Parameters
     ----------
     n_neighbors : int
         Neighbours per row; the argument of :meth:`kneighbors` overrides it.
+    radius : float
+        Radius of :meth:`radius_neighbors`, whose argument overrides it.
     algorithm : "auto", "brute" or "kd_tree"
         "auto" uses the algorithm that is expected to be faster; all give the same bits. "ball_tree" is refused.
     leaf_size : int
         Only the default of 30 is accepted, since trees choose the size of their leaves themselves.
-    metric : str
+    metric : str or callable
         "minkowski" with `p`; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
-        "canberra", "chi2", "haversine", and their other names (``tonari.metrics.ALIASES``). Others are refused with the
-        nearest fix.
+        "canberra", "chi2", "haversine", "hellinger", "mahalanobis", "seuclidean", "braycurtis" for rows that each sum
+        to one, and their other names (``tonari.metrics.ALIASES``). "precomputed": X is the (n, n) matrix of distances,
+        and queries are rows of distances to the fitted rows. A function of two rows, as in scikit-learn, is called for
+        each pair, which is slow; tonari.search takes functions of a row and a block of rows. Others are refused with
+        the nearest fix.
     p : float
         0.5, 1, 1.5, 2, 3, 4 or inf, for "minkowski".
     metric_params : dict, optional
-        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`.
+        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`. For "mahalanobis"
+        ``{"VI": inverse covariance}`` or ``{"V": covariance}``; for "seuclidean" ``{"V": variances}``. Both need them:
+        as elsewhere in tonari, none is computed from the rows. For a function, its keyword arguments.
     n_jobs : int, optional
         Threads on the CPU. None and -1: chosen by the amount of work, at most all processors; -2: at most all
         processors but one.
@@ -58,15 +66,18 @@ class NearestNeighbors(Searching, Hinted):
     (array([[0.5]]), array([[2]]))
     >>> nearest.kneighbors(return_distance=False).ravel().tolist()
     [1, 0, 1]
+    >>> nearest.radius_neighbors([[2.5]], radius=1.5)[1][0].tolist()
+    [2, 1]
     """
 
     def __init__(
         self,
         *,
         n_neighbors: int = 5,
+        radius: float = 1.0,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -74,6 +85,7 @@ class NearestNeighbors(Searching, Hinted):
         memory: int | str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
+        self.radius = radius
         self.algorithm = algorithm
         self.leaf_size = leaf_size
         self.metric = metric
@@ -99,5 +111,5 @@ class NearestNeighbors(Searching, Hinted):
             X is sparse.
         """
         self._keep(X)
-        self._rows.prepared(self._how())
+        self._prepared()
         return self

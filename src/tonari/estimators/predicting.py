@@ -1,14 +1,14 @@
-"""The common base of the classifier and the regressor: the parameters of a prediction by neighbours."""
+"""The common base of KNeighborsClassifier and KNeighborsRegressor: the parameters of a prediction by the k nearest."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tonari.estimators.searching import Searching
+from tonari.estimators.nearest import Nearest
 
 
-class Predicting(Searching):
-    """The base class of the estimators that predict."""
+class Predicting(Nearest):
+    """The base class of the estimators that predict by the k nearest."""
 
     def __init__(
         self,
@@ -18,7 +18,7 @@ class Predicting(Searching):
         algorithm: str = "auto",
         leaf_size: int = 30,
         p: float = 2,
-        metric: str = "minkowski",
+        metric: Any = "minkowski",
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         device: Any = "auto",

@@ -5,32 +5,62 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from tonari import inputs
 from tonari.core.process.workers import default_threads
-from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, powers
+from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, is_function, name_of_function, powers
 
+DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of rows; all others are converted to the first
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
 _MOST_JOBS = 2**31
 
-# Metrics of scikit-learn that tonari does not support, and alternatives.
-_ELSEWHERE = {
-    "precomputed": "distances are computed here; use the class of the same name of sklearn.neighbors, which takes the "
-    "result of tonari.estimators.KNeighborsTransformer",
-    "nan_euclidean": "rows with NaN are not searched; impute them first, as with sklearn.impute.SimpleImputer",
-    "seuclidean": "divide each column by its standard deviation first, as with sklearn.preprocessing.StandardScaler, "
-    "and use metric='euclidean'",
-    "mahalanobis": "multiply rows by a root of the inverse covariance first and use metric='euclidean'",
-}
+# The parameters of a metric, by scikit-learn's names, and the arguments of tonari that they are.
+_WEIGHTS = {"w": "weights"}
+_PARAMETERS = {"mahalanobis": {"VI": "VI", "V": "covariance"}, "seuclidean": {"V": "V"}}
 
 
-def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
-    """Return tonari's name of a metric.
+def columns_of(metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the arguments of a search that change the columns; none for a function, which gets its parameters itself.
+
+    >>> columns_of("mahalanobis", {"V": [[2.0]]}), columns_of("euclidean", None)
+    ({'covariance': [[2.0]]}, {})
+    """
+    if is_function(metric):
+        return {}
+    named = _PARAMETERS.get(metric, _WEIGHTS)
+    return {named[name]: value for name, value in (metric_params or {}).items()}
+
+
+class OfTwoRows:
+    """A function of two rows, as scikit-learn's metrics are, as one of a row and a block of rows, as tonari's are.
+
+    >>> import numpy as np
+    >>> OfTwoRows(lambda a, b, scale: scale * abs(a - b).max(), {"scale": 2})(np.zeros(2), np.array([[1, 3], [2, 0]]))
+    array([6., 4.])
+    """
+
+    def __init__(self, function: Any, parameters: dict[str, Any] | None) -> None:
+        self.function, self.parameters = function, parameters or {}
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, row: Any, block: Any) -> Any:
+        return np.array([self.function(row, other, **self.parameters) for other in block], np.float64)
+
+
+def searched_by(metric: Any, metric_params: dict[str, Any] | None) -> Any:
+    """Return a metric as the searches take it: a function of two rows becomes one of a block."""
+    return OfTwoRows(metric, metric_params) if is_function(metric) else metric
+
+
+def metric_of(metric: Any, p: Any, metric_params: Any) -> Any:
+    """Return tonari's name of a metric; a function is returned unchanged.
 
     Raises
     ------
     ValueError
-        The metric has no counterpart or is a similarity; or `metric_params` has keys other than "w".
+        The metric has no counterpart or is a similarity; or `metric_params` has keys that it does not take.
 
     Examples
     --------
@@ -41,29 +71,25 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     'minkowski:3'
     >>> metric_of("minkowski", 5, None)
     Traceback (most recent call last):
-    ValueError: p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p use the class of the same name of \
-sklearn.neighbors
+    ValueError: p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p use scikit-learn's class of the same \
+name
     """
     if isinstance(metric_params, dict) and "p" in metric_params:
         raise ValueError(f"metric_params={metric_params!r}: p is an argument of its own; pass p={metric_params['p']!r}")
-    if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= {"w"}):
+    known = _PARAMETERS.get(metric, _WEIGHTS) if isinstance(metric, str) else _WEIGHTS
+    if is_function(metric) and (metric_params is None or isinstance(metric_params, dict)):
+        return metric
+    if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= known.keys()):
         raise ValueError(
-            f"metric_params={metric_params!r}: expected None or {{'w': weights of the columns}}, as tonari's metrics "
-            "take no other parameters; scale the columns of X instead"
-        )
-    if callable(metric):
-        raise ValueError(
-            f"metric={metric!r}: expected a name; for a callable use the class of the same name of sklearn.neighbors"
+            f"metric_params={metric_params!r}: expected None or {{{', '.join(map(repr, known))}: ...}}, as "
+            f"metric={name_of_function(metric) if is_function(metric) else metric!r} takes no other parameters; change "
+            "the columns of X instead"
         )
     if metric in ("minkowski", "p"):
-        named = MINKOWSKI.get(float(p)) if isinstance(p, Real) else None
+        named = MINKOWSKI.get(2.0 if p is None else float(p)) if p is None or isinstance(p, Real) else None
         if named is None:
-            raise ValueError(
-                f"p={p!r}: expected {powers()}; for another p use the class of the same name of sklearn.neighbors"
-            )
+            raise ValueError(f"p={p!r}: expected {powers()}; for another p use scikit-learn's class of the same name")
         return named
-    if metric in _ELSEWHERE:
-        raise ValueError(f"metric={metric!r}: {_ELSEWHERE[metric]}")
     record = get_metric(metric)
     if record.descending:
         raise ValueError(
@@ -117,6 +143,23 @@ def threads_of(n_jobs: Any) -> int | None:
     if jobs == -1:
         return None
     return jobs if jobs > 0 else max(1, default_threads() + 1 + jobs)
+
+
+def check_radius(radius: Any, name: str = "radius", *, positive: bool = False) -> float:
+    """Check a radius: a number of at least 0, or above 0.
+
+    >>> from tonari.estimators.settings import check_radius
+    >>> check_radius(-1.0)
+    Traceback (most recent call last):
+    ValueError: radius=-1.0: expected a number of at least 0
+    """
+    least = "above 0" if positive else "of at least 0"
+    if not isinstance(radius, Real):
+        raise TypeError(f"{name}={radius!r}: expected a number {least}")
+    number = float(radius)
+    if not (number > 0 or (number == 0 and not positive)):
+        raise ValueError(f"{name}={radius!r}: expected a number {least}")
+    return number
 
 
 def check_weights(weights: Any) -> Any:

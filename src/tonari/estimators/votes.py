@@ -72,7 +72,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
     m, k = found.indices.shape
     won = np.empty(m, np.intp)
     few = classes <= tuning.FEW_CLASSES * k or (weights is not None and not (weights >= 0).all())
-    for part in cut(m, _rows_at_once(classes if few else k, memory)):
+    for part in cut(m, rows_at_once(classes if few else k, memory)):
         votes, own = labels[found.indices[part]], None if weights is None else weights[part]
         if not few:
             won[part] = _most(votes, own)
@@ -93,7 +93,7 @@ def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: i
     [[0.25, 0.0, 0.75]]
     """
     made = np.empty((len(found.indices), classes))
-    for part in cut(len(made), _rows_at_once(classes, memory)):
+    for part in cut(len(made), rows_at_once(classes, memory)):
         made[part] = _shares(labels[found.indices[part]], None if weights is None else weights[part], classes)
     return made
 
@@ -107,7 +107,7 @@ def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int
     """
     m, k = found.indices.shape
     made = np.empty((m, values.shape[1]))
-    for part in cut(m, _rows_at_once(k * values.shape[1], memory)):
+    for part in cut(m, rows_at_once(k * values.shape[1], memory)):
         near = values[found.indices[part]]
         if weights is None:
             made[part] = near.mean(axis=1, dtype=np.float64)
@@ -116,7 +116,7 @@ def means(values: Values, found: Neighbors, weights: Float64 | None, memory: int
     return made
 
 
-def _rows_at_once(width: int, memory: int | None) -> int:
+def rows_at_once(width: int, memory: int | None) -> int:
     """Return the number of rows, of `width` entries each, that fit in memory together."""
     entries = tuning.ENTRIES if memory is None else min(tuning.ENTRIES, memory // _ENTRY_BYTES)
     return max(1, entries // width)

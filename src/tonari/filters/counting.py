@@ -1,9 +1,10 @@
 """Count the allowed points within a radius of each query.
 
-If few points are within the radius, they are listed, and forbidden ones are dropped. If many are, they are only
-counted. Counts of disjoint sets of points add up, so forbidden points within the radius are counted separately and
-subtracted: excluded points, and with groups="other" the query's own group, unless it is large. If each query has its
-own mask, the shortest of three lists is used: allowed points, forbidden points, or points within the radius.
+A search on the CPU checks the rules for each point that it counts. On a device, points within the radius are listed if
+they are few, and forbidden ones are dropped. If many are, they are only counted. Counts of disjoint sets of points add
+up, so forbidden points within the radius are counted separately and subtracted: excluded points, and with
+groups="other" the query's own group, unless it is large. If each query has its own mask, the shortest of three lists is
+used: allowed points, forbidden points, or points within the radius.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.allowed import Allowed
 from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors, cut_lists
@@ -30,7 +32,7 @@ from tonari.filters.listed import (
     kept_of,
     row_bytes,
 )
-from tonari.filters.looking import are_few_forbidden, are_short, is_listed_soon, near_some
+from tonari.filters.looking import are_few_forbidden, are_short, is_listed_soon, may_be_subtracted, near_some
 from tonari.filters.rules import Ids, Rules, distinct
 from tonari.filters.scope import Scope, on_host
 from tonari.filters.shared import true_places
@@ -61,24 +63,42 @@ def count_allowed(
 def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
     if not scope.n or not len(queries):
         return np.zeros(len(queries), np.int64)
+    if rules.shared is not None and (not scope.prepared or rules.grouped):
+        return _among(scope, queries, limits, rules.without("shared"), None, rules.open_places())
+    filtered, m = scope.allowed_by(rules), len(queries)
     if rules.shared is not None:
-        allowed, inside = rules.open_places(), rules.without("shared")
-        if not scope.prepared or rules.grouped or 2 * len(allowed) <= scope.n:
-            return _among(scope, queries, limits, inside, None, allowed)
-        closed = np.ones(scope.n, bool)
-        closed[allowed] = False
-        everything = _count(scope, queries, limits, inside)
-        return everything - _among(scope, queries, limits, inside, None, true_places(closed))
+        return _by_mask(scope, queries, limits, rules, filtered)
     if not (rules.grouped or rules.by_pairs or rules.own):
         return scope.count(queries, limits)
-    if not (_are_large(scope, queries, rules) or is_listed_soon(scope, queries, rules)):
+    if not (_are_large(scope, queries, rules) or is_listed_soon(scope, queries, rules, filtered=filtered is not None)):
+        if filtered is not None and not may_be_subtracted(rules, m):
+            return scope.count(queries, limits, filtered)
         scope = scope.ready(queries, limits)
-        near = near_some(scope, queries, limits, np.arange(len(queries)))
-        if are_short(near, scope.n) and not are_few_forbidden(scope, near, rules, len(queries)):
+        near = near_some(scope, queries, limits, np.arange(m))
+        point_seconds = tuning.LISTED_POINT if filtered is None else tuning.FILTERED_POINT
+        if are_few_forbidden(scope, near, rules, m, point_seconds):
+            pass
+        elif filtered is not None:
+            return scope.count(queries, limits, filtered)
+        elif are_short(near, scope.n):
             return _by_lists(scope, queries, limits, rules)
     if rules.query_groups is not None and not rules.same:
         return _by_other_groups(scope, queries, limits, rules)
     return _by_group(scope, queries, limits, rules) if rules.grouped else _by_rows(scope, queries, limits, rules)
+
+
+def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, filtered: Allowed | None) -> Ids:
+    """Count points of a mask for all queries, among points that are prepared already."""
+    allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
+    if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
+        return scope.count(queries, limits, filtered)
+    if (2 if filtered is None else tuning.COUNTED_FEW) * len(allowed) <= scope.n:
+        return _among(scope, queries, limits, inside, None, allowed)
+    if filtered is not None:
+        return scope.count(queries, limits, filtered)
+    closed = np.ones(scope.n, bool)
+    closed[allowed] = False
+    return _count(scope, queries, limits, inside) - _among(scope, queries, limits, inside, None, true_places(closed))
 
 
 def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
@@ -220,7 +240,13 @@ def _listed(
 
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count the listed points within the limits of some queries, by pieces of the lists."""
+    """Count the listed points within the limits of some queries."""
+    counts = scope.count_listed(inputs.rows_at(queries, rows), limits[rows], listed)
+    return _by_pieces(scope, queries, limits, rows, listed) if counts is None else counts
+
+
+def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
+    """Count the listed points within the limits of some queries, by searches in pieces of the lists."""
     piece = tuning.COUNTED_PIECE
     number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)

@@ -25,14 +25,15 @@ def are_short(near: Ids, n: int) -> bool:
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
-def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Whether computing exact values of all allowed points is preferred to listing all points within the radius.
+def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool = False) -> bool:
+    """Whether computing exact values of all allowed points is preferred to a search of all points within the radius.
 
-    Listing makes lists of all points within the radius for a block of queries, and then drops forbidden points. The
-    memory must be enough for the lists of so large a block that the division into blocks costs no time.
+    If this search is `filtered`, it finds no forbidden points. Else lists of all points are made for a block of
+    queries, and forbidden points are then dropped; the memory must be enough for the lists of so large a block that the
+    division into blocks costs no time.
     """
     m, n = len(queries), scope.n
-    if scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
+    if not filtered and scope.room // (PAIR * n + row_bytes(queries)) < min(m, tuning.UNCOUNTED_QUERIES):
         return True
     if rules.mask is None and not rules.grouped:
         return False  # most points are allowed
@@ -47,8 +48,16 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules) -> bool:
     return most >= 0 and scope.listed_seconds(m, pairs) < most
 
 
-def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
-    """Whether computing exact values of all forbidden points is preferred to listing all points within the radius.
+def may_be_subtracted(rules: Rules, m: int) -> bool:
+    """Whether forbidden points may be so few that a count of all points and of those takes less time.
+
+    For a few queries two counts take too long.
+    """
+    return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
+
+
+def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
+    """Whether computing exact values of all forbidden points is preferred to looking at all points within the radius.
 
     The number of forbidden points within the radius is then subtracted from the count of all points.
 
@@ -58,13 +67,15 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
         Counts of all points within the limits of some of the queries.
     m : int
         The number of all queries.
+    point_seconds : float
+        The seconds of a point within the limits in the other way.
     """
-    if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
-        return False  # a count of all points and values of some take two calls, too long for a few queries
+    if not may_be_subtracted(rules, m):
+        return False
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
         _order, begins, ends = groups_of(rules)
         pairs += int((ends - begins).sum())
     if rules.excluded is not None:
         pairs += len(rules.excluded) * m // rules.m
-    return scope.listed_seconds(m, pairs) < tuning.LISTED_POINT * float(near.mean()) * m
+    return scope.listed_seconds(m, pairs) < point_seconds * float(near.mean()) * m

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import _native
+from tonari.core.allowed import Allowed
 from tonari.core.slices import cut
 from tonari.filters import tuning
 from tonari.filters.shared import SharedMask, true_places
@@ -65,6 +67,11 @@ def _are_found(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
         return np.zeros(len(numbers), bool)
     found: npt.NDArray[np.bool_] = some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers
     return found
+
+
+def _follow(rows: Ids) -> bool:
+    """Whether rows follow one another; there is at least one."""
+    return bool(len(rows) and (np.diff(rows) == 1).all())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,6 +165,20 @@ class Rules:
         kept: npt.NDArray[np.bool_] = entries
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
+    def as_allowed(self) -> Allowed | None:
+        """Return the rules in the form for kernels on the CPU; None if a mask has no such form without a copy."""
+        source = self.mask if self.shared is None else self.shared.host[None]
+        mask: npt.NDArray[np.uint8] | None = None
+        if source is not None:
+            if (self.shared is not None and self.mask is not None) or not source.flags.c_contiguous:
+                return None
+            mask = source.view(np.uint8)
+        packed = source is not None and source.dtype != np.bool_
+        groups = self.query_groups, self.point_groups
+        rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
+        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, self.own, rows, ids)
+        return Allowed(native, rows)
+
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
         """Return a mask of the allowed points for some queries: of shape (len(rows), number of searched points)."""
         asked = rows if self.rows is None else self.rows[rows]
@@ -190,8 +211,13 @@ class Rules:
             places, n = np.flatnonzero(table if allowed else np.logical_not(table, out=table)), table.shape[1]
             bounds = np.searchsorted(places, np.arange(len(rows) + 1) * n)
             return np.remainder(places, max(1, n), out=places), bounds
-        which, places = self._excluded_places(rows)
-        return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
+        queries = rows if self.rows is None else self.rows[rows]
+        if self.excluded is None or self.own or self.ids is not None or not _follow(queries):
+            which, places = self._excluded_places(rows)
+            return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
+        bounds = np.searchsorted(self.excluded, np.arange(queries[0], queries[-1] + 2) * self.n)
+        pairs = self.excluded[bounds[0] : bounds[-1]]
+        return pairs - np.repeat(queries * self.n, np.diff(bounds)), bounds - bounds[0]
 
     @property
     def only_excluded(self) -> bool:

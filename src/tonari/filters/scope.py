@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.allowed import Allowed
 from tonari.core.errors import BudgetExceeded
 from tonari.core.listed import Listed
 from tonari.core.problem import Problem
@@ -28,6 +29,7 @@ from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import checked
 from tonari.methods.registry import by_force, search_method
 from tonari.methods.rows.points import Points
+from tonari.methods.rows.value_range import is_plain
 from tonari.metrics import Metric
 
 
@@ -91,15 +93,22 @@ class Scope:
         with self.refusals():
             return self.points.nearest(queries, k, progress, around=True)
 
-    def within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
-        """Find all points within the limits; the result is on the device of the queries."""
+    def within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
+    ) -> RadiusNeighbors:
+        """Find all points within the limits, or all allowed ones; the result is on the device of the queries."""
         with self.refusals():
-            return self.points.within(queries, limits, progress)
+            return self.points.within(queries, limits, progress, allowed=allowed)
 
-    def count(self, queries: Any, limits: npt.NDArray[Any]) -> Ids:
-        """Count all points within the limits; the result is in host memory."""
+    def count(self, queries: Any, limits: npt.NDArray[Any], allowed: Allowed | None = None) -> Ids:
+        """Count all points within the limits, or all allowed ones; the result is in host memory."""
         with self.refusals():
-            return np.asarray(inputs.to_host(self.points.count(queries, limits, False)))
+            return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
+
+    def allowed_by(self, rules: Rules) -> Allowed | None:
+        """Return rules for :meth:`within` and :meth:`count`; None if the method or a mask does not permit this."""
+        device = self.points.call.place.device
+        return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
         """Return a scope with prepared points, for blocks of queries with limits."""
@@ -247,6 +256,18 @@ class Scope:
         """Estimate the seconds of computing exact values of listed pairs, on one core, even for CUDA."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
+
+    def count_listed(self, queries: Any, limits: npt.NDArray[Any], listed: Listed) -> Ids | None:
+        """Count the listed points within the limits of each query by their exact values.
+
+        None if the method has no such count, or if a limit at an end of the range of values, or beyond it, would count
+        values that have overflowed or underflowed.
+        """
+        call = self.points.call
+        method = search_method(by_force(self.metric.name), call.place.device)
+        if not method.filters or not is_plain(limits):
+            return None
+        return method.count_listed(queries, self.rows, limits, self.metric.name, listed, threads=self.threads)
 
     def listed(self, queries: Any, k: int, listed: Listed, found: Neighbors | None = None) -> Neighbors:
         """Find the k nearest listed points of each query; the result is in host memory, in `found` if it is given."""

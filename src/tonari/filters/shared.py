@@ -39,13 +39,18 @@ class SharedMask:
     def places_for(self, device: Any) -> Any:
         """Return the positions for points on a device, either on any device or in host memory.
 
-        A large mask in host memory is copied to the device of the points, and its positions are computed there.
+        A large mask in host memory is copied to the device of the points, and its positions are computed there, unless
+        very few entries are true.
         """
-        if not isinstance(self._given, np.ndarray) or len(self._given) < tuning.COPIED_ENTRIES:
+        mask = self._given
+        if not isinstance(mask, np.ndarray) or len(mask) < tuning.COPIED_ENTRIES:
+            return self.places
+        sample = _words(mask)[:: tuning.SAMPLED_WORDS]
+        if tuning.READ_WORDS * np.count_nonzero(sample) <= len(sample):
             return self.places
         from tonari.cuda.devices import to_device
 
-        return to_device(np.ascontiguousarray(self._given), device).nonzero().squeeze(1)
+        return to_device(np.ascontiguousarray(mask), device).nonzero().squeeze(1)
 
     @cached_property
     def host_places(self) -> npt.NDArray[np.int64]:
@@ -56,16 +61,22 @@ class SharedMask:
 def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return the positions of the true entries of a mask, ascending.
 
-    In a large mask with few true entries, groups of eight entries are tested first, which is twice as fast as NumPy.
+    In a large mask with few true entries, words of eight entries are tested first, which takes less time than NumPy's
+    search for single entries.
 
     >>> true_places(np.array([True, False, True])).tolist()
     [0, 2]
     """
-    if len(mask) >= tuning.PACKED_ENTRIES:
-        packed = np.packbits(mask, bitorder="little")
-        some = np.flatnonzero(packed != 0)
-        if tuning.PACKED_BYTES * len(some) <= len(packed):
-            at = np.flatnonzero(np.unpackbits(packed[some], bitorder="little").view(bool))
-            places: npt.NDArray[np.int64] = (some[at >> 3] << 3) + (at & 7)
-            return places
+    if len(mask) >= tuning.WORDS_ENTRIES:
+        words = _words(mask)
+        have_true = words != 0
+        if tuning.FOUND_WORDS * np.count_nonzero(have_true) <= len(words):
+            some = np.flatnonzero(have_true)
+            at, whole = np.flatnonzero(words[some].view(bool)), 8 * len(words)
+            return np.concatenate([(some[at >> 3] << 3) + (at & 7), whole + np.flatnonzero(mask[whole:])])
     return np.flatnonzero(mask)
+
+
+def _words(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Return the entries of a mask as words of eight, without the last ones if they fill no word."""
+    return np.ascontiguousarray(mask[: len(mask) // 8 * 8]).view(np.uint64)

@@ -1,11 +1,15 @@
 """Tuned numbers of searches with filters."""
 
-# Not measured by a case, but by hand on an EPYC (Zen 4): finding the true entries, 1 %, of a million.
-PACKED_ENTRIES = 1 << 18  # entries of a mask from which on testing packed bits is faster
-PACKED_BYTES = 4  # at most one in this many bytes of packed bits may have a set bit
+# Not measured by a case, but by hand on an EPYC (Zen 4): if 0.1, 1, 5 and 10 % of a million entries are true, NumPy
+# takes 118, 206, 759 and 443 µs to find them, and words take 48, 128, 358 and 562 µs.
+WORDS_ENTRIES = 1 << 18  # entries of a mask; in a longer one, testing words of eight entries is faster
+FOUND_WORDS = 2  # at most one in this many words may have a true entry
 
-# Not measured by a case, but by hand on an H100: finding the true entries of a million takes 0.4 ms in host memory.
+# Not measured by a case, but by hand on an H100: finding 1 % of a million entries takes 0.2 ms on the device, with the
+# copy of the mask, and 0.5 ms in host memory; finding 0.1 % takes 0.1 ms in host memory.
 COPIED_ENTRIES = 1 << 18  # entries of a mask; a larger one is copied to the points' device, and read there
+READ_WORDS = 64  # unless at most one in this many words of eight entries has a true entry
+SAMPLED_WORDS = 64  # one in this many words is looked at to estimate their share
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): 65,000 points in lists, looked up in 200,000 excluded pairs.
 SEARCHED_NUMBERS = 16  # binary searches are faster than a table for this many excluded pairs per number
@@ -23,6 +27,7 @@ LISTED_PAIRS = 1 << 17  # per block: its arrays fit into a cache
 NEAR_FEW = 4  # nearest points of a list that are searched for at first, if few are within the radius
 NEAR_ALL = 16  # longest list whose points are all searched for at once
 LISTED_POINT = 5e-8  # additional seconds per point of a list that is filtered, compared with a count
+FILTERED_POINT = 6e-9  # seconds of a point within the radius whose rules are checked during the count
 
 # Not measured by a case, but by hand on a Xeon (Sapphire Rapids): radius_count and radius_search by rules, against the
 # same without rules. Forbidden points are dropped from lists of everything within the radius if a few queries show that

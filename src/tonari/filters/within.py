@@ -63,6 +63,11 @@ def _within(
     if not scope.n or not len(queries):
         bar.add(len(queries))
         return _of_parts([], scope, queries)
+    filtered = scope.allowed_by(rules) if most is None else None
+    if filtered is not None and not is_listed_soon(scope, queries, rules, filtered=True):
+        found = RadiusNeighbors(*on_host(scope.within(queries, limits, False, filtered)))
+        bar.add(len(queries))
+        return found
     if most is None and (rules.grouped or rules.by_pairs) and not is_listed_soon(scope, queries, rules):
         scope = scope.ready(queries, limits)
         if are_short(near_some(scope, queries, limits, np.arange(len(queries))), scope.n):

@@ -32,6 +32,7 @@ from tonari.graph.reshaping import Reshaped
 from tonari.methods.call import Call
 from tonari.metrics import get_metric
 from tonari.metrics.changed import check_weights
+from tonari.metrics.maps import check_transform
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 
@@ -52,7 +53,8 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
         Distances of these neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) for missing
         neighbours.
     metric : str
-        A name in ``tonari.metrics.METRICS`` or ``tonari.metrics.CHANGED``.
+        A name in ``tonari.metrics.METRICS``, ``CHANGED`` or ``MAPPED``; "precomputed" for a matrix of distances, and
+        "function:" with the name of a function.
     method : str
         The method that built the graph: "exact" or "kdtree", which give the same graph, or "nn-descent". An imported
         graph has "imported".
@@ -63,7 +65,10 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     report : tonari.nn_descent.report.DescentReport, optional
         For an approximate graph: its recall, measured on a sample, and its rounds.
     weights : tuple of float, optional
-        The weights of the columns of the points, if the graph was built with any.
+        The weights of the columns of the points, if the graph was built with any; 1 / V for "seuclidean".
+    transform : float64 array of shape (d, p), optional
+        The matrix that the points were multiplied by, if the graph was built with one; for "mahalanobis" a root T of
+        VI = T Tᵀ.
     record : tonari.core.trail.Record, optional
         The record of the call that built the graph: its plan, the choices made later with their reasons, and its
         attempts. An attempt is a pass over some rows, with the number of rows whose neighbours it proved exact, and its
@@ -99,11 +104,13 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     report: DescentReport | None = None
     weights: tuple[float, ...] | None = None
     record: Record | None = None
+    transform: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         metric = get_metric(self.metric)
         object.__setattr__(self, "metric", metric.name)
         object.__setattr__(self, "weights", check_weights(metric.name, self.weights))
+        object.__setattr__(self, "transform", check_transform(self.transform))
         if not isinstance(self.method, str):
             raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
         if self.report is not None and not isinstance(self.report, DescentReport):
@@ -157,7 +164,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
     def lists(self) -> Lists:
         """The contents as a plain record that shares the graph's arrays."""
         facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights, self.record
-        return Lists(Neighbors(self.distances, self.indices), *facts)
+        return Lists(Neighbors(self.distances, self.indices), *facts, self.transform)
 
     @property
     def n(self) -> int:
@@ -173,6 +180,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Hinted):
         also = f", seed={self.seed}" if self.seed is not None else ""
         also += ", include_self=True" if self.include_self else ""
         also += ", weighted" if self.weights is not None else ""
+        also += f", transform of shape {self.transform.shape}" if self.transform is not None else ""
         return f"KNNGraph(n={self.n}, k={self.k}, metric={self.metric!r}, method={self.method!r}{also})"
 
     def to_numpy(self) -> KNNGraph:

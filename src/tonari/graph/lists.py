@@ -34,9 +34,11 @@ class Lists:
     seed : int, optional
     report : DescentReport, optional
     weights : tuple of float, optional
-        The weights of the columns, if the metric was weighted.
+        The weights of the columns, if the metric was weighted; 1 / V for "seuclidean".
     record : Record, optional
         The record of the call that built the graph.
+    transform : array of shape (d, p), optional
+        The matrix that the rows were multiplied by, if there was one.
     """
 
     found: Neighbors
@@ -47,6 +49,7 @@ class Lists:
     report: DescentReport | None = None
     weights: tuple[float, ...] | None = None
     record: Record | None = None
+    transform: npt.NDArray[np.float64] | None = None
 
     @property
     def n(self) -> int:

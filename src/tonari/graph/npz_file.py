@@ -1,4 +1,4 @@
-"""The file of a graph: an uncompressed .npz with its arrays, and everything else as JSON."""
+"""The file of a graph: an uncompressed .npz with its arrays (and the matrix of its rows), and all else as JSON."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ def save(lists: Lists, path: str | os.PathLike[str]) -> None:
         about["report"] = lists.report.as_dict()
     if lists.weights is not None:
         about["weights"] = lists.weights
+    arrays: dict[str, Any] = {"indices": indices, "distances": distances}
+    if lists.transform is not None:
+        arrays["transform"] = lists.transform
     with atomic(path) as file:
-        np.savez(file, about=np.array(json.dumps(about)), indices=indices, distances=distances)
+        np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
 
 def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callable[..., Graph]) -> Graph:
@@ -48,6 +51,7 @@ def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callab
     try:
         with Archive(path, most) as archive:
             text, indices, distances = archive.text("about"), archive.matrix("indices"), archive.matrix("distances")
+            transform = archive.matrix("transform") if "transform" in archive.keys else None
     except FileFormatError as error:
         detail = str(error).removeprefix(str(path)).lstrip(":, ")
         raise FileFormatError(not_whole + detail, path, error.found, error.expected) from error
@@ -69,6 +73,7 @@ def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callab
             seed=about["seed"],
             report=DescentReport.from_dict(about["report"]) if "report" in about else None,
             weights=about.get("weights"),
+            transform=transform,
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         expected = "what KNNGraph.save writes"

@@ -71,7 +71,7 @@ def graph_recall(
     progress = check_progress(progress)
     indices = lists.in_numpy().indices
     x = as_rows(to_host(points), "points")
-    change = change_of(lists.metric, lists.weights)
+    change = change_of(lists.metric, lists.weights, lists.transform)
     x, metric = (x, lists.metric) if change is None else (change.rows(x, "points"), change.base)
     if get_metric(metric).nonnegative:
         check_nonnegative(x, "points")

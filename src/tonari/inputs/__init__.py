@@ -18,7 +18,7 @@ from tonari.inputs.arguments import (
     parse_memory,
 )
 from tonari.inputs.arrays.bfloat16 import BFLOAT16, as_floats, dtype_of, held
-from tonari.inputs.arrays.bits import as_bits, as_device_bits
+from tonari.inputs.arrays.bits import as_bits, as_device_bits, bool_columns, same_bits
 from tonari.inputs.arrays.device_rows import (
     Side,
     as_device_rows,
@@ -31,7 +31,7 @@ from tonari.inputs.arrays.device_rows import (
 )
 from tonari.inputs.arrays.gradients import warn_of_dropped, without_gradients
 from tonari.inputs.arrays.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
-from tonari.inputs.arrays.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
+from tonari.inputs.arrays.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, dtype_of_rows, same_width
 from tonari.inputs.arrays.selected import SELECTED, as_lengths, as_values
 from tonari.inputs.arrays.unchanged import Unchanged, can_change, shares_memory
 from tonari.inputs.arrays.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
@@ -53,6 +53,7 @@ __all__ = [
     "as_rows",
     "as_tensor",
     "as_values",
+    "bool_columns",
     "can_change",
     "check_count",
     "check_flag",
@@ -67,6 +68,7 @@ __all__ = [
     "devices_for",
     "dtype_name",
     "dtype_of",
+    "dtype_of_rows",
     "hand_back",
     "held",
     "ids_for",
@@ -78,6 +80,7 @@ __all__ = [
     "place_of",
     "refuse_masked",
     "rows_at",
+    "same_bits",
     "same_width",
     "shares_memory",
     "side_of",

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tonari.io._common import Array, DType, FileInfo, check_expansion
 from tonari.io._formats import TABLES, format_of
 from tonari.io.formats import vecs
@@ -53,6 +55,15 @@ def dtype_without_rows(path: Path) -> DType | None:
     if suffix in vecs.DTYPES:
         return vecs.DTYPES[suffix] if path.is_file() and not path.stat().st_size else None
     return text.DTYPE if suffix in text.SEPARATORS and text.is_blank(path) else None
+
+
+def no_rows(path: Path, columns: int) -> Array | None:
+    """Return queries of a file that has no rows and stores no number of columns; None for any other file."""
+    dtype = dtype_without_rows(path)
+    if dtype is None:
+        return None
+    # Whole numbers of 32 bits are converted before a search, but there are none.
+    return np.empty((0, columns), np.float32 if dtype == np.int32 else dtype)
 
 
 def read_column(path: Path, name: str) -> Array:

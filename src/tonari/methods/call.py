@@ -110,6 +110,8 @@ class Call:
         rows = self.rows(queries, "queries")
         if rows.shape[1] != base.shape[1]:
             inputs.same_width(rows, base)
+        if self.metric.bits:
+            inputs.same_bits(inputs.bool_columns(queries), inputs.bool_columns(points))
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from tonari.core.allowed import Allowed
 from tonari.core.method import GraphLists, Method
 from tonari.core.plan import Plan
 from tonari.core.process.progress import ProgressLike
@@ -84,18 +85,33 @@ class Decision(NamedTuple):
         return lists
 
     def find_within(
-        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+        self,
+        queries: Any,
+        limits: npt.NDArray[Any],
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        """Find all prepared points within limits."""
+        """Find all prepared points within limits, or all allowed ones."""
         self._begun()
+        if allowed is not None:
+            mine: RadiusNeighbors = self.method.find_allowed(
+                queries, self.prepared, self.plan, limits, allowed, progress=progress
+            )
+            return mine
         found: RadiusNeighbors = self.method.find_within(
             queries, self.prepared, self.plan, limits, self_join=self_join, progress=progress
         )
         return found
 
-    def count_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        """Count the prepared points within limits."""
+    def count_within(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
+    ) -> Any:
+        """Count the prepared points within limits, or the allowed ones."""
         self._begun()
+        if allowed is not None:
+            return self.method.count_allowed(queries, self.prepared, self.plan, limits, allowed, progress=progress)
         return self.method.count_within(queries, self.prepared, self.plan, limits, progress=progress)
 
     def find_pairs(self, rows: slice, points: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:

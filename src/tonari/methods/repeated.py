@@ -69,10 +69,14 @@ def facts_of(x: Any) -> Key | None:
 
 def key_of(queries: Any, points: Any, k: Any, *words: Any) -> Key | None:
     """Return the cache key of a search; `words` are its string arguments. None if the search is not cached."""
-    ours, theirs = facts_of(queries), facts_of(points)
+    ours = facts_of(queries)
+    theirs = ours if points is queries else facts_of(points)
     # True == 1 and 5.0 == 5, but neither is a k.
-    if ours is None or theirs is None or type(k) is not int or any(type(word) is not str for word in words):
+    if ours is None or theirs is None or type(k) is not int:
         return None
+    for word in words:
+        if type(word) is not str:
+            return None
     return ours, theirs, k, words, environment(*PLAN_VARIABLES)
 
 

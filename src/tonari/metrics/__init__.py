@@ -5,17 +5,21 @@
     angles     1 - S(q x) / (|q| |x|), as half a squared       cosine, correlation
                chord if that is small
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
-    changed    function of another metric of changed rows      haversine, minkowski:p
+    changed    function of another metric of changed rows      haversine, minkowski:p, hellinger, braycurtis,
+                                                               mahalanobis, seuclidean
     bits       between rows of bits, packed in bytes           hamming, jaccard
+    given      distances that the caller gives                 precomputed, function:NAME
 
 S is the sum over all columns. The first three families have the "gemm" form: a matrix product on matrix units gives
 score(q, x) = a(x) - 2 <q', x'>, which orders the points. "terms" has the "elementwise" form. A user's Triton function f
 is an additional elementwise metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
 "bits" has neither form, since its rows are not numbers: it has its own method (``tonari.bits``) and table
-(:data:`BIT_METRICS`).
+(:data:`BIT_METRICS`). "given" distances are a matrix or a function of rows (``tonari.given``); graphs and files store
+only the name.
 
-The API transforms the rows of "changed" metrics and of metrics with weights (``changed.py``); the code below it
-compares the transformed rows by one of the other metrics. The records of "changed" metrics are in :data:`CHANGED`.
+The API transforms the rows of "changed" metrics, and of metrics with weights or a matrix (``changed.py``); the code
+below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in
+:data:`CHANGED`, and in :data:`MAPPED` if the transformation depends on an argument of the caller.
 
 Adding a metric
 ---------------
@@ -56,7 +60,7 @@ class Metric:
     Attributes
     ----------
     family : str
-        "squares", "products", "angles", "terms", "changed" or "bits".
+        "squares", "products", "angles", "terms", "changed", "bits" or "given".
     value : callable, optional
         The definition (``definitions.py``).
     root_of : str
@@ -92,7 +96,7 @@ class Metric:
     """
 
     name: str
-    family: Literal["squares", "products", "angles", "terms", "changed", "bits"]
+    family: Literal["squares", "products", "angles", "terms", "changed", "bits", "given"]
     value: Callable[[Float64, Float64], Float64] | None = field(default=None, repr=False)
     root_of: str = ""
     centred: bool = False
@@ -139,6 +143,11 @@ class Metric:
     def changed(self) -> bool:
         """Whether searches must replace the metric by another metric of transformed rows."""
         return self.family == "changed"
+
+    @cached_property
+    def given(self) -> bool:
+        """Whether distances are a matrix or a function of the caller."""
+        return self.family == "given"
 
     @cached_property
     def descending(self) -> bool:
@@ -217,14 +226,20 @@ CHANGED: dict[str, Metric] = {
         Metric("minkowski:1.5", "changed", definitions.minkowski_three_halves),
         Metric("minkowski:3", "changed", definitions.minkowski_three),
         Metric("minkowski:4", "changed", definitions.minkowski_four),
+        Metric("hellinger", "changed", definitions.hellinger),
+        Metric("braycurtis", "changed", definitions.braycurtis),
     )
+}
+# Changed metrics that need a matrix or variances.
+MAPPED: dict[str, Metric] = {
+    metric.name: metric for metric in (Metric("mahalanobis", "changed"), Metric("seuclidean", "changed"))
 }
 # Metrics of rows of bits: packed uint8, or bool. A returned value is a float32.
 BIT_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
 }
-_NAMED = METRICS | CHANGED | BIT_METRICS
+_NAMED = METRICS | CHANGED | MAPPED | BIT_METRICS
 
 # Other names, in any case, of scikit-learn, SciPy, cuVS and so on. As in these, "l2" is euclidean, not its square.
 ALIASES = {
@@ -243,18 +258,10 @@ ALIASES = {
 
 # Well-known metrics that fit none of the families above, with the reason and an alternative.
 UNSUPPORTED = {
-    "braycurtis": "it is a ratio of two sums, S|q - x| / S|q + x|, and neither a product of rows nor a sum or maximum "
-    "of terms; for rows without negative values divide each by its sum and use metric='l1', which is then twice its "
-    "value",
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
-    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
-    "mahalanobis": "multiply rows by a root of the inverse covariance first and use metric='euclidean'",
-    "seuclidean": "divide each column by its standard deviation first, or pass weights= of 1 over its square, and use "
-    "metric='euclidean'",
-    "hellinger": "take the root of each value first and use metric='euclidean', which is then sqrt(2) times as large",
+    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer; tonari.search "
+    "and knn_graph take it as a function f(a, B)",
     "dice": "it is j / (2 - j) of the Jaccard distance j, which orders rows alike; use metric='jaccard'",
-    "precomputed": "distances are computed here; pass the rows themselves, or tonari.select_k takes a matrix of "
-    "distances",
 }
 
 
@@ -275,6 +282,8 @@ MINKOWSKI = {
     math.inf: "linf",
 }
 
+PRECOMPUTED = "precomputed"  # the name of distances in a matrix
+FUNCTION = "function:"  # prefix of the names of Python functions
 OWN = "triton:"  # prefix of the names of users' functions
 _functions: dict[str, Any] = {}
 emptied_by(_functions.clear)
@@ -313,6 +322,8 @@ def get_metric(metric: Any) -> Metric:
             return _NAMED[name]
         if plain.partition(":")[0] == "minkowski":
             return _NAMED[_minkowski(metric)]
+        if plain == PRECOMPUTED or metric.startswith(FUNCTION):
+            return Metric(plain if plain == PRECOMPUTED else metric, "given", self_value=None)
         if plain in UNSUPPORTED:
             raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
     elif type(metric).__module__.startswith("triton."):
@@ -320,13 +331,31 @@ def get_metric(metric: Any) -> Metric:
         _functions[name] = metric
         return _own(name, metric)
     elif callable(metric):
-        raise Unsupported(
-            f"metric {metric!r} is not supported: expected a name; a callable can be a Triton function, for "
-            "method='nn-descent' on CUDA, or make all distances and use tonari.select_k"
-        )
+        raise Unsupported(f"metric={name_of_function(metric)!r} is a function, {GIVEN_VERBS}")
     near = difflib.get_close_matches(str(metric).lower(), [*_NAMED, *ALIASES], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = f" Did you mean {near[0]!r}?" if near else " tonari.search and knn_graph take a function f(a, B), too."
     raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_NAMED)}.{hint}")
+
+
+# Where distances of the caller are taken, for messages.
+GIVEN_VERBS = (
+    "which tonari.search, knn_graph, kth_distance, radius_search, radius_count and radius_graph take on the CPU; use "
+    "one of them, or a name in tonari.metrics.METRICS"
+)
+
+
+def is_function(metric: Any) -> bool:
+    """Whether a metric is a function of rows, but none of Triton."""
+    return callable(metric) and not type(metric).__module__.startswith("triton.")
+
+
+def name_of_function(function: Any) -> str:
+    """Return the name of a function as metric: that of graphs and messages.
+
+    >>> name_of_function(len)
+    'function:len'
+    """
+    return FUNCTION + str(getattr(function, "__name__", type(function).__name__))
 
 
 def is_own(metric: str) -> bool:
@@ -374,7 +403,10 @@ def _minkowski(metric: str) -> str:
     except ValueError:
         p = math.nan
     if p not in MINKOWSKI:
-        raise Unsupported(f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}")
+        raise Unsupported(
+            f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}; tonari.search and "
+            "knn_graph take another p as a function, lambda a, B: (abs(B - a)**p).sum(axis=1)**(1 / p)"
+        )
     return MINKOWSKI[p]
 
 

@@ -1,25 +1,33 @@
-"""Metrics that equal another metric of transformed rows: haversine, Minkowski distances, and weighted columns.
+"""Metrics that equal another metric of transformed rows: haversine, Minkowski distances, weights and linear maps.
 
     haversine(q, x)               = 2 arcsin(min(1, c / 2)),  c = euclidean(u(q), u(x))
     u(lat, lon)                   = (cos lat cos lon, cos lat sin lon, sin lat)
 
     minkowski:p                   S(|q - x|^p)^(1/p)          rows in float64, compared by power:p, S(|q - x|^p)
 
+    hellinger                     |sqrt(q) - sqrt(x)| / sqrt(2)      roots of rows of numbers of at least 0
+    braycurtis                    S|q - x| / 2                rows of numbers of at least 0 that each sum to one
+
+    mahalanobis                   |q T - x T|                 rows times T, where VI = T T^t (maps.py)
+    transform=T                   any metric of q T and x T
+    seuclidean                    S((q - x)^2 / V), its root  euclidean with the weights 1 / V
     sqeuclidean, euclidean        S(w (q - x)^2), its root    rows times sqrt(w)
     l1                            S(w |q - x|)                rows times w
     linf                          max |q - x| where w > 0     rows without the columns of weight 0
 
-The transformed rows are float64. Each of their numbers is rounded once (a product with a weight) or has an error below
-2^-52 (a unit vector). The search among the transformed rows is exact for these rows, and orders points by the float64
-values of the base metric. The function ``finish``, which converts these values, is monotone, so it keeps the order.
+The transformed rows are float64. Each of their numbers is rounded once (a product with a weight, a root), has an error
+below 2^-52 (a unit vector), or is a sum in a fixed order (a product with a matrix). The search among the transformed
+rows is exact for these rows, and orders points by the float64 values of the base metric. The function ``finish``, which
+converts these values, is monotone, so it keeps the order.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +36,12 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.process.callers import callers_level
 from tonari.core.slices import cut
-from tonari.metrics import get_metric, tuning
+from tonari.metrics import GIVEN_VERBS, MAPPED, METRICS, get_metric, maps, tuning
 from tonari.metrics.definitions import (
     Float64,
     great_circle,
+    half,
+    over_root_two,
     root_four,
     root_half,
     root_three,
@@ -43,12 +53,27 @@ from tonari.metrics.trigonometry import LARGEST_ANGLE
 
 Weights = tuple[float, ...]
 
+
+class Prepare(Protocol):
+    """A function that checks and transforms rows."""
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None, /) -> Any:
+        """Return float64 rows: an array, or a tensor on CUDA. On the CPU, `threads` threads may do the work."""
+
+
 # The factor by which a column is multiplied, from its weight.
 _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "euclidean": np.sqrt,
     "sqeuclidean": np.sqrt,
     "l1": lambda weights: weights,
     "linf": np.ones_like,
+    "seuclidean": np.sqrt,
+}
+_WEIGHTED = ", ".join(name for name in _FACTORS if name in METRICS)
+# The rows to pass to functions that do not transform them.
+_MAPPED_ROWS = {
+    "mahalanobis": "rows @ T as float64, of a T with VI = T @ T.T such as numpy.linalg.cholesky(VI)",
+    "seuclidean": "rows / numpy.sqrt(V) as float64",
 }
 _INFINITY = np.array(np.inf).view(np.int64)
 
@@ -63,32 +88,40 @@ class Change:
         The metric that the caller requested.
     weights : tuple of float, optional
         One for each column.
+    transform : float64 array of shape (d, p), optional
+        The matrix that rows are multiplied by.
     base : str
         The metric that compares the transformed rows.
-    prepare : callable(rows, name) -> float64 rows
+    prepare : callable(rows, name, threads) -> float64 rows
         Checks and transforms rows: an array in host memory, of any supported dtype, or a torch tensor on CUDA.
     finish : callable(values) -> values, optional
         A monotone function from float64 values of `base` to values of this metric; None if they are equal.
     instead : str
         The rows to pass with the metric `base` instead, for messages of functions that do not transform rows; "" for
-        weights.
+        weights and matrices.
     """
 
     metric: str
     weights: Weights | None
     base: str
-    prepare: Callable[[Any, str], Any]
+    prepare: Prepare
     finish: Callable[[Float64], Float64] | None = None
     instead: str = ""
+    transform: Float64 | None = field(default=None, compare=False)
 
-    def rows(self, x: Any, name: str) -> Any:
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The attributes of a graph or an Index that describe the transformation, in addition to the metric."""
+        return {"weights": self.weights, "transform": self.transform}
+
+    def rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check an array of any supported kind; return the transformed rows, a NumPy array or a tensor on CUDA."""
         if inputs.place_of(x, name) is None:
-            return self.prepare(inputs.as_rows(x, name), name)
+            return self.prepare(inputs.as_rows(x, name, threads=threads), name, threads)
         rows = inputs.as_device_rows(x, name)
         if not bool(rows.isfinite().all()):
             inputs.check_values(rows, name, first=0, nonnegative=False)
-        return self.prepare(rows, name)
+        return self.prepare(rows, name, threads)
 
     def values(self, values: Any) -> Any:
         """Convert values of `base` to values of this metric, as a NumPy array or a tensor."""
@@ -144,17 +177,19 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     return high.view(np.float64)
 
 
-def change_of(metric: Any, weights: Any = None) -> Change | None:
-    """Return the transformation for a metric, or for a metric with weights; None if it needs none.
+def change_of(metric: Any, weights: Any = None, transform: Any = None) -> Change | None:
+    """Return the transformation for a metric, or for a metric with weights or a matrix; None if it needs none.
 
-    Weights that are all 1 have no effect.
+    Weights that are all 1 have no effect, except for "seuclidean", whose weights are 1 / V. "mahalanobis" needs a
+    matrix T with T Tᵀ = VI.
 
     Raises
     ------
     TypeError, ValueError
-        The metric is unknown, or weights are not numbers, negative, not finite or all 0.
+        The metric is unknown; weights are not numbers, negative, not finite or all 0; a matrix is none of finite
+        numbers or all 0; or a metric lacks its matrix or weights.
     Unsupported
-        The metric does not support weights.
+        The metric does not support weights or a matrix.
 
     Examples
     --------
@@ -162,12 +197,93 @@ def change_of(metric: Any, weights: Any = None) -> Change | None:
     ('euclidean', None)
     """
     record = get_metric(metric)
-    numbers = check_weights(record.name, weights)
-    if record.changed:
+    if record.given:
+        raise Unsupported(f"metric={record.name!r} stands for distances of the caller, {GIVEN_VERBS}")
+    numbers, matrix = check_weights(record.name, weights), maps.check_transform(transform)
+    if matrix is not None:
+        if record.name not in METRICS and record.name != "mahalanobis":
+            raise Unsupported(
+                f"transform: metric={record.name!r} has none, only {', '.join(METRICS)}; leave transform out, or pass "
+                "the changed rows"
+            )
+        if numbers is not None:
+            raise ValueError(
+                "weights: not with transform=; multiply the rows of the matrix by them, and leave weights out"
+            )
+        base, called = record.name, "transform"
+        if record.name == "mahalanobis":
+            base, called = "euclidean", "VI or covariance"
+        return Change(record.name, None, base, _Mapping(matrix, called), transform=matrix)
+    if record.name in MAPPED and numbers is None:
+        raise ValueError(f"metric={record.name!r} {_NEEDS[record.name]}")
+    if record.changed and record.name not in MAPPED:
         return _CHANGES[record.name]
     if numbers is None:
         return None
-    return Change(record.name, numbers, record.name, _Weighting(np.array(numbers), _FACTORS[record.name]))
+    base = "euclidean" if record.name == "seuclidean" else record.name
+    return Change(record.name, numbers, base, _Weighting(np.array(numbers), _FACTORS[record.name]))
+
+
+_NEEDS = {
+    "mahalanobis": "compares rows by a matrix: pass VI=, the inverse of the covariance of the columns, or covariance=, "
+    "such as numpy.cov(points.T)",
+    "seuclidean": "divides columns by their variances: pass V=, such as points.var(axis=0, ddof=1)",
+}
+
+
+def change_for(
+    metric: Any, *, weights: Any = None, VI: Any = None, covariance: Any = None, V: Any = None, transform: Any = None
+) -> Change | None:
+    """Return the transformation for the arguments of a verb; None if there is none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`change_of`; also for several of the arguments together, and for one that is of another metric.
+
+    Examples
+    --------
+    >>> change_for("mahalanobis", covariance=[[4.0, 0.0], [0.0, 1.0]]).rows(np.array([[2.0, 3.0]]), "points").tolist()
+    [[1.0, 3.0]]
+    >>> change_for("seuclidean", V=[4.0, 1.0]).weights
+    (0.25, 1.0)
+    """
+    named = {"weights": weights, "VI": VI, "covariance": covariance, "V": V, "transform": transform}
+    present = [name for name, value in named.items() if value is not None]
+    if present:
+        _refuse_parameters(get_metric(metric).name, present)
+        if VI is not None:
+            transform = maps.root_of_inverse(VI)
+        elif covariance is not None:
+            transform = maps.root_of_covariance(covariance)
+        elif V is not None:
+            weights = maps.weights_of_variances(V)
+    return change_of(metric, weights, transform)
+
+
+def _refuse_parameters(metric: str, given: list[str]) -> None:
+    """Refuse several arguments together, and arguments of another metric."""
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)}: expected one of them; each of them says how columns count")
+    (name,) = given
+    if name in ("VI", "covariance") and metric != "mahalanobis":
+        raise ValueError(
+            f"{name}: is of metric='mahalanobis', got metric={metric!r}; leave it out, or name that metric"
+        )
+    if name == "V" and metric != "seuclidean":
+        other = "covariance=" if metric == "mahalanobis" else "metric='seuclidean', or weights= of 1 / V"
+        raise ValueError(f"V: holds the variances of metric='seuclidean', got metric={metric!r}; pass {other}")
+
+
+def instead_of(metric: str) -> tuple[str, str]:
+    """Return the rows and the metric to pass to a function that does not transform rows.
+
+    >>> instead_of("seuclidean")
+    ('rows / numpy.sqrt(V) as float64', 'euclidean')
+    """
+    if metric in MAPPED:
+        return _MAPPED_ROWS[metric], "euclidean"
+    return _CHANGES[metric].instead, _CHANGES[metric].base
 
 
 def check_weights(metric: str, weights: Any) -> Weights | None:
@@ -180,8 +296,7 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
         return None
     if metric not in _FACTORS:
         raise Unsupported(
-            f"weights: metric={metric!r} has none, only {', '.join(_FACTORS)}; leave weights out, or change the rows "
-            "yourself"
+            f"weights: metric={metric!r} has none, only {_WEIGHTED}; leave weights out, or change the rows yourself"
         )
     inputs.refuse_masked(weights, "weights")
     try:
@@ -199,7 +314,7 @@ def check_weights(metric: str, weights: Any) -> Weights | None:
         raise ValueError(f"weights: got {numbers[column]} for column {column}, expected a finite number of at least 0")
     if not numbers.any():
         raise ValueError("weights: all are 0, so that all distances would be; give a column a positive weight")
-    return None if (numbers == 1).all() else tuple(numbers.tolist())
+    return None if metric != "seuclidean" and (numbers == 1).all() else tuple(numbers.tolist())
 
 
 @dataclass(frozen=True)
@@ -209,7 +324,7 @@ class _Weighting:
     weights: npt.NDArray[np.float64]
     factors: Callable[[Float64], Float64]
 
-    def __call__(self, rows: Any, name: str) -> Any:
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
         if rows.shape[1] != len(self.weights):
             raise ValueError(
                 f"weights: has {len(self.weights)} numbers, but {name} have {rows.shape[1]} columns; give one for each"
@@ -224,7 +339,65 @@ class _Weighting:
         return wide[:, at].contiguous() * wide.new_tensor(factors)
 
 
-def _unit_rows(rows: Any, name: str) -> Any:
+@dataclass(frozen=True)
+class _Mapping:
+    """Multiply rows by a matrix, in host memory; `called` names its argument in messages."""
+
+    matrix: Float64
+    called: str
+
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
+        d = len(self.matrix)
+        if rows.shape[1] != d:
+            raise ValueError(
+                f"{self.called}: is for rows of {d} columns, but {name} have {rows.shape[1]}; pass a matrix with a row "
+                "for each column"
+            )
+        return _on_host(lambda held: maps.product(held, self.matrix, threads), rows)
+
+
+def _on_host(make: Callable[[Float64], Float64], rows: Any) -> Any:
+    """Transform rows in host memory, and return the result where the rows are."""
+    if isinstance(rows, np.ndarray):
+        return make(rows)
+    return sys.modules["torch"].from_numpy(make(inputs.held(rows.cpu()))).to(rows.device)
+
+
+def _roots(rows: Any, name: str, threads: int | None = None) -> Any:
+    """Check that rows have no negative number, and return their square roots in float64."""
+    if not isinstance(rows, np.ndarray):
+        if bool((rows < 0).any()):
+            inputs.check_values(rows, name, first=0, nonnegative=True)
+        return rows.double().sqrt()
+    inputs.check_nonnegative(rows, name, threads)
+    return np.sqrt(np.ascontiguousarray(inputs.as_floats(rows), np.float64))
+
+
+def _shares(rows: Any, name: str, threads: int | None = None) -> Any:
+    """Check that no number is negative and that each row sums to one, up to rounding; return the rows in float64."""
+
+    def check(held: npt.NDArray[Any]) -> Float64:
+        inputs.check_nonnegative(held, name, threads)
+        wide = np.ascontiguousarray(inputs.as_floats(held), np.float64)
+        sums = wide.sum(axis=1)
+        bad = np.abs(sums - 1) > (held.shape[1] + 8) * _EPSILON.get(inputs.dtype_name(held.dtype), 0.0)
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(
+                f"{name}: row {row} sums to {sums[row]:.9g}, but metric='braycurtis' takes rows that each sum to one, "
+                "since its ratio of two sums is then half of 'l1'; divide each row by its sum, "
+                "x / x.sum(axis=1, keepdims=True), or use scipy.spatial.distance.cdist for rows of other sums"
+            )
+        return wide
+
+    return _on_host(check, rows)
+
+
+# Twice the rounding of a number of a dtype, relative to the number; float64 numbers may be converted float32 numbers.
+_EPSILON = {"float64": 2.0**-23, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def _unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
     """Check latitudes and longitudes in radians, and return their unit vectors."""
     if rows.shape[1] != 2:
         raise ValueError(
@@ -256,7 +429,7 @@ class _Widening:
     metric: str
     largest: float
 
-    def __call__(self, rows: Any, name: str) -> Any:
+    def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
         if isinstance(rows, np.ndarray):
             wide = np.ascontiguousarray(inputs.as_floats(rows), np.float64)
         else:
@@ -301,5 +474,7 @@ _CHANGES = {
         _minkowski("minkowski:1.5", "power:1.5", inputs.LARGEST_FLOAT64, root_three_halves),
         _minkowski("minkowski:3", "power:3", 1e96, root_three),
         _minkowski("minkowski:4", "power:4", 1e72, root_four),
+        Change("hellinger", None, "euclidean", _roots, over_root_two, "the square roots as float64 rows"),
+        Change("braycurtis", None, "l1", _shares, half, "rows divided by their sums as float64"),
     )
 }

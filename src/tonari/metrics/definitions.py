@@ -12,6 +12,7 @@ input has to be at most 1e150 in magnitude; values of the other dtypes always ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -183,6 +184,26 @@ def root_four(total: Float64) -> Float64:
     """Return total ** (1 / 4)."""
     root: Float64 = np.sqrt(np.sqrt(total))
     return root
+
+
+def hellinger(q: Float64, x: Float64) -> Float64:
+    """euclidean of the square roots, divided by sqrt(2)"""
+    return over_root_two(euclidean(np.sqrt(q), np.sqrt(x)))
+
+
+def over_root_two(distance: Float64) -> Float64:
+    """Return distance / sqrt(2), with the float64 number nearest to this root."""
+    return distance / math.sqrt(2)
+
+
+def braycurtis(q: Float64, x: Float64) -> Float64:
+    """Half of l1, which is S(abs(q - x)) / S(q + x) for rows that each sum to one."""
+    return half(l1(q, x))
+
+
+def half(distance: Float64) -> Float64:
+    """Return distance / 2, which is exact."""
+    return distance / 2
 
 
 def hamming(q: Float64, x: Float64) -> Float64:

@@ -10,8 +10,8 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
-from tonari.metrics import Metric, TritonFunction, get_metric, is_own
-from tonari.metrics.changed import change_of
+from tonari.metrics import GIVEN_VERBS, Metric, TritonFunction, get_metric, is_own
+from tonari.metrics.changed import instead_of
 
 
 def make_problem(
@@ -84,14 +84,15 @@ def make_problem(
 
 
 def refuse_changed(metric: Metric) -> None:
-    """Raise Unsupported for a metric of transformed rows, which only functions that transform them support."""
+    """Raise Unsupported for a metric of transformed rows or of given distances, which only some verbs support."""
+    if metric.given:
+        raise Unsupported(f"metric={metric.name!r} stands for distances of the caller, {GIVEN_VERBS}")
     if not metric.changed:
         return
-    change = change_of(metric.name)
-    assert change is not None
+    rows, base = instead_of(metric.name)
     raise Unsupported(
         f"metric={metric.name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the "
-        f"verbs of radii do by themselves; here pass {change.instead}, with metric={change.base!r}"
+        f"verbs of radii do by themselves; here pass {rows}, with metric={base!r}"
     )
 
 

@@ -45,6 +45,8 @@ def limits_of(
     Traceback (most recent call last):
     ValueError: radius: metric='inner_product' has similarities, which have no radius; pass min_similarity=
     """
+    if type(radius) is float and min_similarity is None and closed is True and radius >= 0 and not record.descending:
+        return limits_for(radius, m, dtype, closed=True, descending=False)
     closed = inputs.check_flag(closed, "closed")
     metric = record.name
     if radius is not None and min_similarity is not None:
@@ -78,7 +80,7 @@ def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
         return np.asarray(given)
     inputs.refuse_masked(given, name)
     try:
-        array = np.asarray(inputs.to_host(given))
+        array = given if type(given) is np.ndarray else np.asarray(inputs.to_host(given))
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name}: expected a number or an array of numbers ({error})") from error
     if array.dtype.kind not in "iuf":

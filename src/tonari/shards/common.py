@@ -45,10 +45,21 @@ def in_host_memory(x: Any) -> npt.NDArray[Any]:
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
     """Return lists without an entry."""
-    job = worker.job
-    nowhere = -np.inf if job.record.descending else np.inf
-    distances = np.full((rows, job.k), nowhere, value_dtype(job.source.dtype))
-    return Neighbors(distances, np.full((rows, job.k), -1, index_dtype(job.source.n)))
+    lists = _new_lists(worker, rows)
+    _clear(worker, lists)
+    return lists
+
+
+def _new_lists(worker: Worker, rows: int) -> Neighbors:
+    """Return lists with any values."""
+    shape, source = (rows, worker.job.k), worker.job.source
+    return Neighbors(np.empty(shape, value_dtype(source.dtype)), np.empty(shape, index_dtype(source.n)))
+
+
+def _clear(worker: Worker, lists: Neighbors) -> None:
+    """Remove all entries of lists."""
+    lists.distances[...] = -np.inf if worker.job.record.descending else np.inf
+    lists.indices[...] = -1
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
@@ -58,9 +69,27 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
 
 def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
     """Merge several lists of the same rows, like :func:`merge_into`; threads work on blocks of rows."""
+    _join(worker, kept, parts, new=False)
+
+
+def joined(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
+    """Return lists of rows that are merged from several lists, as :func:`join` merges them into empty lists.
+
+    The threads also clear the new lists: one thread would take longer to write to new memory than all to merge.
+    """
+    lists = _new_lists(worker, rows)
+    _join(worker, lists, parts, new=True)
+    return lists
+
+
+def _join(
+    worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]], *, new: bool
+) -> None:
     descending = worker.job.record.descending
 
     def merge(here: slice) -> None:
+        if new:
+            _clear(worker, Neighbors(*(part[here] for part in kept)))
         for rows, found in parts:
             some = slice(*np.searchsorted(rows, [here.start, here.stop]).tolist())
             distances = np.ascontiguousarray(found.distances[some], kept.distances.dtype)
@@ -169,15 +198,24 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
 
 
 def nearest_of_all(
-    worker: Worker, rows: npt.NDArray[np.int64], *, slab: int, begin: int = 0, end: int | None = None
+    worker: Worker,
+    rows: npt.NDArray[np.int64],
+    *,
+    slab: int,
+    begin: int = 0,
+    end: int | None = None,
+    asked: Any = None,
 ) -> Neighbors:
-    """Find the true neighbours of some rows of the source among all others in a range, reading it once."""
+    """Find the true neighbours of some rows of the source among all others in a range, reading it once.
+
+    `asked` is these rows, on the device of the worker, if they have been read.
+    """
     job = worker.job
     last = job.source.n if end is None else end
-    asked = worker.load.at(rows)
+    queries = worker.load.at(rows) if asked is None else asked
     kept, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
     for part, points in blocks(worker, [slice(begin + at.start, begin + at.stop) for at in cut(last - begin, slab)]):
-        found = worker.nearest(asked, points, min(job.k + 1, len(points)))
+        found = worker.nearest(queries, points, min(job.k + 1, len(points)))
         numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(job.source.n))
         merge_into(worker, kept, everyone, without_own(renumbered(worker, found, numbers), rows))
         del points
@@ -227,7 +265,10 @@ def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Nei
     job = worker.job
     rows = _known_rows(job)
     among = {"slab": job.source.block_rows, "begin": args[1], "end": args[2]}
-    found = [nearest_of_all(worker, rows[part], **among) for part in cut(len(rows), job.plan.rows)]
+    parts = cut(len(rows), job.plan.rows)
+    if len(parts) == 1 and worker.sampled is None:
+        worker.sampled = worker.load.at(rows)
+    found = [nearest_of_all(worker, rows[part], **among, asked=worker.sampled) for part in parts]
     return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
 
 

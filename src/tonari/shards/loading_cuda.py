@@ -23,7 +23,38 @@ from tonari.cuda.copying.prefetch import Feeder
 from tonari.cuda.copying.staging import empty_on_host
 from tonari.cuda.devices import on, over
 from tonari.metrics import get_metric
+from tonari.shards import tuning as shards_tuning
 from tonari.shards.source import FileSource, Source
+
+
+class Locked:
+    """Memory for rows in page-locked pieces.
+
+    Torch rounds each piece up to a power of two, and page-locking takes long: one piece could take twice as many bytes.
+
+    Parameters
+    ----------
+    rows, d : int
+    dtype : str
+    locked : bool
+        False without a device.
+    """
+
+    def __init__(self, rows: int, d: int, dtype: str, *, locked: bool) -> None:
+        size = inputs.dtype_of(dtype).itemsize * d
+        self._parts = cut(rows, max(1, shards_tuning.LOCKED_BYTES // size))
+        self._pieces = [empty_on_host((part.stop - part.start, d), dtype, locked=locked) for part in self._parts]
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def within(self, here: slice) -> Iterator[tuple[Any, slice]]:
+        """Yield the parts of pieces that hold a range of rows, each with the position of its rows in the range."""
+        for part, piece in zip(self._parts, self._pieces, strict=True):
+            low, high = max(here.start, part.start), min(here.stop, part.stop)
+            if low < high:
+                yield piece[low - part.start : high - part.start], slice(low - here.start, high - here.start)
 
 
 class Staged:
@@ -31,25 +62,30 @@ class Staged:
 
     Parameters
     ----------
-    rows : tensor in page-locked memory
+    rows : Locked
     parts : list of slices
         The ranges of the source that these rows fill, for checks of values; empty if rows were read by number.
     """
 
-    def __init__(self, rows: Any, loader: CudaLoader, parts: list[slice]) -> None:
-        self._waiting, self._loader, self._parts = rows, loader, parts
+    def __init__(self, rows: Locked, loader: CudaLoader, parts: list[slice]) -> None:
+        self._waiting: Locked | None = rows
+        self._loader, self._parts = loader, parts
         self._arrived: Any = None
 
     def arrive(self) -> Any:
         """Return the rows on the device."""
-        if self._arrived is None:
+        if self._waiting is not None:
             self._arrived = self._loader.fetch(self._waiting, self._parts)
             self._waiting = None
         return self._arrived
 
 
 class CudaLoader:
-    """:class:`tonari.shards.loading.Loader` for a device."""
+    """:class:`tonari.shards.loading.Loader` for a device.
+
+    An object that makes rows on the current device makes them on this one, on a separate stream, while the device
+    computes.
+    """
 
     def __init__(self, source: Source, metric: str, device: str) -> None:
         self._source, self._metric = source, metric
@@ -69,16 +105,16 @@ class CudaLoader:
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._empty(_rows_of(parts))
             for part, here in _placed(parts):
-                self._fill(out[here], part.start, part.stop)
-                self._check(out[here], part.start)
+                self._fill(out, here.start, part)
+            self._check(out, parts)
             return self._whole(out)
 
     def ranges_later(self, parts: list[slice]) -> Staged:
         """Read several ranges of rows into page-locked memory."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(_rows_of(parts))
             for part, here in _placed(parts):
-                self._fill(out[here], part.start, part.stop, locked=True)
+                self._fill(out, here.start, part)
         return Staged(out, self, parts)
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
@@ -90,46 +126,40 @@ class CudaLoader:
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Staged:
         """Read the rows with these numbers, which ascend, into page-locked memory."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
-            self._gather(out, ids, locked=True)
+            self._gather(out, ids)
         return Staged(out, self, [])
 
-    def fetch(self, staged: Any, parts: list[slice]) -> Any:
+    def fetch(self, staged: Locked, parts: list[slice]) -> Any:
         """Copy page-locked rows to the device, and check the values of ranges."""
         with on(self._device):
             out = self._empty(len(staged))
-            out.copy_(staged, non_blocking=True)
-            for part, here in _placed(parts):
-                self._check(out[here], part.start)
+            for rows, here in staged.within(slice(0, len(staged))):
+                out[here].copy_(rows, non_blocking=True)
+            if parts:
+                self._check(out, parts)
             if self._stream is not None:
                 torch.cuda.current_stream(self._device).synchronize()
         return out
 
-    def _fill(self, out: Any, begin: int, end: int, *, locked: bool = False) -> None:
-        """Read a range of rows, to the device or into page-locked memory."""
-        source = self._source
+    def _fill(self, out: Any, first: int, rows: slice) -> None:
+        """Read a range of rows, to the device or into page-locked memory, as the rows of `out` from `first` on."""
+        source, begin = self._source, rows.start
         if isinstance(source, FileSource):
-            for part, rows in source.parts(begin, end):
-                if locked:
-                    self._copied(rows, None, out[part])
-                else:
-                    self._feeder.send(np.ascontiguousarray(rows), out[part])
-                    self._feeder.arrive()
+            for part, some in source.parts(begin, rows.stop):
+                self._send(some, None, out, slice(first + part.start, first + part.stop))
         else:
-            for part in cut(end - begin, source.block_rows):
-                self._place(source.rows(begin + part.start, begin + part.stop), out[part])
+            for part in cut(rows.stop - begin, source.block_rows):
+                some = source.rows(begin + part.start, begin + part.stop)
+                self._place(some, out, slice(first + part.start, first + part.stop))
 
-    def _gather(self, out: Any, ids: npt.NDArray[np.int64], *, locked: bool = False) -> None:
+    def _gather(self, out: Any, ids: npt.NDArray[np.int64]) -> None:
         """Read rows by their numbers, to the device or into page-locked memory."""
         source = self._source
         if isinstance(source, FileSource):
             for part, rows, numbers in source.parts_at(ids):
-                if locked:
-                    self._copied(rows, numbers, out[part])
-                else:
-                    self._feeder.gather(rows, numbers, out[part])
-                    self._feeder.arrive()
+                self._send(rows, numbers, out, part)
             return
         for block in cut(source.n, source.block_rows):
             low, high = np.searchsorted(ids, [block.start, block.stop]).tolist()
@@ -137,7 +167,19 @@ class CudaLoader:
                 rows = source.rows(block.start, block.stop)
                 here = ids[low:high] - block.start
                 on_device = inputs.place_of(rows, "source.rows") is not None
-                self._place(rows[torch.from_numpy(here).to(rows.device) if on_device else here], out[low:high])
+                self._place(rows[torch.from_numpy(here).to(rows.device) if on_device else here], out, slice(low, high))
+
+    def _send(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any, here: slice) -> None:
+        """Copy rows of a file, all or by number, to a range of rows on the device or in page-locked memory."""
+        if isinstance(out, Locked):
+            for target, some in out.within(here):
+                self._copied(rows[some] if ids is None else rows, None if ids is None else ids[some], target)
+            return
+        if ids is None:
+            self._feeder.send(np.ascontiguousarray(rows), out[here])
+        else:
+            self._feeder.gather(rows, ids, out[here])
+        self._feeder.arrive()
 
     def _copied(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any) -> None:
         """Copy rows, all or by number, into page-locked memory by several threads."""
@@ -161,21 +203,25 @@ class CudaLoader:
     def _empty(self, rows: int) -> Any:
         return torch.empty((rows, self._source.d), dtype=self._dtype, device=self._device)
 
-    def _locked(self, rows: int) -> Any:
+    def _locked(self, rows: int) -> Locked:
         """Return page-locked memory."""
-        return empty_on_host((rows, self._source.d), self._source.dtype, locked=self._stream is not None)
+        return Locked(rows, self._source.d, self._source.dtype, locked=self._stream is not None)
 
-    def _place(self, rows: Any, out: Any) -> None:
-        """Copy rows that an object returned, in any library and on any device."""
+    def _place(self, rows: Any, out: Any, here: slice) -> None:
+        """Copy rows that an object returned, in any library and on any device, to a range of rows."""
         if inputs.place_of(rows, "source.rows") is None:
             rows = over(np.ascontiguousarray(inputs.as_rows(rows, "source.rows", check_values=False)))
-        out.copy_(inputs.as_tensor(rows))
+        rows = inputs.as_tensor(rows)
+        for target, some in out.within(here) if isinstance(out, Locked) else [(out[here], slice(None))]:
+            target.copy_(rows[some])
 
-    def _check(self, rows: Any, first: int) -> None:
+    def _check(self, rows: Any, parts: list[slice]) -> None:
+        """Refuse values that the metric does not accept; `parts` are the ranges of the source that the rows fill."""
         nonnegative = get_metric(self._metric).nonnegative
         low, high = (float(bound) for bound in torch.aminmax(rows))
         if not (math.isfinite(low) and math.isfinite(high)) or (nonnegative and low < 0):
-            inputs.check_values(rows, self._source.name, first=first, nonnegative=nonnegative)
+            for part, here in _placed(parts):
+                inputs.check_values(rows[here], self._source.name, first=part.start, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
         """Wait for the copies, and keep the memory from reuse until other work with it is done."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.core.process.workers import Workers
 from tonari.core.slices import cut
+from tonari.io.points import dtype_without_rows
 from tonari.shards import tuning
 
 _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
@@ -79,6 +80,9 @@ class FileSource(Source):
         if not paths:
             raise ValueError("source: no files were given, expected at least one")
         self.paths = [Path(path).absolute() for path in paths]
+        for path in self.paths:
+            if dtype_without_rows(path) is not None:
+                raise ValueError(f"{path}: has no rows, expected at least one")
         self._open()
         first = self._parts[0]
         for path, part in zip(self.paths, self._parts, strict=True):

@@ -195,11 +195,15 @@ class Worker:
         The threads for work in host memory.
     memory : int or None
         The memory of one search or graph.
+    sampled : rows or None
+        The rows of all samples, read by the first task that finds true neighbours, for later ones: an object may have
+        to make all rows whenever some are read.
     """
 
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
         self.job, self.device, self.progress = job, device, progress
         self.place: Place = place_for(device)
+        self.sampled: Any = None
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self.records: dict[str, Record] = {}  # of tasks that are computed, but not completely written

@@ -43,6 +43,7 @@ PAIRED = 1 << 13  # neighbours that are paired in one step
 SUMMED_BYTES = 4 << 20  # bytes of rows, as float64, that are added up in one step
 BLOCK_BYTES = 256 << 20  # bytes of rows that an object is asked for in one call
 STAGED_BYTES = 64 << 20  # page-locked bytes through which rows are copied to a device
+LOCKED_BYTES = 256 << 20  # largest piece of page-locked memory for rows; a power of two
 STAGED_SHARE = 4  # one part in this many of the host's free memory may be page-locked for rows
 LEAST_ROWS = 256
 MOST_GROUP = 4  # slabs in a group, whose lists are in memory while it is compared with another group

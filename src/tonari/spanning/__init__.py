@@ -1,6 +1,7 @@
 """Minimum spanning trees by mutual reachability distance, from which single linkage and HDBSCAN follow.
 
     tree.py        SpanningTree: its edges, and SciPy's matrix of single linkage
+    clusters.py    HDBSCAN's clusters of a tree, by fast_hdbscan
     linkage.py     the matrix of single linkage, from the edges
     pool.py        known edges between components, and the lightest edge of each component
     by_tree.py     rounds over a k-d tree on the CPU, whose walks find the lightest edge of each component

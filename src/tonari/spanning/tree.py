@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.results.neighbors import index_dtype
+from tonari.spanning.clusters import Clusters, Selection, clusters_of
 from tonari.spanning.linkage import linkage_of
 from tonari.spanning.pool import Lightest
 
@@ -32,6 +33,60 @@ class SpanningTree:
     def n(self) -> int:
         """Number of points."""
         return len(self.weights) + 1
+
+    def clusters(
+        self,
+        min_cluster_size: int,
+        *,
+        cluster_selection_method: str = "eom",
+        cluster_selection_epsilon: float = 0.0,
+        max_cluster_size: int | None = None,
+        allow_single_cluster: bool = False,
+    ) -> Clusters:
+        """Return HDBSCAN's clusters of this tree.
+
+        fast_hdbscan condenses the tree and selects the clusters (``pip install 'tonari[hdbscan]'``). Arguments and
+        labels agree with HDBSCAN in fast_hdbscan, scikit-learn and hdbscan. If weights are equal, several minimum
+        spanning trees exist, and labels of border points may differ.
+
+        Parameters
+        ----------
+        min_cluster_size : int
+            The smallest number of points in a cluster, 2 or more.
+        cluster_selection_method : "eom" or "leaf"
+            Excess of mass, which selects clusters that persist; or the leaves of the condensed tree, the smallest
+            clusters.
+        cluster_selection_epsilon : float
+            Clusters that separate below this distance are not split.
+        max_cluster_size : int, optional
+            The largest number of points in a cluster that "eom" selects. Default: no limit.
+        allow_single_cluster : bool
+            Whether "eom" may return one cluster.
+
+        Returns
+        -------
+        Clusters(labels, probabilities)
+            int64 labels from 0, -1 for noise; and float64 strengths of membership from 0 to 1, as fast_hdbscan computes
+            them. Both of shape (n,).
+
+        Raises
+        ------
+        TypeError, ValueError
+            An argument is out of range.
+        ImportError
+            fast_hdbscan is not installed.
+        """
+        return clusters_of(
+            self.edges,
+            self.weights,
+            Selection(
+                min_cluster_size,
+                cluster_selection_method,
+                cluster_selection_epsilon,
+                max_cluster_size,
+                allow_single_cluster,
+            ),
+        )
 
     def to_linkage(self) -> npt.NDArray[np.float64]:
         """Return the hierarchy of single linkage as SciPy's matrix.

@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from tonari import inputs, io
 from tonari.inputs.arguments import check_whole
 from tonari.inputs.arrays.rows import check_shape
+from tonari.io.points import dtype_without_rows, no_rows
 from tonari.streams import tuning
 from tonari.streams.pipeline import Pipeline
 
@@ -95,11 +97,20 @@ class Source:
         for name, value, least in (("rows", rows, 0), ("chunk_rows", chunk_rows, 1)):
             if value is not None:
                 check_whole(name, value, least=least)
+        self._without_rows: Path | None = None  # a file that does not even have a number of columns
         if isinstance(queries, str | os.PathLike):
-            queries = io.read(queries)
+            path = Path(queries)
+            if dtype_without_rows(path) is None:
+                queries = io.read(path)
+            else:
+                self._without_rows = path
         self.array: Any = None
         self.rows, self.chunk_rows = rows, chunk_rows
-        if hasattr(queries, "shape") and hasattr(queries, "dtype"):
+        if self._without_rows is not None:
+            if rows not in (None, 0):
+                raise ValueError(f"rows={rows}: the queries have 0 rows; leave rows out")
+            self.rows = 0
+        elif hasattr(queries, "shape") and hasattr(queries, "dtype"):
             check_shape(tuple(queries.shape), "queries")
             if rows not in (None, len(queries)):
                 raise ValueError(f"rows={rows}: the queries have {len(queries)} rows; leave rows out")
@@ -120,7 +131,8 @@ class Source:
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
         """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
-        parts = self._cut(pace, first) if self.array is not None else iter(self._given)
+        arrays = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
+        parts = self._cut(pace, first) if self.array is not None else iter(arrays)
         # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
         # iterator may reuse its buffer.
         copies = self.array is None or isinstance(self.array, np.memmap)

@@ -129,6 +129,7 @@ class Journal:
         """Describe how another search differs from this one."""
         others = [name for name in {**self.search, **search} if self.search.get(name) != search.get(name)]
         words = {"points_sample": "other points (their values differ)", "ids": "points with other ids"}
+        words["transform"] = "another matrix of the rows (transform=, VI= or covariance=)"
         return [words.get(name, f"{name}={search.get(name)!r}, not {self.search.get(name)!r}") for name in others]
 
 
@@ -151,6 +152,8 @@ def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
     }
     if index.weights is not None:
         facts["weights"] = list(index.weights)
+    if index.transform is not None:
+        facts["transform"] = [*index.transform.shape, zlib.crc32(index.transform)]
     if not index.ids_are_rows:
         facts["ids"] = zlib.crc32(index.ids)
     return facts

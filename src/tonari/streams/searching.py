@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari import inputs
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors, value_dtype
@@ -24,6 +27,7 @@ class Base(Protocol):
     d: int
     metric: str
     weights: tuple[float, ...] | None
+    transform: npt.NDArray[np.float64] | None
 
     @property
     def dtype(self) -> str:

@@ -79,8 +79,9 @@ def torch_rows(points: Any) -> Any:
     return torch.from_numpy(points).to(torch.bfloat16)
 
 
-def test_no_byte_of_a_saved_index_changes_unnoticed(tmp_path: Path) -> None:
-    index = tonari.Index(checks.gaussian(12, D))
+@pytest.mark.parametrize("given", [{}, {"transform": [[1.0, 0.5], [2.0, -1.0], [0.0, 3.0]]}], ids=["plain", "matrix"])
+def test_no_byte_of_a_saved_index_changes_unnoticed(given: dict[str, Any], tmp_path: Path) -> None:
+    index = tonari.Index(checks.gaussian(12, D), **given)
     index.remove([3])
     path = tmp_path / "saved.index"
     index.save(path)
@@ -94,6 +95,8 @@ def test_no_byte_of_a_saved_index_changes_unnoticed(tmp_path: Path) -> None:
         path.write_bytes(whole[:size])
         with pytest.raises(io.FileFormatError, match=f"found {size} bytes"):
             tonari.Index.load(path)
+    path.write_bytes(whole)
+    assert repr(tonari.Index.load(path)) == repr(index)
     path.write_bytes(whole + b"\0")
     with pytest.raises(io.FileFormatError, match="has extra bytes"):
         tonari.Index.load(path)

@@ -14,17 +14,18 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 import tonari
 from benchmarks.harness import children
 from benchmarks.harness.peers import cpu
+from benchmarks.harness.peers import estimators as peers
 from benchmarks.harness.peers.estimators import OURS, SKLEARN, Searched
 from benchmarks.harness.proof import WrongAnswer
 from benchmarks.suites import consumers
-from benchmarks.suites.consumers import data, estimators, umap
+from benchmarks.suites.consumers import data, density, estimators, sky, umap
 from tests.helpers.bench_checks import a_run, done, made_up_descriptors, notes
 
 SMALL = {case.name: case.scaled(0.01) for case in consumers.SUITE.cases}
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", ["transformer", "grid-10000"])
+@pytest.mark.parametrize("name", ["transformer", "grid-10000", "dbscan-32d"])
 def test_an_estimator_is_proved_and_timed_beside_scikit_learns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "fastest_blas_core", lambda *_: None)
     monkeypatch.setattr(estimators, "LOOP_SECONDS", 2e-3)  # two searches in a loop, by a clock that stands still
@@ -45,7 +46,32 @@ def test_the_neighbours_of_umap_are_timed(name: str) -> None:
     assert ran.rows[0]["seconds_median"] > 0
 
 
-@pytest.mark.parametrize("name", ["transformer", "grid-1000", "umap"])
+@pytest.mark.filterwarnings("ignore:function 'empty_like' is not known")  # np.empty is a wrapper in tests
+@pytest.mark.parametrize("name", ["sky-match", "sky-around"])
+def test_matches_of_the_sky_are_proved_and_timed(name: str) -> None:
+    pytest.importorskip("astropy", reason="the coordinates are astropy's")
+    ran = done(a_run(), SMALL[name])
+    assert ran.wrong == 0, notes(ran)
+    assert [row["who"] for row in ran.rows] == [OURS, sky.ASTROPY]
+    assert ran.rows[0]["proved"] == sky.PROVED_ROWS
+
+
+@pytest.mark.parametrize("name", ["sky-match", "sky-around"])
+def test_wrong_matches_of_the_sky_are_found(name: str) -> None:
+    case = SMALL[name].scaled(0.1)
+    case = case.resized(parameters=dict.fromkeys(case.parameters, 600.0))  # arcminutes: enough for some pairs
+    found = sky.version_call(a_run(), case)()
+    assert sky.prove(found, case) > 0
+    turned = found._replace(**{found._fields[-3]: (found[-3] + 1) % case.n})
+    with pytest.raises(WrongAnswer, match="by all pairs"):
+        sky.prove(turned, case)
+    with pytest.raises(WrongAnswer, match="other positions"):
+        sky.same(found, turned)
+
+
+@pytest.mark.parametrize(
+    "name", ["transformer", "grid-1000", "radius", "outliers", "dbscan", "umap", "sky-match", "sky-around"]
+)
 def test_versions_can_be_compared(name: str) -> None:
     assert consumers.workload(a_run(), SMALL[name])() is not None
 
@@ -130,6 +156,24 @@ def test_wrong_classes_and_scores_are_found() -> None:
         estimators.same_search(right, right._replace(scores=right.scores + 1))
     with pytest.raises(WrongAnswer, match="other classes"):
         estimators.same_search(right, right._replace(classes=right.classes + 1))
+
+
+@pytest.mark.parametrize("name", ["radius", "outliers", "dbscan"])
+def test_wrong_lists_factors_and_clusters_are_found(name: str) -> None:
+    case = SMALL[name]
+    points, (estimator, parameters) = data.points_of(a_run(), case), density.asked(case)
+    parameters |= {"radius": 1.0} if name == "radius" else {"eps": 1.0} if name == "dbscan" else {}
+    right = peers._found(density.call(a_run(), case.resized(parameters={"estimator": estimator} | parameters))())
+    rows = np.arange(len(points))
+    density.PROOFS[estimator](right, points, parameters, rows)
+    density.same(estimator, right, right)
+    for part, values in enumerate(right):
+        wrong = [*right]
+        wrong[part] = values[1:] if name == "dbscan" and part else values[::-1] + (name != "radius")
+        with pytest.raises(WrongAnswer, match=f"{estimator} of {SKLEARN} finds something else"):
+            density.same(estimator, tuple(wrong), right)
+        with pytest.raises(WrongAnswer, match=r"^row \d+ has"):
+            density.PROOFS[estimator](tuple(wrong), points, parameters, rows)
 
 
 @pytest.mark.process

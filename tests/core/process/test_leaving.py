@@ -111,7 +111,7 @@ for index, rows in zip(held, (x, low, packed)):
     index.radius_count(rows[:50], 1.0)
 joined = tonari.plan(3000, 3000, 40, 5, self_join=True, method="exact", active_rows=1152)
 held += [tonari.knn_graph(x[:3000], 5, plan=joined), tonari.knn_graph(x[:3000], 5, method="nn-descent", recall=0.9)]
-held += [tonari.pairs(low, 0.1), tonari.search(low, low, 5, method="kdtree")]
+held += [tonari.pairs(low, 0.1), tonari.search(low, low, 5, method="kdtree"), tonari.mutual_reachability_tree(low, 3)]
 held += [tonari.search(low, low, 5, plan=tonari.plan(8000, 8000, 3, 5, method="kdtree", traversal="buffered"))]
 held += [tonari.radius_count(x[:50].copy(), x, 1.0, method="exact")]
 held += [_native.SelectCounters(), _native.DefaultFloats()]

@@ -5,6 +5,7 @@ There need not be a GPU: kernels are compiled for one all the same, in processes
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,29 @@ def test_a_program_that_compiles_nothing_imports_little() -> None:
     told = "import sys, tonari; print({'torch', 'triton'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert ran.stdout == "set()\n"
+
+
+@pytest.mark.process
+def test_triton_is_loaded_while_a_verb_and_kernels_are_imported(tmp_path: Path) -> None:
+    """Threads that import modules of Triton at the same time would fail: each holds what another waits for."""
+    program = """
+import torch, tonari
+torch.cuda.is_initialized = lambda: True
+tonari.search
+from tonari.cuda.compiling import compile
+assert compile.begin_soon.cache_info().currsize == 1
+import tonari.exact.cuda.dispatch, tonari.exact.cuda.kernels.screens.all_minima_hopper
+errors = [future.exception() for future in compile.begin_soon()]
+print([str(error) for error in errors if error is not None and "0 active drivers" not in str(error)])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path), "TONARI_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "[]\n", ran.stderr
 
 
 @pytest.mark.process

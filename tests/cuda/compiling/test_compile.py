@@ -31,6 +31,8 @@ print(json.dumps([count, names, sorted(driver.active.loaded), [is_compiled(call)
     assert all(found)
     assert "WARNING" not in ran.stderr
     assert f"{count} kernels are compiled, by 2 threads" in ran.stderr
+    assert len({*tmp_path.rglob("*.cubin")}) == count
+    assert not {*tmp_path.rglob("*.ptx")}
     again = run("print(ahead.compile_ahead(stage, card), [is_compiled(call) for call in calls()])", tmp_path)
     assert again.stdout.strip() == f"0 {[True] * count}"
 
@@ -172,6 +174,21 @@ print(is_compiled(call), seen)
         tmp_path,
     )
     assert ran.stdout.split("\n")[:2] == ["False False []", "True [False]"], ran.stderr
+
+
+@pytest.mark.process
+def test_steps_of_compilation_are_kept_where_triton_is_asked_to(tmp_path: Path) -> None:
+    ran = run(
+        """
+from triton import knobs
+(call, *_) = sorted(calls(), key=compile._effort)
+print(compile.compile_together([call]), vars(knobs.compilation))
+""",
+        tmp_path,
+        TRITON_STORE_BINARY_ONLY="0",
+    )
+    assert ran.stdout.split() == ["1", "{}"], ran.stderr
+    assert len({*tmp_path.rglob("*.ptx")}) == 1
 
 
 @pytest.mark.process

@@ -12,12 +12,14 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE
+from tests.helpers.filter_checks import cut
 from tests.helpers.radius_checks import assert_same_within, hard_limits, later_than
 from tonari.core import _native
 from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.filters.rules import Rules
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem
@@ -57,6 +59,17 @@ def test_graphs_and_pairs(metric: str, maker: str, n: int) -> None:
     truth = brute_within(points, points, limits, metric, self_ids=own)
     assert_same_within(find_directly(Within(points, limits, own), points, plan), truth)
     assert_same_within(find_directly(Within(points, limits, own, later=True), points, plan), later_than(truth))
+
+
+@pytest.mark.parametrize("m", [1, 9])
+def test_rules(m: int) -> None:
+    points, queries = made("duplicates", 40, 5, "euclidean"), made("duplicates", m, 5, "euclidean", 1)
+    mask = np.random.default_rng(0).random((m, 40)) < 0.5
+    limits, plan = hard_limits(queries, points, "euclidean"), plan_for(queries, points, "euclidean")
+    truth = cut(brute_within(queries, points, limits, "euclidean"), mask)
+    request = Within(queries, limits, allowed=Rules(m=m, n=40, mask=mask).as_allowed())
+    assert_same_within(find_directly(request, points, plan), truth)
+    assert count_directly(request, points, plan).tolist() == np.diff(truth.indptr).tolist()
 
 
 def test_pairs_of_some_rows() -> None:

@@ -12,9 +12,10 @@ from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
 from tonari.core import _native
 from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
-from tonari.exact.cpu.listed import search_listed
+from tonari.exact.cpu.listed import count_listed, search_listed
 from tonari.inputs import held
 from tonari.metrics import METRICS
+from tonari.metrics.reference import brute
 
 BATCH = 2048  # values computed at a time (native/exact/direct.cpp)
 
@@ -122,3 +123,46 @@ def test_what_the_binding_refuses(changes: dict[str, Any], message: str) -> None
     _native.search_listed(**given)
     with pytest.raises((TypeError, ValueError), match=message):
         _native.search_listed(**(given | changes))
+
+
+def counts_by_hand(queries: Any, points: Any, metric: str, limits: Any, allowed: Mask) -> list[int]:
+    everything = brute(queries, points, len(points), metric)
+    inside = everything.distances >= limits[:, None] if METRICS[metric].descending else None
+    inside = everything.distances <= limits[:, None] if inside is None else inside
+    return (inside & np.take_along_axis(allowed, everything.indices, axis=1)).sum(axis=1).tolist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("d", [3, 19])
+def test_counts_of_listed_points(metric: str, maker: str, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits at values, where points tie, and beyond; lists of no point, of some and of all."""
+    monkeypatch.setattr("tonari.core.tuning.LISTED_SECONDS", 1e-6)  # many blocks
+    points = checks.HOSTILE[maker](90, d, 0)
+    points = np.abs(points) if METRICS[metric].nonnegative else points
+    rng = np.random.default_rng(0)
+    allowed = rng.random((12, 90)) < rng.choice([0, 0.02, 0.3, 1], (12, 1))
+    queries = points[:12].copy()
+    values = brute(queries, points, 90, metric).distances
+    for place in (0, 7, 89):
+        limits = np.ascontiguousarray(values[:, place])
+        counts = count_listed(queries, points, limits, metric, lists_of(allowed), threads=2)
+        assert counts.tolist() == counts_by_hand(queries, points, metric, limits, allowed)
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 7])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
+@pytest.mark.parametrize("isa", _native.supported_isas())
+def test_counts_of_lists_of_every_length(length: int, dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several queries share a list, and some begin within that of another."""
+    monkeypatch.setenv("TONARI_ISA", isa)
+    points = np.random.default_rng(0).integers(0, 9, (5_000, 2)).astype(dtype)
+    queries = points[:20].copy()
+    numbers = np.arange(5_000)
+    begins = np.where(np.arange(20) < 12, 3, np.arange(20))
+    listed = Listed(numbers, begins, np.minimum(begins + length, 5_000))
+    allowed = (numbers >= begins[:, None]) & (numbers < listed.ends[:, None])
+    value = np.float64 if dtype == "float64" else np.float32
+    limits = np.linspace(0, 9, 20).astype(value)
+    counts = count_listed(held(queries), held(points), limits, "euclidean", listed)
+    assert counts.tolist() == counts_by_hand(queries, points, "euclidean", limits, allowed)

@@ -233,7 +233,8 @@ def on_all(count: int, **given: Any) -> CudaPlan:
 def test_of_all_devices_as_many_are_taken_as_are_expected_to_be_faster() -> None:
     there = {"host_points": False, "host_queries": False}
     large = {"n": 4 * 10**6, "m": 10**4, "free_bytes": 70 * GB}
-    assert on_all(4, **large, **there).devices == ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
+    assert on_all(4, **large, **there).devices == ("cuda:0", "cuda:1", "cuda:2")  # for a fourth the host needs too long
+    assert on_all(4, **large | {"m": 10**5}, **there).devices == ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
     few = on_all(4, n=10**5, m=100, **there)
     assert few.devices == ("cuda:0",)
     assert few.why_devices.startswith("1 of 4: ")

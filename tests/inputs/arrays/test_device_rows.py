@@ -108,7 +108,11 @@ def test_other_layouts_give_the_same_rows() -> None:
             TypeError,
             r"float8_e5m2 is not supported.*\.to\(torch.float32",
         ),
-        (lambda: torch.zeros((2, 2), dtype=torch.int64), TypeError, r"points: int64 is not supported, only float32"),
+        (
+            lambda: torch.tensor([[1, 2], [3, -(2**24) - 1]]),
+            ValueError,
+            "points: row 1 has the int64 number -16777217 in column 1",
+        ),
         (lambda: torch.zeros((2, 2), dtype=torch.bool), TypeError, "bool is not supported"),
         (lambda: torch.zeros(5), ValueError, r"got \(5,\); use .reshape\(1, -1\)"),
         (lambda: torch.zeros((2, 3, 4)), ValueError, r"got \(2, 3, 4\); use .reshape\(2, -1\)"),

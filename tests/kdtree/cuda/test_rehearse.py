@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers import checks
+from tests.helpers import checks, plans
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tests.helpers.gpu_checks import tensor_of
 from tests.helpers.tree_search import DEVICE, plan_for
@@ -30,3 +30,14 @@ def test_a_rehearsal_launches_what_a_search_launches(self_join: bool) -> None:
     with rehearsing(ahead.card_of(DEVICE) if HAS_CUDA else Card((0, 0), 1)) as rehearsal:
         rehearse_tree(plan, plan.dtype, self_join=self_join)
     assert set(seen) == set(rehearsal.calls)
+
+
+def test_a_tree_of_many_points_has_one_variant_of_each_kernel() -> None:
+    """Each variant is compiled at the first search."""
+    n = 10**6
+    plan = plans.tree(n, n, 3, 15, self_join=True, devices=("cuda:0",), free_bytes=10**11)
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        rehearse_tree(plan, "float32", self_join=True)
+    names = [call.name for call in rehearsal.calls.values()]
+    assert sorted(names) == sorted(set(names))
+    assert {"spread_kernel", "key_kernel"} <= set(names)

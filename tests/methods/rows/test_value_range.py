@@ -329,3 +329,26 @@ def test_answers_that_are_tensors(metric: str, scale: float) -> None:
             check_range(*found, None, rows[:9], rows, record)
         with pytest.raises(ValueError, match="flows"):
             counted(9)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product"])
+@pytest.mark.parametrize("method", ["exact", "auto"])
+def test_only_allowed_points_count(metric: str, method: str) -> None:
+    """A forbidden point whose value overflows is no reason to refuse a count or a search; an allowed one is."""
+    x = gaussian(400, 3) * np.float32(3)
+    x[7] = x[9] = 1e38
+    within: dict[str, Any] = {"radius": np.inf} if metric == "sqeuclidean" else {"min_similarity": -3.5e38}
+    mask = np.ones((90, 400), bool)
+    mask[:, [7, 9]] = False
+    rules: dict[str, Any] = {"metric": metric, "method": method, **within}
+    queries = -np.abs(x[100:190]) * np.float32(100)
+    counts = tonari.radius_count(queries, x, where=mask, **rules)
+    assert counts.tolist() == [398] * 90
+    found = tonari.radius_search(queries, x, where=mask, **rules)
+    assert np.diff(found.indptr).tolist() == [398] * 90
+    mask[5, 9] = True
+    with pytest.raises(ValueError, match="queries: row 5 has"):
+        tonari.radius_count(queries, x, where=mask, **rules)
+    if metric == "sqeuclidean":  # a search finds no similarity of -inf
+        with pytest.raises(ValueError, match="queries: row 5 has"):
+            tonari.radius_search(queries, x, where=mask, **rules)

@@ -36,3 +36,12 @@ def test_a_rehearsal_launches_what_a_run_launches(metric: str) -> None:
     assert {variant[0].__name__ for variant in seen} == {call.name for call in calls}
     if HAS_CUDA:  # the interpreter takes more rows in a program
         assert set(seen) <= set(rehearsal.calls)
+
+
+def test_a_round_has_one_variant_of_most_kernels() -> None:
+    """Each variant is compiled at the first graph; a first number of a column is no reason for another."""
+    plan = plans.descent(10**6, 128, 15, devices=("cuda:0",), free_bytes=10**11)
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        rehearse_descent(plan, "float32")
+    names = [call.name for call in rehearsal.calls.values()]
+    assert {name for name in names if names.count(name) > 1} == {"near_kernel", "resident_kernel"}

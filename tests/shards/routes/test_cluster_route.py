@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.shards import built, by_shards, check_built, clustered, lists
 from tonari.metrics.recall import neighbors_recall
+from tonari.shards import common, tasks
 
 
 def test_the_recall_is_not_that_for_which_the_overlap_was_chosen(
@@ -51,3 +53,37 @@ def test_blocks_do_not_change_a_graph_by_clusters(block: int, tmp_path: Path, mo
         by_shards(monkeypatch, 150, block=size)
         made.append(tonari.build_graph(points, 5, tmp_path / str(at), method="clusters", recall=0.9))
     assert_same_neighbors(*map(lists, made))
+
+
+def test_the_rows_of_the_samples_are_read_once_for_each_purpose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object may have to make all rows for each time that some are read by their numbers."""
+    by_shards(monkeypatch, 400)
+    read: dict[str, list[int]] = {}
+    usual = tasks.Worker.compute
+
+    def compute(worker: tasks.Worker, step: tasks.Step, task: tasks.Task, piece: object) -> object:
+        load = worker.load
+
+        def at(ids: np.ndarray) -> object:
+            read.setdefault(task.kind, []).append(len(ids))
+            return load.at(ids)
+
+        worker.__dict__["load"] = types.SimpleNamespace(at=at, range=load.range)
+        try:
+            return usual(worker, step, task, piece)
+        finally:
+            worker.__dict__["load"] = load
+
+    monkeypatch.setattr(tasks.Worker, "compute", compute)
+    points = clustered(1500)
+    with monkeypatch.context() as few:
+        few.setattr(common, "_sampled", lambda job: 100)
+        graph = tonari.build_graph(points, 5, tmp_path / "graph", method="clusters", recall=0.9)
+    check_built(graph, points)
+    (for_truth,) = read["truth"]
+    assert 100 < for_truth <= 200
+    *whole, last = read["centres"]
+    assert whole == [400]  # as many as a shard has
+    assert last <= 200

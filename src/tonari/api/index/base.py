@@ -28,7 +28,8 @@ from tonari.methods.call import Call
 from tonari.methods.registry import search_method
 from tonari.methods.rows.place import Place
 from tonari.metrics import Metric, get_metric
-from tonari.metrics.changed import Change, Weights, change_of
+from tonari.metrics.changed import Change, Weights
+from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
@@ -40,7 +41,9 @@ class IndexBase(Hinted):
     d: int
     metric: str
     weights: Weights | None
+    transform: Float64 | None = None
     _asked: str
+    _bits: int | None = None  # columns of bool rows of bits, which the last byte of packed rows may not show
     _base: str
     _call: Call
     _change: Change | None
@@ -56,13 +59,12 @@ class IndexBase(Hinted):
         """dtype of the compared rows: float64 for transformed rows, else the dtype of the points."""
         return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
 
-    def _set_metric(self, metric: str, weights: Any) -> None:
+    def _set_metric(self, metric: str, change: Change | None) -> None:
         self._metric = get_metric(metric)
-        self.metric = self._metric.name
-        self._change = change_of(self.metric, weights)
-        self.weights, self._base = None, self.metric
-        if self._change is not None:
-            self.weights, self._base = self._change.weights, self._change.base
+        self.metric, self._change = self._metric.name, change
+        self.weights, self.transform, self._base = None, None, self.metric
+        if change is not None:
+            self.weights, self.transform, self._base = change.weights, change.transform, change.base
 
     def _set_call(self, place: Place) -> None:
         """Set the call that all searches share, for transformed rows."""
@@ -118,7 +120,8 @@ class IndexBase(Hinted):
         if self._change is None:
             return rows
         call = self._call
-        return call.place.rows(self._change.rows(rows, name), name, call.metric, threads or call.threads)
+        threads = threads or call.threads
+        return call.place.rows(self._change.rows(rows, name, threads), name, call.metric, threads)
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
         """Check rows of the caller without transforming them."""
@@ -128,6 +131,8 @@ class IndexBase(Hinted):
         """Check queries, and return them in the transformed form that is compared."""
         rows = self._given_rows(queries, "queries", threads)
         inputs.same_width(rows, now.sample)
+        if self._metric.bits:
+            inputs.same_bits(inputs.bool_columns(queries), self._bits)
         return self._compared(rows, "queries", threads)
 
     def _finished(self, found: Found) -> Found:

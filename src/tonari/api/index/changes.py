@@ -47,11 +47,13 @@ class ChangingIndex(IndexBase):
         """
         sample = self._state.sample
         no_rows = tuple(getattr(points, "shape", ())) == (0, self.d)
-        if no_rows and inputs.name_of_dtype(points) == inputs.name_of_dtype(sample):
+        if no_rows and inputs.dtype_of_rows(points) == inputs.name_of_dtype(sample):
             return np.empty(0, np.int64)
         rows = self._given_rows(points, "points")
         sample = self._state.sample
         inputs.same_width(rows, sample)
+        if self._metric.bits:
+            inputs.same_bits(inputs.bool_columns(points), self._bits, "points")
         came, expected = (
             f"{inputs.name_of_dtype(x)} in {inputs.place_of(x, 'points') or 'host memory'}" for x in (rows, sample)
         )

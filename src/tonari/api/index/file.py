@@ -6,15 +6,17 @@
     16 - 31          zero
     32 -             the text: JSON, then spaces
     then             the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
+    then             the matrix that rows are multiplied by, float64, and zeros likewise; nothing if there is none
     then             the points, in C order
 
 All numbers are little-endian. A single file can be replaced in one step, unlike a directory of arrays, and blocks at
-multiples of 64 bytes can be mapped. The text holds the CRC-32 of both blocks, so a change of any byte is detected.
+multiples of 64 bytes can be mapped. The text holds the CRC-32 of each block, so a change of any byte is detected.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zlib
@@ -30,7 +32,7 @@ from tonari.io._common import FileFormatError, little, open_regular, pieces, rea
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
 from tonari.metrics import get_metric
-from tonari.metrics.changed import check_weights
+from tonari.metrics.changed import change_of, check_weights
 
 MAGIC = b"\x93tnrINDX"
 FORMAT, VERSION = "tonari.Index", 1
@@ -51,6 +53,13 @@ _FIELDS: dict[str, schema.Test] = {
     "ids_bytes": whole(0),
     **dict.fromkeys(("ids_crc", "points_crc"), whole(0, 2**32 - 1)),
 }
+# Of an Index whose rows are multiplied by a matrix: its shape, and the CRC-32 of its block.
+_MATRIX: dict[str, schema.Test] = {
+    "transform": lambda value: schema.list_of(whole(1, 2**31))(value) and len(value) == 2,
+    "transform_crc": whole(0, 2**32 - 1),
+}
+# Of an Index of bool rows: their number of columns.
+_BITS: dict[str, schema.Test] = {"bits": whole(1)}
 _EXPECTED = "what tonari.Index.save writes"
 
 
@@ -69,6 +78,8 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
     given, ids = state["_points"], state["_ids"]
     points = inputs.held(inputs.to_host(given))
     named = b"" if ids is None else _padded(ids.astype("<i8").tobytes())
+    transform = state["transform"]
+    matrix = b"" if transform is None else _padded(transform.astype("<f8").tobytes())
     checksum = 0
     for _, rows in pieces(points):
         checksum = zlib.crc32(rows.view(np.uint8).data, checksum)
@@ -78,6 +89,7 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
         "version": VERSION,
         "n": len(points),
         "d": points.shape[1],
+        **({} if state["_bits"] is None else {"bits": state["_bits"]}),
         "dtype": inputs.name_of_dtype(points),
         "metric": state["metric"],
         "weights": state["weights"],
@@ -94,10 +106,12 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
         "ids_crc": zlib.crc32(named),
         "points_crc": checksum,
     }
+    if transform is not None:
+        about |= {"transform": list(transform.shape), "transform_crc": zlib.crc32(matrix)}
     text = json.dumps(about).encode()
     text = text.ljust(-(-(_PREFIX + len(text)) // _ALIGNED) * _ALIGNED - _PREFIX)
     with atomic(path) as file:
-        file.write(MAGIC + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16) + text + named)
+        file.write(MAGIC + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16) + text + named + matrix)
         for _, rows in pieces(points):
             file.write(rows.view(np.uint8).data)
 
@@ -126,7 +140,7 @@ def describe(path: Path) -> dict[str, Any]:
             raise ValueError(f"its format is {about['format']!r}")
         if type(about["version"]) is not int or about["version"] != VERSION:
             raise ValueError(f"its format version is {about['version']!r}, this release reads {VERSION}")
-        schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict)})
+        schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict), **_MATRIX, **_BITS})
         if get_metric(about["metric"]).name != about["metric"]:
             raise ValueError(f"its metric is {about['metric']!r}")
         for name in ("asked", "method"):
@@ -137,7 +151,10 @@ def describe(path: Path) -> dict[str, Any]:
         if about["ids_bytes"] not in (0, -(-8 * about["n"] // _ALIGNED) * _ALIGNED):
             raise ValueError(f"its ids_bytes is {about['ids_bytes']}, which does not fit {about['n']} points")
         check_weights(about["metric"], about["weights"])
-        about["offset"] = _PREFIX + length + about["ids_bytes"]
+        if ("transform" in about) != ("transform_crc" in about):
+            raise ValueError("it has one of transform and transform_crc, expected both or neither")
+        about["matrix"] = -(-8 * math.prod(about.get("transform", (0,))) // _ALIGNED) * _ALIGNED
+        about["offset"] = _PREFIX + length + about["ids_bytes"] + about["matrix"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
         if size != needed:
             raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
@@ -151,10 +168,12 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     about = describe(path)
     n, d, offset = about["n"], about["d"], about["offset"]
-    size, dtype, begin = path.stat().st_size, inputs.dtype_of(about["dtype"]), offset - about["ids_bytes"]
+    size, dtype, middle = path.stat().st_size, inputs.dtype_of(about["dtype"]), offset - about["matrix"]
+    begin = middle - about["ids_bytes"]
     raw = np.asarray(np.memmap(path, np.uint8, "r"))
     for name, block, checksum in (
-        ("ids", raw[begin:offset], about["ids_crc"]),
+        ("ids", raw[begin:middle], about["ids_crc"]),
+        ("transform", raw[middle:offset], about.get("transform_crc", 0)),
         ("points", raw[offset:], about["points_crc"]),
     ):
         if zlib.crc32(block.data) != checksum:
@@ -162,6 +181,11 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
     points = raw[offset:].view(little(dtype)).reshape(n, d)
     try:
+        transform = None
+        if about["matrix"]:
+            shape = about["transform"]
+            transform = raw[middle : middle + 8 * math.prod(shape)].view("<f8").reshape(shape)
+        change = change_of(about["metric"], about["weights"], transform)
         if ids is not None and n and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
             raise ValueError("its ids do not ascend from 0 on to below next_id")
         if n:
@@ -171,7 +195,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {
         "metric": about["metric"],
         "weights": about["weights"],
+        "transform": None if change is None else change.transform,
         "d": d,
+        "_bits": about.get("bits"),
         "_asked": about["asked"],
         "_overrides": about.get("overrides", {}),
         "_chosen": (about["method"], about["k"]),

@@ -23,6 +23,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
 from tonari.methods.rows.where import place_for
+from tonari.metrics.changed import change_for, change_of
 
 
 class Index(SearchIndex, RadiusIndex, ChangingIndex):
@@ -33,8 +34,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     array must not change while the Index is in use (see `copy`). On CUDA, NaN and other refused values are reported by
     the first search, so that the constructor does not wait for the device.
 
-    For "haversine" and "minkowski:p", and with weights, the Index also keeps a float64 copy of the transformed rows,
-    and transforms the queries of each search.
+    For "haversine", "minkowski:p", "hellinger", "braycurtis", "mahalanobis" and "seuclidean", and with `weights` or
+    `transform`, the Index also keeps a float64 copy of the transformed rows, and transforms the queries of each search.
+    :attr:`weights` (for "seuclidean" 1 / V) and :attr:`transform` (for "mahalanobis" a root T of VI = T Tᵀ) show them;
+    files and copies keep them.
 
     copy : bool
         Keep a copy of the points, which counts towards `memory`; the array may then change. Without a copy, each
@@ -112,6 +115,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         *,
         metric: str = "euclidean",
         weights: Any = None,
+        VI: Any = None,
+        covariance: Any = None,
+        V: Any = None,
+        transform: Any = None,
         method: str = "auto",
         device: str | Sequence[str] = "auto",
         threads: int | None = None,
@@ -123,7 +130,9 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         dropped = "but searches of an Index carry none to its points"
         inputs.warn_of_dropped({"points": points}, "use tonari.search with differentiable=True", dropped=dropped)
         check_search_method(method)
-        self._set_metric(metric, weights)
+        self._set_metric(
+            metric, change_for(metric, weights=weights, VI=VI, covariance=covariance, V=V, transform=transform)
+        )
         progress = inputs.check_progress(progress)
         place = place_for(device, points=points)
         self._device = device
@@ -133,6 +142,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         self._overrides = overrides
         self._set_call(place)
         rows = self._given_rows(points, "points")
+        self._bits = inputs.bool_columns(points) if self._metric.bits else None
         self.d, self._copied = rows.shape[1], 0
         if inputs.check_flag(copy, "copy") and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
@@ -270,7 +280,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
         self.__dict__.update(state)
         self._copied = 0
-        self._set_metric(self.metric, self.weights)
+        self._set_metric(self.metric, change_of(self.metric, self.weights, self.transform))
         self._set_call(place_for(self._device, points=points))
         if len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
@@ -284,5 +294,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         return made
 
     def __repr__(self) -> str:
-        dtype, weighted = inputs.name_of_dtype(self._state.sample), "" if self.weights is None else ", weighted"
-        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{weighted})"
+        dtype, also = inputs.name_of_dtype(self._state.sample), "" if self.weights is None else ", weighted"
+        if self.transform is not None:
+            also = f", transform of shape {self.transform.shape}"
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{also})"

@@ -50,8 +50,12 @@ class RadiusIndex(IndexBase):
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
-        if len(rows):
+        rules = None
+        if not (where is exclude is query_groups is point_groups is groups is None):
+            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        if len(rows) and rules is None and most is None and now.only is not None:
+            found = now.only.those(threads).within(rows, limits, progress)
+        elif len(rows):
             found = now.within(rows, limits, rules, most, self._asks(threads, progress))
         else:
             found = none_within(now.next_id, limits.dtype)
@@ -80,8 +84,12 @@ class RadiusIndex(IndexBase):
         progress = inputs.check_progress(progress)
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
-        if len(rows):
+        rules = None
+        if not (where is exclude is query_groups is point_groups is groups is None):
+            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        if len(rows) and rules is None and now.only is not None:
+            counts = now.only.those(threads).count(rows, limits, progress)
+        elif len(rows):
             counts = now.count(rows, limits, rules, self._asks(threads, progress), self._brute)
         else:
             counts = np.zeros(0, np.int64)

@@ -73,6 +73,7 @@ class Segment:
         self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Any, Decision] = {}
         self._preparing = threading.Lock()  # of the one search that adds to what is ready
+        self._call_with: Call | None = None
         self._warned = False
         self._searched = 0  # queries so far; threads may lose some
 
@@ -119,6 +120,13 @@ class Segment:
         key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
         found = cuda_graph_cache.replayed(key, (queries,), progress)
         return None if found is None else checked(found, queries, self.points, self.call.metric)
+
+    def call_with(self, threads: int) -> Call:
+        """Return the call with another number of threads; the last one is kept, since a copy takes 2 µs."""
+        last = self._call_with  # another thread may replace it
+        if last is None or last.threads != threads:
+            last = self._call_with = dataclasses.replace(self.call, threads=threads)
+        return last
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
         """Return the points for the searches of a call, with the memory that other segments leave free."""
@@ -226,8 +234,10 @@ class SegmentPoints(Points):
 
     def __init__(self, segment: Segment, threads: int | None, taken: int) -> None:
         call = segment.call
-        if taken or (threads is not None and threads != call.threads):
+        if taken:
             call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
+        elif threads is not None and threads != call.threads:
+            call = segment.call_with(threads)
         self.rows, self.call, self._segment = segment.points, call, segment  # made for each call, which may take 10 µs
 
     @property

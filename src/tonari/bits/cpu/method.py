@@ -18,12 +18,15 @@ class BitsOnCpu(OnCpu):
     """See :class:`tonari.core.method.SearchMethod`."""
 
     name = "bits"
+    filters = False
 
     refuses = staticmethod(refusal)
     nearest = staticmethod(search_bits)
     lists = staticmethod(find_bits)
     counts = staticmethod(count_bits)
     find_pairs = SearchMethod.find_pairs
+    find_allowed = SearchMethod.find_allowed
+    count_allowed = SearchMethod.count_allowed
     search_listed = search_listed
 
     def plan(self, problem: Problem, *, prepared_by: BitsPlan | None = None, **given: Any) -> BitsPlan:

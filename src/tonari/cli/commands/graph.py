@@ -30,6 +30,7 @@ from tonari.shards.state import bytes_of
     directories=True,
 )
 @_common.metric_option
+@_common.columns_options
 @click.option(
     "--method",
     default="auto",
@@ -81,11 +82,12 @@ def graph(
     names = None
     folder = names_a_directory(output)
     _check_method(context, method, folder=folder)
+    options = _common.with_columns(options)
     started = time.perf_counter()
     if folder:
         refuse(
             context,
-            ("key", "columns", "drop", "ids", "include_self"),
+            ("key", "columns", "drop", "ids", "include_self", *_common.COLUMNS),
             f"{output} is a directory, which does not support this; leave it out",
         )
         target = Path(output)

@@ -99,6 +99,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "include_self": graph.include_self,
             "seed": graph.seed,
             **({} if graph.weights is None else {"weights": graph.weights}),
+            **({} if graph.transform is None else {"transform": list(graph.transform.shape)}),
             "missing": missing_neighbours(lists),
             "first": range_of(distances_at(lists, 0)),
             "last": range_of(distances_at(lists, -1)),
@@ -140,7 +141,8 @@ def _index_facts(path: Path) -> dict[str, Any]:
         "columns": about["d"],
         "dtype": about["dtype"],
         "bytes": path.stat().st_size,
-        "extra": {name: about[name] for name in names} | ({"weights": about["weights"]} if about["weights"] else {}),
+        "extra": {name: about[name] for name in names}
+        | {name: about[name] for name in ("weights", "transform") if about.get(name)},
     }
 
 

@@ -26,6 +26,7 @@ from tonari.io.pairs import SUFFIXES, write_pairs
 @min_similarity_option
 @_common.output_option(".npy, with records of left, right and distance")
 @_common.metric_option
+@_common.columns_options
 @_common.method_option
 @_common.key_option
 @inputs_option
@@ -56,6 +57,7 @@ def pairs(
       tonari pairs texts.npy --metric cosine --min-similarity 0.95 -o alike.npy
       tonari pairs stars.npy --radius 0.01 -o near.npy
     """
+    options = _common.with_columns(options)
     if not check_radius(context, metric, radius, min_similarity):
         raise click.UsageError("what is near? Give --radius or --min-similarity", context)
     target = _common.check_output(output, SUFFIXES, inputs=(points,), force=force)

@@ -42,6 +42,7 @@ from tonari.streams.output import kept
     directories=True,
 )
 @_common.metric_option
+@_common.columns_options
 @_common.method_option
 @click.option(
     "--where",
@@ -100,7 +101,7 @@ def search(
     within = check_radius(context, metric, radius, min_similarity)
     if k is None and not within:
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
-    options["metric"] = metric
+    options = _common.with_columns(options) | {"metric": metric}
     if where is not None and (names_a_directory(output) or output.lower().endswith(".ibin")):
         message = f"{output} cannot be combined with --where; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
@@ -204,7 +205,7 @@ def _in_directory(
 ) -> None:
     refuse(
         context,
-        ("key", "queries_key", "columns", "drop", "ids"),
+        ("key", "queries_key", "columns", "drop", "ids", *_common.COLUMNS),
         f"{output} is a directory, which does not support this; leave it out",
     )
     if options.pop("method") not in ("auto", "exact"):

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 
 from tonari import io
 from tonari.api import verifying
 from tonari.cli import _common
 from tonari.cli._directories import load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
-from tonari.io._common import open_regular, parsing, size_of
 
 
 @click.command()
@@ -39,6 +36,7 @@ from tonari.io._common import open_regular, parsing, size_of
     callback=_common.named_metric,
     help=f"Metric of FOUND; a graph records its own. One of {_common.METRIC_NAMES}.  [default: euclidean]",
 )
+@_common.columns_options
 @_common.key_option
 @inputs_option
 @click.option("--queries-key", help="Name of the array in QUERIES, if it is .npz or HDF5.")
@@ -46,6 +44,7 @@ from tonari.io._common import open_regular, parsing, size_of
 @click.pass_context
 def verify(
     context: click.Context,
+    /,
     found: Path,
     points: Path,
     queries: Path | None,
@@ -61,6 +60,7 @@ def verify(
     progress: bool | None,
     as_json: bool,
     read: Inputs,
+    **options: Any,
 ) -> None:
     """Compare the neighbours in FOUND with the exact ones among the POINTS, on a random sample of rows.
 
@@ -72,19 +72,22 @@ def verify(
       tonari verify found.npy base.npy queries.npy --distances distances.npy --metric sqeuclidean
       tonari verify graph.npz points.fbin
     """
+    columns = _common.with_columns(options)
     read.check([points] if queries is None else [points, queries])
     if found.suffix.lower() == ".npy":
-        lists = _numbers(found), None if distances is None else _numbers(distances)
+        lists = _common.read_array(found), None if distances is None else _common.read_array(distances)
     else:
         refuse(context, ("distances",), f"{found} has its own distances; leave this option out")
         if _common.kind_of(found) == "graph":
-            refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
+            alone = f"{found} is a graph, which records its metric; leave this option out"
+            refuse(context, ("metric", *_common.COLUMNS), alone)
             if queries is not None:
                 message = f"{found} is a graph of its points; leave {queries} out"
                 raise click.UsageError(message, context)
             graph = load_graph(found)
             first = int(graph.lists.include_self)
             lists, metric = (graph.indices[:, first:], graph.distances[:, first:]), graph.metric
+            columns = {"weights": graph.weights, "transform": graph.transform}
         else:
             neighbors = io.read_ground_truth(found)
             lists = neighbors.indices, neighbors.distances
@@ -94,6 +97,7 @@ def verify(
         base,
         *lists,
         metric=metric or "euclidean",
+        **columns,
         sample=sample,
         seed=seed,
         device=device,
@@ -103,14 +107,6 @@ def verify(
     )
     facts = _plain(dataclasses.asdict(report)) | {"exact": report.exact, "seed": seed}
     _common.emit(facts, str(report), as_json=as_json, inputs=read)
-
-
-def _numbers(path: Path) -> npt.NDArray[Any]:
-    """Map a .npy file of any dtype."""
-    fix = "Save the array with numpy.save."
-    with open_regular(path), parsing(path, size_of(path), "an array of numbers", fix):
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
 
 
 def _plain(fact: Any) -> Any:

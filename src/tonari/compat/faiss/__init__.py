@@ -1,22 +1,29 @@
 """FAISS's flat search with tonari's neighbours: ``from tonari.compat import faiss``.
 
-index_flat.py   IndexFlat, IndexFlatL2, IndexFlatIP
-nearest.py      knn
-arguments.py    conversion of FAISS's metric numbers and arrays, and padding of short lists
+index_flat.py     IndexFlat, IndexFlatL2, IndexFlatIP
+index_id_map.py   IndexIDMap, IndexIDMap2
+nearest.py        knn, normalize_L2
+threads.py        omp_set_num_threads, omp_get_max_threads
+arguments.py      conversion of FAISS's metric numbers and arrays, and padding of short lists
 
 ====================================================  ================================================================
 covered                                               how
 ====================================================  ================================================================
 ``knn(xq, xb, k, metric)``                            D float32 and I int64, of shape (nq, k)
 ``IndexFlatL2``, ``IndexFlatIP``, ``IndexFlat``       ``add``, ``search``, ``range_search``, ``reconstruct``,
-                                                      ``reconstruct_n``, ``reset``, ``train``, which does nothing;
+                                                      ``reconstruct_n``, ``remove_ids``, ``reset``, ``train``, which
+                                                      does nothing;
                                                       ``d``, ``ntotal``, ``is_trained``, ``metric_type``, ``verbose``
+``IndexIDMap``, ``IndexIDMap2``                       the same with ``add_with_ids``; ``reconstruct`` in the second
+``normalize_L2``                                      in place
+``omp_set_num_threads``, ``omp_get_max_threads``      for the searches of this module
 ``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as in FAISS
 ``METRIC_L1``, ``METRIC_Linf``, ``METRIC_Canberra``
 ----------------------------------------------------  ----------------------------------------------------------------
 refused                                               instead
 ====================================================  ================================================================
 other metrics; ``metric_arg``                         faiss
+``write_index``, ``read_index``                       :meth:`tonari.Index.save`, :meth:`tonari.Index.load`, pickle
 ``params`` (an IDSelector)                            ``where`` and ``exclude`` of :func:`tonari.search`
 buffers ``D``, ``I``, ``x`` for results               results are returned
 NaN and infinity                                      faiss, which finds nothing for such a row, with -1
@@ -40,7 +47,9 @@ from tonari.compat.faiss.arguments import (
     METRIC_Linf,
 )
 from tonari.compat.faiss.index_flat import IndexFlat, IndexFlatIP, IndexFlatL2
-from tonari.compat.faiss.nearest import knn
+from tonari.compat.faiss.index_id_map import IndexIDMap, IndexIDMap2
+from tonari.compat.faiss.nearest import knn, normalize_L2
+from tonari.compat.faiss.threads import omp_get_max_threads, omp_set_num_threads
 from tonari.core.hints import missing_from
 
 __all__ = [
@@ -50,9 +59,14 @@ __all__ = [
     "IndexFlat",
     "IndexFlatIP",
     "IndexFlatL2",
+    "IndexIDMap",
+    "IndexIDMap2",
     "METRIC_Canberra",
     "METRIC_Linf",
     "knn",
+    "normalize_L2",
+    "omp_get_max_threads",
+    "omp_set_num_threads",
 ]
 
 __getattr__ = missing_from(__name__)

@@ -49,6 +49,20 @@ def rows_of(x: Any, name: str, width: int | None = None) -> npt.NDArray[np.float
     return rows
 
 
+def ids_of(x: Any, name: str) -> npt.NDArray[np.int64]:
+    """Return ids, whole numbers of shape (n,), in int64.
+
+    >>> ids_of([7, 9], "ids")
+    array([7, 9])
+    """
+    array = numbers_of(x, name, "(n,)")
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+        raise TypeError(f"{name}: expected whole numbers of shape (n,), got {array.dtype} of shape {array.shape}")
+    if len(array) and int(array.max()) > np.iinfo(np.int64).max:
+        raise ValueError(f"{name}: has {array.max()}, expected numbers that fit into int64")
+    return array.astype(np.int64)
+
+
 def filled(m: int, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Return lists in which all neighbours are missing."""
     worst = -_LARGEST if METRICS[metric].descending else _LARGEST

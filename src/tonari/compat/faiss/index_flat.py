@@ -10,7 +10,8 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index.index import Index
 from tonari.compat.arguments import leave_out, number_of
-from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, metric_of, padded, rows_of
+from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, ids_of, metric_of, padded, rows_of
+from tonari.compat.faiss.threads import threads
 from tonari.core.hints import Hinted
 from tonari.core.process.compiling import not_compiled
 from tonari.metrics import METRICS
@@ -98,7 +99,7 @@ class IndexFlat(Hinted):
         queries, k = rows_of(x, "x", width=self.d), inputs.check_count(k, "k")
         if not len(queries) or not self.ntotal:
             return filled(len(queries), k, self._metric)
-        return padded(self._prepared().search(queries, min(k, self.ntotal)), k, self._metric)
+        return padded(self._prepared().search(queries, min(k, self.ntotal), threads=threads()), k, self._metric)
 
     @not_compiled
     def range_search(
@@ -130,8 +131,20 @@ class IndexFlat(Hinted):
         if not len(queries) or not self.ntotal or (limit <= 0 and not descending):
             return np.zeros(len(queries) + 1, np.uint64), np.empty(0, np.float32), np.empty(0, np.int64)
         within: dict[str, Any] = {"min_similarity" if descending else "radius": limit}
-        found = self._prepared().radius_search(queries, **within, closed=False)
+        found = self._prepared().radius_search(queries, **within, closed=False, threads=threads())
         return found.indptr.astype(np.uint64), found.distances, found.indices.astype(np.int64)
+
+    @not_compiled
+    def remove_ids(self, x: Any) -> int:
+        """Remove rows by their numbers, of shape (n,), and return the count of removed rows; later rows move up."""
+        numbers = ids_of(x, "x")
+        staying = np.ones(self.ntotal, bool)
+        staying[numbers[(numbers >= 0) & (numbers < self.ntotal)]] = False
+        removed = self.ntotal - int(np.count_nonzero(staying))
+        if removed:
+            self._parts, self._index = [self._all()[staying]], None
+            self.ntotal -= removed
+        return removed
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:

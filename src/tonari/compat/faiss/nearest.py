@@ -1,4 +1,4 @@
-"""A lookalike of ``faiss.knn``."""
+"""Lookalikes of ``faiss.knn`` and ``faiss.normalize_L2``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.searching import search
+from tonari.compat import tuning
 from tonari.compat.arguments import leave_out
 from tonari.compat.faiss.arguments import METRIC_L2, filled, metric_of, padded, rows_of
+from tonari.compat.faiss.threads import threads
 from tonari.core.process.compiling import not_compiled
+from tonari.core.slices import cut
 
 
 @not_compiled
@@ -51,4 +54,33 @@ def knn(
     queries = rows_of(xq, "xq", width=points.shape[1])
     if not len(queries) or not len(points):
         return filled(len(queries), k, name)
-    return padded(search(queries, points, min(k, len(points)), metric=name), k, name)
+    return padded(search(queries, points, min(k, len(points)), metric=name, threads=threads()), k, name)
+
+
+@not_compiled
+def normalize_L2(x: npt.NDArray[np.float32]) -> None:
+    """Divide rows by their Euclidean lengths, in place.
+
+    Rows of zeros stay as they are. Quotients are computed in float64 and rounded once.
+
+    Parameters
+    ----------
+    x : float32 array of shape (n, d), writable
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.compat import faiss
+    >>> x = np.array([[3.0, 4.0]], dtype=np.float32)
+    >>> faiss.normalize_L2(x)
+    >>> x
+    array([[0.6, 0.8]], dtype=float32)
+    """
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.writeable:
+        what = f"{'a read-only ' if isinstance(x, np.ndarray) and not x.flags.writeable else ''}{type(x).__name__}"
+        raise TypeError(f"x: expected a writable float32 array, which is changed in place, got {what}; pass a copy")
+    rows_of(x, "x")
+    for part in cut(len(x), max(1, tuning.NORMALIZED // max(1, x.shape[1]))):
+        wide = x[part].astype(np.float64)
+        lengths = np.sqrt(np.square(wide).sum(axis=1, keepdims=True))
+        x[part] = wide / np.where(lengths > 0, lengths, 1.0)

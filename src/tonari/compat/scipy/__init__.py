@@ -1,7 +1,8 @@
-"""``scipy.spatial.KDTree`` with tonari's neighbours: ``from tonari.compat.scipy import KDTree``.
+"""``scipy.spatial.KDTree`` with tonari's neighbours: ``from tonari.compat.scipy import KDTree, cKDTree``.
 
-kdtree.py       KDTree: query, query_ball_point
+kdtree.py       KDTree, cKDTree: query, query_ball_point
 two_trees.py    query_ball_tree, query_pairs, count_neighbors, sparse_distance_matrix
+periodic.py     searches in a periodic box
 arguments.py    conversion of SciPy's arguments
 
 ================================================  ====================================================================
@@ -16,13 +17,13 @@ covered                                           how
 ``leafsize``, ``compact_nodes``,                  checked; they change no answer, and tonari shapes its trees itself
 ``balanced_tree``
 ``data n m maxes mins leafsize boxsize``          as SciPy's
+``boxsize``                                       a periodic box, with a length for all dimensions or one for each
+``cKDTree``                                       the base of ``KDTree``, as there
 ------------------------------------------------  --------------------------------------------------------------------
 refused                                           instead
 ================================================  ====================================================================
 ``eps`` above 0                                   leave it out: answers are exact
 other values of ``p``                             scipy.spatial.KDTree
-``boxsize``                                       scipy.spatial.KDTree
-``weights`` of ``count_neighbors``                ``sparse_distance_matrix``, and sum the weights of its pairs
 an empty array; values beyond 1e150; k below 1;   (SciPy reads beyond its memory for k = [0], and squares a negative
 a negative radius                                 radius)
 ``size``, ``indices``, ``tree``                   none: the nodes of a tree are not accessible
@@ -35,9 +36,9 @@ index; in SciPy their order depends on the tree. Lists of row numbers ascend; wi
 point is first.
 """
 
-from tonari.compat.scipy.kdtree import KDTree
+from tonari.compat.scipy.kdtree import KDTree, cKDTree
 from tonari.core.hints import missing_from
 
-__all__ = ["KDTree"]
+__all__ = ["KDTree", "cKDTree"]
 
 __getattr__ = missing_from(__name__)

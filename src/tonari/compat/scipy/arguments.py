@@ -24,11 +24,34 @@ def metric_of(p: Any, eps: Any) -> str:
     ('l1', 'minkowski:3', 'linf')
     """
     leave_out(eps, 0.0, "eps", "answers are exact")
-    number = not isinstance(p, bool) and isinstance(p, Real)
+    number = type(p) is float or (not isinstance(p, bool) and isinstance(p, Real))
     name = MINKOWSKI.get(float(p)) if number and p >= _LEAST_P else None
     if name is None:
         raise Unsupported(f"p={p!r}: expected {powers(_LEAST_P)}; for another p use scipy.spatial.KDTree")
     return name
+
+
+def box_of(boxsize: Any, data: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the length of a periodic box in each dimension, and 0 in dimensions that are not periodic.
+
+    >>> box_of([2, 0], np.array([[1.5, 7.0]]))
+    array([2., 0.])
+    """
+    lengths = float64_rows(boxsize, "boxsize")
+    m = data.shape[1]
+    if lengths.shape not in ((), (1,), (m,)):
+        raise ValueError(f"boxsize: has shape {lengths.shape}, expected one length, or one for each of {m} coordinates")
+    if not np.isfinite(lengths).all() or (lengths < 0).any():
+        raise ValueError(f"boxsize={boxsize!r}: expected lengths of at least 0, with 0 where the box is not periodic")
+    box = np.broadcast_to(lengths, (m,)).copy()
+    outside = (box > 0) & ((data < 0) | (data >= box))
+    if outside.any():
+        row, column = (int(each[0]) for each in np.nonzero(outside))
+        raise ValueError(
+            f"data: row {row} has {data[row, column]:g} in column {column}, expected 0 to less than boxsize, "
+            f"{box[column]:g}; use numpy.mod(data, boxsize)"
+        )
+    return box
 
 
 def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
@@ -38,7 +61,8 @@ def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
 
 def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
     """Return points of shape (..., m) as rows, and their leading dimensions."""
-    array = float64_rows(x, "x")
+    plain = type(x) is np.ndarray and x.dtype == np.float64
+    array = x if plain else float64_rows(x, "x")
     if array.ndim == 0 or array.shape[-1] != m:
         raise ValueError(f"x: expected points of {m} coordinates, shape (..., {m}), got {array.shape}")
     lead = array.shape[:-1]
@@ -68,3 +92,23 @@ def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float6
         return np.broadcast_to(radii, shape).ravel()
     except ValueError as error:
         raise ValueError(f"{name}: has shape {radii.shape}, expected one number or one for each of {shape}") from error
+
+
+def weights_of(
+    weights: Any, sizes: tuple[int, int], same: bool
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the weights of the points of two trees of these sizes, which may be the same tree."""
+    if not isinstance(weights, tuple):
+        if not same:
+            raise ValueError("weights: expected a tuple of two arrays, as the trees differ")
+        weights = weights, weights
+    if len(weights) != len(sizes):
+        raise ValueError(f"weights: has {len(weights)} parts, expected 2: an array or None for each tree")
+    first, second = (
+        np.ones(size) if each is None else float64_rows(each, "weights")
+        for each, size in zip(weights, sizes, strict=True)
+    )
+    for each, size in zip((first, second), sizes, strict=True):
+        if each.shape != (size,) or not np.isfinite(each).all():
+            raise ValueError(f"weights: expected {size} finite numbers, one for each point, got shape {each.shape}")
+    return first, second

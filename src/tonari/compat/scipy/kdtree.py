@@ -1,4 +1,4 @@
-"""A lookalike of ``scipy.spatial.KDTree``."""
+"""Lookalikes of ``scipy.spatial.KDTree`` and of its base, ``cKDTree``."""
 
 from __future__ import annotations
 
@@ -10,74 +10,42 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.index import Index
-from tonari.compat.arguments import leave_out, number_of, threads_of
-from tonari.compat.scipy.arguments import float64_rows, metric_of, queries_of, radii_of, ranks_of
+from tonari.compat.arguments import number_of, threads_of
+from tonari.compat.scipy.arguments import box_of, float64_rows, metric_of, queries_of, radii_of, ranks_of
+from tonari.compat.scipy.periodic import Periodic
 from tonari.compat.scipy.two_trees import TwoTrees, lists_of
 from tonari.core.hints import Hinted
 from tonari.core.process.compiling import not_compiled
 
 
-class KDTree(Hinted, TwoTrees):
-    """A set of points with the interface of ``scipy.spatial.KDTree``.
-
-    :mod:`tonari.compat.scipy` lists refusals and differences. Each search uses a tree or brute force, whichever is
-    expected to be faster, as :class:`tonari.Index` does. A KDTree can be pickled.
-
-    Parameters
-    ----------
-    data : array of shape (n, m)
-        Points, which are converted to float64.
-    leafsize, compact_nodes, balanced_tree : int, bool, bool
-        Checked, but without effect.
-    copy_data : bool
-        Keep a copy of the data, which may then change.
-    boxsize : None
-        Periodic data are refused.
-
-    Attributes
-    ----------
-    data : float64 array of shape (n, m)
-    n, m : int
-        Points and coordinates.
-    maxes, mins : float64 arrays of shape (m,)
-    leafsize : int
-    boxsize : None
-
-    Examples
-    --------
-    >>> from tonari.compat.scipy import KDTree
-    >>> tree = KDTree([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> tree.query([0.0, 0.0], k=2)
-    (array([0., 5.]), array([0, 1]))
-    >>> tree.query_ball_point([3.0, 4.0], r=5.0)
-    [0, 1, 2]
-    """
+class cKDTree(Hinted, TwoTrees):
+    """A set of points with the interface of ``scipy.spatial.cKDTree``: that of :class:`KDTree`, its subclass."""
 
     @not_compiled
     def __init__(
         self,
         data: Any,
-        leafsize: int = 10,
+        leafsize: int = 16,
         compact_nodes: bool = True,
         copy_data: bool = False,
         balanced_tree: bool = True,
-        boxsize: None = None,
+        boxsize: Any = None,
     ) -> None:
         self.leafsize = inputs.check_count(leafsize, "leafsize")
         inputs.check_flag(compact_nodes, "compact_nodes")
         inputs.check_flag(balanced_tree, "balanced_tree")
-        leave_out(boxsize, None, "boxsize", "there are no periodic distances; use scipy.spatial.KDTree for them")
-        self.boxsize = None
         rows = inputs.as_rows(float64_rows(data, "data"), "data")
         self.data: npt.NDArray[np.float64] = rows.copy() if inputs.check_flag(copy_data, "copy_data") else rows
         self.n, self.m = self.data.shape
+        self.boxsize = None if boxsize is None else box_of(boxsize, self.data)
         self.maxes, self.mins = self.data.max(axis=0), self.data.min(axis=0)
-        self._indexes: dict[str, Index] = {}
+        self._indexes: dict[str, Index | Periodic] = {}
 
-    def _index(self, metric: str) -> Index:
+    def _index(self, metric: str) -> Index | Periodic:
         """The index of the points for a metric, prepared at the first search."""
         if metric not in self._indexes:
-            self._indexes[metric] = Index(self.data, metric=metric)
+            box = self._box()
+            self._indexes[metric] = Periodic(self.data, metric, box) if box.any() else Index(self.data, metric=metric)
         return self._indexes[metric]
 
     @not_compiled
@@ -119,7 +87,10 @@ class KDTree(Hinted, TwoTrees):
         tonari.core.errors.Unsupported
             `eps` or `p` has another value. It is a ValueError.
         """
-        metric, threads, ranks = metric_of(p, eps), threads_of(workers, "workers"), ranks_of(k)
+        metric, threads = metric_of(p, eps), threads_of(workers, "workers")
+        if type(k) is int and 0 < k <= self.n and distance_upper_bound is math.inf:
+            return self._nearest(x, k, metric, threads)
+        ranks = ranks_of(k)
         bound = number_of(distance_upper_bound, "distance_upper_bound", least=0.0)
         rows, lead = queries_of(x, self.m)
         most = int(ranks.max())
@@ -132,6 +103,16 @@ class KDTree(Hinted, TwoTrees):
             indices[:, : self.n][near] = found.indices[near]
         shape = lead if np.ndim(k) == 0 and most == 1 else (*lead, len(ranks))
         d, i = (part[:, ranks - 1].reshape(shape) for part in (distances, indices))
+        return (d, i) if shape else (float(d), np.intp(i))
+
+    def _nearest(self, x: Any, k: int, metric: str, threads: int | None) -> tuple[Any, Any]:
+        """Find the k nearest neighbours, k at most n, at any distance: none is missing."""
+        rows, lead = queries_of(x, self.m)
+        shape = lead if k == 1 else (*lead, k)
+        if not len(rows):
+            return np.empty(shape), np.empty(shape, np.intp)
+        found = self._index(metric).search(rows, k, threads=threads)
+        d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
         return (d, i) if shape else (float(d), np.intp(i))
 
     @not_compiled
@@ -172,7 +153,7 @@ class KDTree(Hinted, TwoTrees):
         ascending = return_sorted is None or inputs.check_flag(return_sorted, "return_sorted")
         counted = inputs.check_flag(return_length, "return_length")
         rows, lead = queries_of(x, self.m)
-        radii = radii_of(r, "r", lead)
+        radii: Any = float(r) if isinstance(r, float) and r >= 0 else radii_of(r, "r", lead)
         if not len(rows):
             return np.empty(lead, np.intp if counted else object)
         index = self._index(metric)
@@ -185,3 +166,53 @@ class KDTree(Hinted, TwoTrees):
         made = np.empty(len(lists), object)
         made[:] = lists
         return made.reshape(lead)
+
+
+class KDTree(cKDTree):
+    """A set of points with the interface of ``scipy.spatial.KDTree``.
+
+    :mod:`tonari.compat.scipy` lists refusals and differences. Each search uses a tree or brute force, whichever is
+    expected to be faster, as :class:`tonari.Index` does. A KDTree can be pickled.
+
+    Parameters
+    ----------
+    data : array of shape (n, m)
+        Points, which are converted to float64.
+    leafsize, compact_nodes, balanced_tree : int, bool, bool
+        Checked, but without effect.
+    copy_data : bool
+        Keep a copy of the data, which may then change.
+    boxsize : float or array of shape (m,), optional
+        Lengths of a periodic box, with coordinates from 0 to less than the length; 0 for dimensions that are
+        not periodic. Queries may be outside of the box.
+
+    Attributes
+    ----------
+    data : float64 array of shape (n, m)
+    n, m : int
+        Points and coordinates.
+    maxes, mins : float64 arrays of shape (m,)
+    leafsize : int
+    boxsize : float64 array of shape (m,), or None
+
+    Examples
+    --------
+    >>> from tonari.compat.scipy import KDTree
+    >>> tree = KDTree([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> tree.query([0.0, 0.0], k=2)
+    (array([0., 5.]), array([0, 1]))
+    >>> tree.query_ball_point([3.0, 4.0], r=5.0)
+    [0, 1, 2]
+    """
+
+    @not_compiled
+    def __init__(
+        self,
+        data: Any,
+        leafsize: int = 10,
+        compact_nodes: bool = True,
+        copy_data: bool = False,
+        balanced_tree: bool = True,
+        boxsize: Any = None,
+    ) -> None:
+        super().__init__(data, leafsize, compact_nodes, copy_data, balanced_tree, boxsize)

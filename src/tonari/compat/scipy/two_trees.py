@@ -12,8 +12,9 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index.index import Index
 from tonari.api.pairing import pairs
-from tonari.compat.arguments import leave_out, number_of
-from tonari.compat.scipy.arguments import metric_of, radii_of
+from tonari.compat.arguments import number_of
+from tonari.compat.scipy.arguments import metric_of, radii_of, weights_of
+from tonari.compat.scipy.periodic import Periodic
 from tonari.core.process.compiling import not_compiled
 from tonari.core.results.pairs import Pairs
 from tonari.core.results.radius_neighbors import RadiusNeighbors
@@ -28,9 +29,10 @@ class TwoTrees(ABC):
     data: npt.NDArray[np.float64]
     n: int
     m: int
+    boxsize: npt.NDArray[np.float64] | None
 
     @abstractmethod
-    def _index(self, metric: str) -> Index:
+    def _index(self, metric: str) -> Index | Periodic:
         """The index of the points for a metric."""
 
     def _other(self, other: Any) -> TwoTrees:
@@ -39,7 +41,12 @@ class TwoTrees(ABC):
             raise TypeError(f"other: expected a tonari.compat.scipy.KDTree, got {type(other).__name__}")
         if other.m != self.m:
             raise ValueError(f"other: its points have {other.m} coordinates, expected {self.m} as here")
+        if not np.array_equal(self._box(), other._box()):
+            raise ValueError(f"other: has boxsize={other.boxsize}, expected {self.boxsize} as here")
         return other
+
+    def _box(self) -> npt.NDArray[np.float64]:
+        return np.zeros(self.m) if self.boxsize is None else self.boxsize
 
     @not_compiled
     def query_ball_tree(self, other: Any, r: float, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
@@ -81,13 +88,19 @@ class TwoTrees(ABC):
         metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
         if output_type not in ("set", "ndarray"):
             raise ValueError(f"output_type={output_type!r}: expected 'set' or 'ndarray'")
-        found = cast(Pairs, pairs(self.data, radius, metric=metric))  # a path only with out=
-        both = np.stack([found.left, found.right], axis=1).astype(np.intp)
+        if self._box().any():
+            indptr, right, _ = self._index(metric).radius_search(self.data, radius)
+            left = np.repeat(np.arange(self.n), np.diff(indptr))
+            left, right = left[left < right], right[left < right]
+        else:
+            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # a path only with out=
+            left, right = found.left, found.right
+        both = np.stack([left, right], axis=1).astype(np.intp)
         return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
 
     @not_compiled
-    def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: None = None, cumulative: bool = True) -> Any:
-        """Count pairs of a point of this tree and one of another, by their distance.
+    def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: Any = None, cumulative: bool = True) -> Any:
+        """Count pairs of a point of this tree and one of another, by their distance, or sum their weights.
 
         Parameters
         ----------
@@ -95,7 +108,9 @@ class TwoTrees(ABC):
             The other tree. If it is the same tree, each point also forms a pair with itself.
         r : float or array of shape (radii,)
         p : 1, 1.5, 2, 3, 4 or inf
-        weights : None
+        weights : array of shape (n,), or tuple of two arrays or None, optional
+            Weights of the points of both trees, None for 1; a single array if both are the same tree. The weight of a
+            pair is the product of both.
         cumulative : bool
             True: count all pairs at distance r or less. False: for ascending radii, count the pairs between consecutive
             radii.
@@ -103,19 +118,25 @@ class TwoTrees(ABC):
         Returns
         -------
         int, or intp array of shape (radii,)
+            float and float64 with weights.
         """
-        leave_out(weights, None, "weights", "pairs are counted; sum the weights of the pairs of sparse_distance_matrix")
         metric = metric_of(p, 0.0)
         if np.ndim(r) > 1:
             raise ValueError(f"r: has shape {np.shape(r)}, expected one number or one dimension")
         radii = radii_of(r, "r", np.shape(r))
-        index = self._other(other)._index(metric)
-        counts = np.array([index.radius_count(self.data, radius).sum() for radius in radii], np.intp)
+        tree = self._other(other)
+        index = tree._index(metric)
+        counts: npt.NDArray[Any]
+        if weights is None:
+            counts = np.array([index.radius_count(self.data, radius).sum() for radius in radii], np.intp)
+        else:
+            both = weights_of(weights, (self.n, tree.n), self is tree)
+            counts = summed(index.radius_search(self.data, radii.max(initial=0.0)), both, radii)
         if not inputs.check_flag(cumulative, "cumulative"):
             if (np.diff(radii) < 0).any():
                 raise ValueError("r: expected radii that do not descend, for cumulative=False")
-            counts = np.diff(counts, prepend=0)
-        return counts if np.ndim(r) else int(counts[0])
+            counts = np.diff(counts, prepend=counts.dtype.type(0))
+        return counts if np.ndim(r) else (int(counts[0]) if weights is None else counts[0])
 
     @not_compiled
     def sparse_distance_matrix(
@@ -163,8 +184,28 @@ def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:
     [[1, 4], [0]]
     """
     indices = found.indices
+    if len(found.indptr) == 2:
+        ids = indices.tolist()
+        return [sorted(ids) if ascending else ids]
     if ascending:
         rows = np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
         indices = indices[np.lexsort((indices, rows))]
     ids, ends = indices.tolist(), found.indptr.tolist()
     return [ids[begin:end] for begin, end in pairwise(ends)]
+
+
+def summed(
+    found: RadiusNeighbors, weights: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]], radii: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Return for each radius the sum of the weights of the pairs within it.
+
+    >>> found = RadiusNeighbors(np.array([0, 2]), np.array([1, 0]), np.array([1.0, 2.0]))
+    >>> summed(found, (np.array([3.0]), np.array([1.0, 10.0])), np.array([2.0, 1.0]))
+    array([33., 30.])
+    """
+    indptr, right, distances = found
+    left = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    ascending, of = np.unique(radii, return_inverse=True)
+    first = np.searchsorted(ascending, distances)  # the smallest radius that each pair is within
+    sums = np.bincount(first, weights[0][left] * weights[1][right], minlength=len(ascending))
+    return np.asarray(np.cumsum(sums)[of], np.float64)

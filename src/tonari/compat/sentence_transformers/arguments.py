@@ -46,8 +46,9 @@ def score_of(function: Any) -> Score:
     if callable(function) and str(getattr(function, "__module__", "")).startswith("sentence_transformers."):
         name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name not in _SCORES:
+        shown = getattr(function, "__name__", function)
         raise Unsupported(
-            f"score_function={function!r}: expected one of {', '.join(_SCORES)}, of sentence_transformers.util or by "
+            f"score_function={shown!r}: expected one of {', '.join(_SCORES)}, of sentence_transformers.util or by "
             "its name; for others use sentence_transformers.util"
         )
     return _SCORES[name]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import tuning
+from tonari.core.allowed import Allowed
 from tonari.core.process.caches import cached
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
@@ -56,17 +57,21 @@ class Within(NamedTuple):
         For each query, the number of the point that it must not find.
     later : bool
         Whether a query finds only points after its own; `self_ids` must ascend.
+    allowed : Allowed, optional
+        Which points each query may find; without `self_ids`.
     """
 
     queries: npt.NDArray[Any]
     limits: npt.NDArray[Any]
     self_ids: npt.NDArray[np.int64] | None = None
     later: bool = False
+    allowed: Allowed | None = None
 
     def in_order(self, order: npt.NDArray[np.int64]) -> Within:
         """Return the same request with its queries in another order."""
         own = None if self.self_ids is None else self.self_ids[order]
-        return Within(self.queries[order], self.limits[order], own, self.later)
+        allowed = None if self.allowed is None else self.allowed.of(order)
+        return Within(self.queries[order], self.limits[order], own, self.later, allowed)
 
 
 def none_within(n: int, value: npt.DTypeLike, m: int = 0) -> RadiusNeighbors:
@@ -111,12 +116,14 @@ def limits_for(
     array([ True])
     """
     outwards = -1.0 if descending else 1.0
-    if np.ndim(radius) == 0:
+    if type(radius) is float or np.ndim(radius) == 0:
         one = np.array([_limit(float(radius), np.dtype(dtype), outwards, closed=closed)])
         everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # faster than broadcast_to
         everyone.flags.writeable = False
         return everyone
     asked = np.asarray(radius, dtype=np.float64)
+    if closed and np.dtype(dtype) == np.float64:
+        return asked.copy()
     with np.errstate(over="ignore"):
         limits = asked.astype(dtype)
     inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards

@@ -1,7 +1,9 @@
 """Compile all kernels of a search together, when the first of them is missing.
 
-    dispatch     expecting(stage)      notes how to rehearse the search that begins (rehearsal.py), in 2 µs. In a new
-                                       process, threads begin to load the modules that Triton needs for any kernel
+    tonari       begin_on_cuda()       in a process that has used CUDA, threads begin to load the modules that Triton
+                                       needs for any kernel, while the first public function is imported
+    dispatch     expecting(stage)      notes how to rehearse the search that begins (rehearsal.py), in 2 µs; begins to
+                                       load Triton's modules if that has not begun
     launch       prepare_for(call)     is called for a kernel that this process has not loaded. If Triton has the
                                        kernel on disk, it does nothing. Otherwise it rehearses the search, once, and
                                        threads (compile.py) compile all kernels of the search that are not on disk
@@ -21,6 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tonari.core.process.garbage import collection_off
 from tonari.core.process.progress import ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.trail import unrecorded
@@ -80,7 +83,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
 
 
 def begin_on_cuda() -> None:
-    """Load the modules for the first kernel of a process in threads, while its search checks arrays and plans.
+    """Load the modules for the first kernel of a process in threads, while its search is imported and checks arrays.
 
     Without a device, kernels run in Triton's interpreter; without Triton, the search reports that.
     """
@@ -129,7 +132,7 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
 def _rehearsed(together: list[Expectation], card: Card) -> list[Call]:
     """Return the launches of some rehearsals."""
-    with unrecorded(), rehearsing(card) as rehearsal:
+    with unrecorded(), rehearsing(card) as rehearsal, collection_off():
         for each in together:
             each.stage()
     return list(rehearsal.calls.values())

@@ -17,7 +17,7 @@ from tonari.costs.rates import SCREEN_START, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.copies import first_copies
 from tonari.exact.cpu.direct import search_directly, search_unchecked
 from tonari.exact.cpu.direct_within import Unpacked, count_directly, find_directly
-from tonari.exact.cpu.listed import search_listed
+from tonari.exact.cpu.listed import count_listed, search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
 from tonari.exact.cpu.search import search_prepared
@@ -35,6 +35,7 @@ class ExactOnCpu(OnCpu):
 
     refuses = staticmethod(refuse_metric)
     search_listed = search_listed
+    count_listed = staticmethod(count_listed)
 
     def plan(self, problem: Problem, *, prepared_by: ExactPlan | None = None, **given: Any) -> ExactPlan:
         return plan_on_cpu(problem, prepared=prepared_by is not None, **given)

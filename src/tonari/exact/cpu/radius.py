@@ -161,6 +161,7 @@ def _blocks(
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64
     farthest = np.ascontiguousarray(request.limits, np.float64)
+    allowed = None if request.allowed is None else request.allowed.native
     found = [0]
 
     def new_block() -> _Block:
@@ -168,8 +169,7 @@ def _blocks(
             _native.RadiusBlock(
                 *(kernel, prepared.form, request.queries, prepared.points, plan.isa, farthest, request.self_ids),
                 *(request.later, answer.lists, double, plan.capacity * plan.query_block // 2),
-                prepared.look,
-                prepared.order,
+                *(prepared.look, prepared.order, allowed),
             )
         )
 

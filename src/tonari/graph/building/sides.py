@@ -60,10 +60,11 @@ class Sides:
         self.metric, self.include_self = lists.metric, lists.include_self
         if self.measure.own:
             raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
-        if lists.weights is not None or self.measure.changed:
+        change = change_of(self.metric, lists.weights, lists.transform)
+        if change is not None:
             what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
-            change, instead = change_of(self.metric, lists.weights), ""
-            if change is not None and change.instead:
+            what, instead = what + (" and a matrix" if lists.transform is not None else ""), ""
+            if change.instead:
                 instead = f", or merge graphs of {change.instead}, with metric={change.base!r}"
             raise Unsupported(
                 f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "

@@ -127,7 +127,7 @@ def _check_points(lists: Lists, points: Any) -> None:
     x = points.toarray() if hasattr(points, "toarray") else np.asarray(points)
     found = Neighbors(distances[rows], indices[rows])
     x = np.ascontiguousarray(x, value_dtype(x.dtype))
-    change = change_of(lists.metric, lists.weights)
+    change = change_of(lists.metric, lists.weights, lists.transform)
     if change is None:
         values = values_at(x[rows], x, found.indices, lists.metric)
     else:

@@ -18,8 +18,8 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     Parameters
     ----------
     x : array of shape (n, bytes) of uint8, or of shape (n, bits) of bool
-        Rows in host memory, as for :func:`as_rows`. The bits of a bool array must fill whole bytes; the caller pads
-        queries and points in the same way.
+        Rows in host memory, as for :func:`as_rows`. If the columns of a bool array do not fill whole bytes, each row is
+        padded with zeros, which no metric of bits counts.
     name : str
         The name of the array in messages.
 
@@ -33,15 +33,14 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
     TypeError
         The dtype is not supported, or the matrix is sparse.
     ValueError
-        The array is not two-dimensional, is empty (as defined for :func:`as_rows`), is masked, is on another device, or
-        has bools that do not fill whole bytes.
+        The array is not two-dimensional, is empty (as defined for :func:`as_rows`), is masked, or is on another device.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tonari.inputs.arrays.bits import as_bits
-    >>> as_bits(np.ones((1, 16), bool), "points")
-    array([[255, 255]], dtype=uint8)
+    >>> as_bits(np.ones((1, 12), bool), "points")
+    array([[255, 240]], dtype=uint8)
     >>> as_bits(np.ones((1, 2), np.float32), "points")
     Traceback (most recent call last):
     TypeError: points: float32 are no bits, expected packed uint8 or bool; use numpy.packbits(points > 0, axis=1)
@@ -76,10 +75,11 @@ def as_device_bits(x: Any, name: str) -> Any:
     tensor = read_tensor(x, name)
     dtype = name_of_dtype(tensor)
     if dtype == "bool":
-        _check_whole_bytes(tuple(tensor.shape), name)
+        check_shape(tuple(tensor.shape), name)
         packed = tensor[:, ::8].byte() << 7  # as numpy.packbits, from the highest bit
         for bit in range(1, 8):
-            packed |= tensor[:, bit::8].byte() << (7 - bit)
+            more = tensor[:, bit::8]
+            packed[:, : more.shape[1]] |= more.byte() << (7 - bit)
         tensor = packed
     elif dtype != "uint8":
         raise _no_bits(dtype, name)
@@ -93,14 +93,35 @@ def _no_bits(dtype: str, name: str) -> TypeError:
 
 
 def _packed(bools: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.uint8]:
-    _check_whole_bytes(bools.shape, name)
+    check_shape(bools.shape, name)
     return np.ascontiguousarray(np.packbits(bools, axis=1))  # packbits keeps the memory order of its input
 
 
-def _check_whole_bytes(shape: tuple[int, ...], name: str) -> None:
-    check_shape(shape, name)
-    if shape[1] % 8:
-        raise ValueError(
-            f"{name}: bool rows of {shape[1]} columns do not fill whole bytes; use numpy.packbits(rows, axis=1), "
-            "which adds zeros, for queries and points alike"
-        )
+def bool_columns(x: Any) -> int | None:
+    """Return the number of columns of a bool array; None for packed bits.
+
+    >>> bool_columns(np.ones((3, 12), bool)), bool_columns(np.ones((3, 2), np.uint8))
+    (12, None)
+    """
+    array = x if hasattr(x, "dtype") else np.asarray(x)
+    shape = tuple(array.shape)
+    return shape[1] if name_of_dtype(array) == "bool" and len(shape) == 2 else None
+
+
+def same_bits(queries: int | None, points: int | None, name: str = "queries") -> None:
+    """Refuse rows of different numbers of bits that take the same number of bytes.
+
+    Parameters
+    ----------
+    queries, points : int, optional
+        What :func:`bool_columns` returned for the queries and the points.
+    name : str
+        The name of the queries in the message.
+    """
+    if queries == points or all(bits is None or bits % 8 == 0 for bits in (queries, points)):
+        return
+    ours, theirs = ("packed bytes" if bits is None else f"bools of {bits} columns" for bits in (queries, points))
+    raise ValueError(
+        f"{name} are {ours}, the points {theirs}: both must have the same number of bits; pass bools of the same "
+        "number of columns, or numpy.packbits(rows, axis=1) of both"
+    )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tonari.inputs.arrays.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
-from tonari.inputs.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
+from tonari.inputs.arrays.rows import ACCEPTED_NAMES, LARGEST_WHOLE, WHOLE_NAMES, accepted, check_shape, too_large
 
 
 class Side(NamedTuple):
@@ -50,7 +50,7 @@ def as_device_rows(x: Any, name: str) -> Any:
     ----------
     x : array of shape (n, d)
         float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array, or any other array
-        that supports DLPack.
+        that supports DLPack. Other whole numbers of up to 2**24 in magnitude become float32; their values are checked.
     name : str
         The name of the array in messages.
 
@@ -68,6 +68,9 @@ def as_device_rows(x: Any, name: str) -> Any:
     """
     tensor = read_tensor(x, name)
     dtype = name_of_dtype(tensor)
+    if dtype in WHOLE_NAMES:
+        check_shape(tuple(tensor.shape), name)
+        return _from_whole(tensor, name)
     if dtype not in ACCEPTED_NAMES:
         cast = ".to(torch.float32)" if kind_of(x) == "torch" else ".astype('float32')"
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
@@ -75,6 +78,16 @@ def as_device_rows(x: Any, name: str) -> Any:
     if tensor.stride(1) != 1:  # contiguous() would keep the stride of a single column
         tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
     return tensor
+
+
+def _from_whole(tensor: Any, name: str) -> Any:
+    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
+    wide = tensor.double()  # which keeps the order of all whole numbers, and those up to 2**53
+    bad = wide.abs() > LARGEST_WHOLE
+    if bool(bad.any()):
+        row, column = bad.nonzero()[0].tolist()
+        raise too_large(tensor[row, column].item(), name_of_dtype(tensor), name, row, column)
+    return wide.float().contiguous()
 
 
 def read_tensor(x: Any, name: str) -> Any:

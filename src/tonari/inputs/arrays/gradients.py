@@ -40,6 +40,8 @@ def warn_of_dropped(rows: dict[str, Any], cure: str, *, dropped: str = "but the 
     dropped : str
         The part of the message that names the dropped gradients.
     """
+    if "torch" not in sys.modules:
+        return
     name = next((name for name, given in rows.items() if requires_gradients(given)), None)
     if name is not None:
         warnings.warn(

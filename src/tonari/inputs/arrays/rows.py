@@ -27,6 +27,10 @@ ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
 ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
 _BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # of this machine's byte order
 
+# Whole numbers that are converted to float32, if it holds their values exactly: those up to LARGEST_WHOLE.
+WHOLE_NAMES = ("int16", "int32", "int64", "uint16", "uint32", "uint64")
+LARGEST_WHOLE = 2**24
+
 QUERIES = "queries"  # the rows of which there may be none
 
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
@@ -40,7 +44,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
     x : array of shape (n, d)
         float32, float16, bfloat16, float64, uint8 or int8; NumPy (bfloat16 of ml_dtypes), a torch tensor on the CPU, a
         JAX array on the CPU, a memory map, or lists of floats (float64). Read-only, strided and big-endian arrays are
-        fine.
+        fine. Other whole numbers of up to 2**24 in magnitude become float32.
     name : str
         The name of the array in messages. Only "queries" may have no rows.
     check_values : bool
@@ -52,7 +56,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
     Returns
     -------
     C-contiguous, aligned array of shape (n, d), of the same dtype in native byte order; BFLOAT16 for bfloat16
-        Shares memory with x unless layout, alignment or byte order forbids it.
+        Shares memory with x unless dtype, layout, alignment or byte order forbids it.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
         The dtype is not supported, or the matrix is sparse.
     ValueError
         The array is not two-dimensional, is empty (no columns, or no rows unless it is "queries"), is masked, is on
-        another device, or has NaN, inf or values beyond 1e150 in magnitude.
+        another device, or has NaN, inf or values beyond 1e150 in magnitude, or whole numbers beyond 2**24.
 
     Examples
     --------
@@ -69,10 +73,12 @@ def as_rows(x: Any, name: str, *, check_values: bool = True, threads: int | None
     >>> points = np.zeros((5, 3), np.float32)
     >>> np.shares_memory(as_rows(points, "points"), points)
     True
-    >>> as_rows(np.arange(6).reshape(3, 2), "points")
+    >>> as_rows(np.array([[5, 2**24]]), "points").dtype
+    dtype('float32')
+    >>> as_rows(np.array([[5, 2**24 + 1]]), "points")
     Traceback (most recent call last):
-    TypeError: points: int64 is not supported, only float32, float16, bfloat16, float64, uint8, int8; try \
-.astype(numpy.float32), exact for whole numbers up to 2**24
+    ValueError: points: row 0 has the int64 number 16777217 in column 1, expected at most 2**24 in magnitude, since \
+float32 does not hold every larger one; pass float64 rows, exact up to 2**53, or subtract an offset
     """
     if type(x) is np.ndarray and x.dtype in _BUILTIN and x.flags.c_contiguous and x.flags.aligned:
         check_shape(x.shape, name)
@@ -91,10 +97,36 @@ def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
         raise ValueError(f"{name}: is on {place}, expected host memory; use {_TO_HOST[library_of(x)]}")
     array = _from_torch(x, name) if kind_of(x) == "torch" else from_host(x, name, "(n, d)")
     dtype = array.dtype.newbyteorder("=")
+    if dtype.name in WHOLE_NAMES:
+        check_shape(array.shape, name)
+        dtype, array = np.dtype(np.float32), _from_whole(array, name)
     if dtype_of(dtype) not in ACCEPTED:
         raise TypeError(f"{name}: {dtype_name(dtype)} is not supported, only {accepted()}; {fix_for(x, dtype)}")
     check_shape(array.shape, name)
     return held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])), dtype
+
+
+def _from_whole(array: Rows, name: str) -> Rows:
+    """Convert whole numbers to float32, and refuse numbers that float32 may not hold."""
+    if array.dtype.itemsize > 2 and array.size and not -LARGEST_WHOLE <= array.min() <= array.max() <= LARGEST_WHOLE:
+        row, column = np.argwhere((array > LARGEST_WHOLE) | (array < -LARGEST_WHOLE))[0].tolist()
+        raise too_large(array[row, column], dtype_name(array.dtype), name, row, column)
+    return array.astype(np.float32, order="C")
+
+
+def too_large(value: Any, dtype: str, name: str, row: int, column: int) -> ValueError:
+    """Return the error for a whole number that float32 may not hold."""
+    return ValueError(
+        f"{name}: row {row} has the {dtype} number {int(value)} in column {column}, expected at most 2**24 in "
+        "magnitude, since float32 does not hold every larger one; pass float64 rows, exact up to 2**53, or subtract an "
+        "offset"
+    )
+
+
+def dtype_of_rows(x: Any) -> str:
+    """Return the name of the dtype that the rows of an array have after :func:`as_rows`."""
+    dtype = name_of_dtype(x)
+    return "float32" if dtype in WHOLE_NAMES else dtype
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
@@ -128,7 +160,7 @@ def accepted() -> str:
 def _from_torch(x: Any, name: str) -> Rows:
     check_strided(x, name)
     dtype = name_of_dtype(x)
-    if dtype not in ACCEPTED_NAMES:  # some of torch's dtypes have no counterpart in NumPy
+    if dtype not in (*ACCEPTED_NAMES, *WHOLE_NAMES):  # some of torch's dtypes have no counterpart in NumPy
         fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
         fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")
@@ -142,14 +174,18 @@ def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
     if dtype.names:
         names = [column for column in ("DEC", "dec", "RA", "ra") if column in dtype.names]
         if len(names) == 2:
-            return f'use numpy.stack([t["{names[0]}"], t["{names[1]}"]], 1) of the columns to compare'
+            dec, ra = (f't["{name}"]' for name in names)
+            return (
+                f"to match catalogues of degrees, use sky(ra={ra}, dec={dec}) of tonari.compat.astropy; for "
+                f"metric='haversine', numpy.radians(numpy.stack([{dec}, {ra}], 1))"
+            )
         return "use numpy.lib.recfunctions.structured_to_unstructured(t) for its columns as an array"
     if (column := _odd_column(x)) is not None:
         return f"column {column[0]!r} is {column[1]}: leave it out, or make numbers of it"
     if dtype.kind == "O":
         return "expected rows of numbers, all of the same length"
     if not hasattr(x, "astype"):
-        return f"try numpy.asarray(x, dtype=numpy.{'float32' if dtype.kind in 'iu' else 'float64'})"
+        return "try numpy.asarray(x, dtype=numpy.float64)"
     return _dtype_fix(dtype)
 
 
@@ -172,8 +208,6 @@ def _dtype_fix(dtype: np.dtype[Any]) -> str:
         return f"try .view(numpy.{part.__name__}), which makes columns of the real and imaginary parts"
     if dtype.kind == "b":
         return "try .astype(numpy.uint8)"
-    if dtype.kind in "iu":
-        return "try .astype(numpy.float32), exact for whole numbers up to 2**24"
     if dtype.kind == "f":
         return "try .astype(numpy.float64)"
     if dtype == np.dtype("V2"):  # the dtype that numpy.load gives to saved bfloat16

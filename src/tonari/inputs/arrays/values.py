@@ -36,7 +36,9 @@ def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) 
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
         raise _NOT_FINITE.error(rows[row], row, name)
-    if rows.itemsize == 8 and _overflows(rows, threads):
+    if rows.itemsize != 8 or (few and np.vdot(rows, rows) <= LARGEST_FLOAT64**2):  # then no value is beyond it
+        return
+    if _overflows(rows, threads):
         row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
         raise _OVERFLOWING.error(rows[row], row, name)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.process.progress import ProgressLike, counting
 from tonari.core.process.workers import Workers
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.core.slices import cut
@@ -30,7 +30,8 @@ def find_in_tree(
     workers = Workers(plan.threads)
     search = _search(request, prepared, plan, counts, workers)
     blocks = _run(search, len(counts), prepared, plan, workers, progress)
-    indptr = np.concatenate([np.zeros(1, np.int64), counts]).cumsum()
+    indptr = np.zeros(len(counts) + 1, np.int64)
+    counts.cumsum(out=indptr[1:])
     distances = np.empty(indptr[-1], request.limits.dtype)
     indices = np.empty(indptr[-1], prepared.tree.ids.dtype)
 
@@ -38,7 +39,10 @@ def find_in_tree(
         workers.check()
         blocks.pop(at).write(indptr, distances, indices)
 
-    workers.map(write, list(blocks))
+    if len(blocks) == 1:
+        write(0)
+    else:
+        workers.map(write, list(blocks))
     return RadiusNeighbors(indptr, indices, distances)
 
 
@@ -62,7 +66,7 @@ def _search(
     *,
     lists: bool = True,
 ) -> _native.TreeRadius:
-    queries, limits, self_ids, later = request
+    queries, limits, self_ids, later, allowed = request
     double, tree = limits.dtype == np.float64, prepared.tree
     if double and tree.rows.dtype != np.float64:
         raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
@@ -70,7 +74,7 @@ def _search(
     farthest = np.ascontiguousarray(limits, np.float64)
     return _native.TreeRadius(
         *(tree.native, plan.isa, plan.metric, queries, order, farthest, self_ids),
-        *(later, lists, double, counts),
+        *(later, lists, double, counts, None if allowed is None else allowed.native),
     )
 
 
@@ -88,7 +92,7 @@ def _run(
     started = time.perf_counter()
     seconds = plan.seconds - plan.build_seconds
     blocks: dict[int, _native.TreeRadiusBlock] = {}
-    with Progress(progress, total=m, seconds=seconds, label="neighbours", unit="query") as bar:
+    with counting(progress, total=m, seconds=seconds, label="neighbours", unit="query") as bar:
 
         def walk(numbered: tuple[int, slice]) -> Visits:
             at, part = numbered
@@ -102,10 +106,13 @@ def _run(
                 blocks[at] = block
             return seen
 
-        total = Visits()
         # On one thread, blocks only bound the memory of lists until they are written.
         size = m if plan.threads == 1 and m * prepared.tree.n <= tuning.ONE_BLOCK_PAIRS else plan.query_block
-        for seen in workers.map(walk, list(enumerate(cut(m, size)))):
-            total.add(seen.leaves, seen.nodes, seen.points)
+        if m <= size:
+            total = walk((0, slice(0, m)))
+        else:
+            total = Visits()
+            for seen in workers.map(walk, list(enumerate(cut(m, size)))):
+                total.add(seen.leaves, seen.nodes, seen.points)
     prepared.report(m, total, time.perf_counter() - started)
     return blocks

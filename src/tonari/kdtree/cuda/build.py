@@ -127,7 +127,8 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
     halvings = (segments - 1).bit_length()
     samples = min(MOST_SAMPLED, max(LEAST_SAMPLED, SAMPLED >> halvings))
     widest = torch.empty(segments, dtype=torch.int32, device=rows.device)
-    low, high = torch.empty((2, segments), dtype=rows.dtype, device=rows.device)
+    # Not the rows of one tensor: the second would be aligned in some rounds only, and need two variants of each kernel.
+    low, high = (torch.empty(segments, dtype=rows.dtype, device=rows.device) for _ in range(2))
     launch(
         spread_kernel,
         -(-segments // tuning.SPREAD_SEGMENTS),

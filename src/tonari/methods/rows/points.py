@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.allowed import Allowed
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
@@ -139,14 +140,26 @@ class Points:
         return DecidedPoints(self.rows, self.call, made)
 
     def within(
-        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+        self,
+        queries: Any,
+        limits: npt.NDArray[Any],
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        """Find all points within the radius of each checked query; the result is on the device of the queries."""
-        return self.decided_within(queries, limits, progress).within(queries, limits, progress, self_join=self_join)
+        """Find all points within the radius of each checked query; the result is on the device of the queries.
 
-    def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        """Count the points within the radius of each checked query; the result is on the device of the queries."""
-        return self.decided_within(queries, limits, progress).count(queries, limits, progress)
+        Only points that `allowed` permits are found; the method must support this (`filters`).
+        """
+        points = self.decided_within(queries, limits, progress)
+        return points.within(queries, limits, progress, self_join=self_join, allowed=allowed)
+
+    def count(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
+    ) -> Any:
+        """Count the points that :meth:`within` finds; the result is on the device of the queries."""
+        return self.decided_within(queries, limits, progress).count(queries, limits, progress, allowed)
 
     def _graph_key(self, queries: Any, k: Any, self_join: bool) -> GraphKey | None:
         call = self.call
@@ -174,21 +187,32 @@ class DecidedPoints(Points):
         return self
 
     def within(
-        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, *, self_join: bool = False
+        self,
+        queries: Any,
+        limits: npt.NDArray[Any],
+        progress: ProgressLike,
+        *,
+        self_join: bool = False,
+        allowed: Allowed | None = None,
     ) -> RadiusNeighbors:
-        found = self.decision.find_within(queries, limits, progress, self_join=self_join)
+        found = self.decision.find_within(queries, limits, progress, self_join=self_join, allowed=allowed)
         return checked(found, queries, self.rows, self.call.metric)
 
-    def count(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> Any:
-        counts = self.decision.count_within(queries, limits, progress)
+    def count(
+        self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
+    ) -> Any:
+        counts = self.decision.count_within(queries, limits, progress, allowed)
 
         def some(rows: npt.NDArray[np.int64], limits: npt.NDArray[Any]) -> Any:
-            return self.decision.count_within(inputs.rows_at(queries, rows), limits, False)
+            ours = None if allowed is None else allowed.of(rows)
+            return self.decision.count_within(inputs.rows_at(queries, rows), limits, False, ours)
 
         def found(rows: npt.NDArray[np.int64]) -> RadiusNeighbors:
-            return self.decision.find_within(inputs.rows_at(queries, rows), limits[rows], False)
+            ours = None if allowed is None else allowed.of(rows)
+            return self.decision.find_within(inputs.rows_at(queries, rows), limits[rows], False, allowed=ours)
 
-        check_counts(counts, limits, queries, self.rows, self.call.metric, some, found)
+        filtered = allowed is not None
+        check_counts(counts, limits, queries, self.rows, self.call.metric, some, found, filtered=filtered)
         return counts
 
     def pairs(self, rows: slice, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:

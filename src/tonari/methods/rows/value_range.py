@@ -153,6 +153,12 @@ def _look_closer(
             raise _refusal(names[rows[at]], values[at], record)
 
 
+def is_plain(limits: npt.NDArray[Any]) -> bool:
+    """Whether counts within limits depend on no value that has overflowed or underflowed."""
+    ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
+    return bool(((magnitudes < ends.max) & (magnitudes >= ends.tiny)).all())
+
+
 def check_counts(
     counts: Any,
     limits: npt.NDArray[Any],
@@ -161,6 +167,8 @@ def check_counts(
     record: Metric,
     count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
     find: Callable[[npt.NDArray[np.int64]], Any],
+    *,
+    filtered: bool = False,
 ) -> None:
     """Refuse counts that depend on values that have overflowed or underflowed; only some limits make this possible.
 
@@ -175,6 +183,8 @@ def check_counts(
         Counts for some queries within other limits.
     find : callable(rows) -> RadiusNeighbors
         Finds the counted points of some queries.
+    filtered : bool
+        Whether rules restrict the points that are counted, also by `count` and `find`.
 
     Raises
     ------
@@ -191,7 +201,7 @@ def check_counts(
     everyone = np.arange(len(limits))
     if far.any() and _may_overflow(record, queries, points, float(ends.max)):
         rows = everyone[far] if len(far) == len(everyone) else everyone
-        _check_far(count, rows, limits[rows], len(points), record)
+        _check_far(count, rows, limits[rows], None if filtered else len(points), record)
     if near.any() and may_underflow(record, queries, points):
         rows = everyone[near] if len(near) == len(everyone) else everyone
         rows = rows[_are_tiny(queries, points, record, float(ends.tiny))[rows]]
@@ -205,16 +215,16 @@ def _check_far(
     count: Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any],
     rows: npt.NDArray[np.int64],
     limits: npt.NDArray[Any],
-    n: int,
+    n: int | None,
     record: Metric,
 ) -> None:
     """Refuse rows with infinite values: an infinite limit finds more points for them than the largest finite one."""
-    largest = np.finfo(limits.dtype).max
+    outermost = -np.inf if record.descending else np.inf
+    largest = np.copysign(np.finfo(limits.dtype).max, outermost)
+    every: Any = _on_host(count(rows, np.full_like(limits, outermost))) if n is None else n
+    lost, value = every - _on_host(count(rows, np.full_like(limits, largest))), np.abs(limits)
     if record.descending:
-        infinite = _on_host(count(rows, np.full_like(limits, np.inf)))
-        lost, value = np.where(limits > 0, infinite, n - _on_host(count(rows, np.full_like(limits, -largest)))), limits
-    else:
-        lost, value = n - _on_host(count(rows, np.full_like(limits, largest))), np.abs(limits)
+        lost, value = np.where(limits > 0, _on_host(count(rows, np.full_like(limits, np.inf))), lost), limits
     if len(bad := np.flatnonzero(lost)):
         infinity = limits.dtype.type(np.copysign(np.inf, value[bad[0]]))
         raise _refusal(int(rows[bad[0]]), infinity, record)

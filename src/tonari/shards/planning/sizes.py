@@ -50,8 +50,11 @@ class Sizes:
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
     def staged_bytes(self, rows: int) -> int:
-        """Bytes of page-locked memory, in powers of two, for rows copied to and from the device at the same time."""
-        return 2 << (rows * self.source.row_bytes - 1).bit_length() if rows else 0
+        """Bytes of page-locked memory for the rows of two tasks, in pieces that torch rounds up to powers of two."""
+        size = self.source.row_bytes
+        each = max(1, tuning.LOCKED_BYTES // size)
+        whole, rest = divmod(rows, each)
+        return 2 * (whole * _power_of_two(each * size) + _power_of_two(rest * size))
 
     def may_stage(self, rows: int) -> bool:
         """Whether the host has enough page-locked memory for every device."""
@@ -87,6 +90,15 @@ class Sizes:
             threads=self.threads,
             memory=memory,
         )
+
+
+def _power_of_two(count: int) -> int:
+    """Return the smallest power of two that is not below a count; 0 for 0.
+
+    >>> [_power_of_two(count) for count in (0, 1, 5, 8)]
+    [0, 1, 8, 8]
+    """
+    return 1 << (count - 1).bit_length() if count else 0
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from tonari.shards.common import (
     TRUTH,
     empty_lists,
     in_host_memory,
-    join,
+    joined,
     lists_here,
     merge_into,
     nearest_of_all,
@@ -82,7 +82,9 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     many = _near_of_others(worker, centres, gaps, max(tuning.JUDGED, trained))
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (_near_of(worker, ids, centres, gaps) for ids in (sample, others))
+    both = np.union1d(sample, others)  # an object may have to make all rows for each time that some are read
+    near = _near_of(worker, both, centres, gaps)
+    of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
         dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
@@ -114,6 +116,10 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     else:
         begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
+    if worker.device != "cpu":  # one copy instead of many
+        ranges = [slice(begin, begin + size) for begin in begins.tolist()]
+        found = inputs.as_floats(in_host_memory(worker.load.ranges(ranges)))
+        return found.astype(value_dtype(source.dtype), copy=False), numbers
     rows = np.empty((len(numbers), source.d), value_dtype(source.dtype))
     for at, begin in enumerate(begins.tolist()):
         rows[at * size : (at + 1) * size] = inputs.as_floats(in_host_memory(worker.load.range(begin, begin + size)))
@@ -162,7 +168,8 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
     return worker.load.range(*args[1:])
 
 
-def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, Any]:
+def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
+    """Return the end of each shard's rows of a block, and the rows of all shards, numbered within the block."""
     files, there = worker.job.files, worker.place.there
     centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
     distances, numbers = _near(worker, rows, centres, min(tuning.NEAR, len(centres)))
@@ -173,23 +180,23 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
         near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
         return dealing.memberships(near, shards)
 
+    total = files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
-        return in_host_memory(of), in_host_memory(numbered)
+        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # fewer bytes to copy
+        return in_host_memory(ends), in_host_memory(numbered).view(np.uint32)
     parts = cut(len(ids), tuning.DEALT_AT_ONCE)
     found = Workers(worker.threads).map(of_part, parts)
     of = np.concatenate([of for of, _ in found])
     order = np.argsort(of, kind="stable")
     numbered = np.concatenate([rows + part.start for (_, rows), part in zip(found, parts, strict=True)])
-    return of[order], numbered[order]
+    return np.bincount(of, minlength=total).cumsum(), numbered[order].astype(np.uint32)
 
 
-def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
-    of, rows = made
-    shards = worker.job.files.done("centres").facts["shards"]
+def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, npt.NDArray[np.uint32]]) -> Done:
+    ends, rows = made
     name = f"members-{args[0]:06}"
-    ends = np.searchsorted(of, np.arange(shards), side="right")
-    saved = worker.job.files.save(name, rows.astype(np.uint32)[:, None])
+    saved = worker.job.files.save(name, rows[:, None])
     return Done({name: saved}, facts={"ends": [0, *ends.tolist()]})
 
 
@@ -248,8 +255,7 @@ def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, N
 
 def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[Any, Neighbors]]) -> Neighbors:
     _, begin, end = args
-    kept = empty_lists(worker, end - begin)
-    join(worker, kept, read)
+    kept = joined(worker, end - begin, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
     if len(short):  # in shards of few rows
         job = worker.job

@@ -138,6 +138,10 @@ class Near(NamedTuple):
     centres: Any
     rows: Any
 
+    def at(self, places: npt.NDArray[np.int64]) -> Near:
+        """Return some of the rows, by their positions."""
+        return Near(*(part[places] for part in self))
+
 
 def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
     """Return the distances between centres, of shape (c, c)."""

@@ -748,6 +748,36 @@ def test_without_memory_for_a_graph_searches_do_without(counts: Counts, monkeypa
     assert counts.stepwise == 4, counts
 
 
+@pytest.mark.parametrize("free", [0, replay.POOL_BYTES - 1] if HAS_TORCH else ())
+def test_nothing_is_captured_on_a_device_without_free_memory(
+    free: int, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver is asked once for searches of the same shapes."""
+    asked = []
+    monkeypatch.setattr(device_memory, "driver_memory", lambda device: (asked.append(device), free)[1])
+    with recording("search", 4 * M) as record:
+        for seed in range(4):
+            check(*data(seed))
+    (choice,) = [choice.why for choice in record.choices if choice.what == "replay"]
+    assert choice.startswith("searches like this one are launched step by step: a CUDA graph of them may need ")
+    assert choice.endswith(f" bytes, and {DEVICE} has {free} free" if DEVICE == "cpu" else f" has {free} free")
+    assert len(asked) == 1
+    assert (counts.stepwise, counts.captured) == (4, 0), counts
+
+
+def test_no_second_graph_is_captured_on_a_device_without_free_memory(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured_of(200, kept)
+    monkeypatch.setattr(device_memory, "driver_memory", lambda device: replay.POOL_BYTES - 1)
+    with recording("search", 4 * M) as record:
+        for _ in range(4):
+            check(*nearly_equal(200))
+    (choice,) = [choice.why for choice in record.choices]
+    assert choice.startswith("rows that are left are searched step by step: a CUDA graph of them may need ")
+    assert (counts.captured, counts.replayed, counts.again) == (1, 5, 3), counts
+
+
 def test_without_memory_for_an_answer_graphs_are_given_up(
     counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,28 @@ def check(index: Any, queries: Array, points: Array, k: int = K, metric: str = "
     assert_same_neighbors(on_host(found), brute(queries, points, k, metric), metric=metric)
 
 
+@pytest.mark.parametrize("full", [0, 1, 2])
+def test_a_search_on_a_device_without_free_memory_is_not_captured(
+    full: int, held: Graphs, replays: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each device is asked before its part is captured, and the first one before the lists are joined."""
+    asked, captured, usual = [], [], spread.record
+    monkeypatch.setattr(
+        device_memory, "driver_memory", lambda device: (asked.append(device), 10**9 * (len(asked) <= full))[1]
+    )
+    monkeypatch.setattr(spread, "record", lambda *given: (captured.append(given), usual(*given))[1])
+    points = rows_of(N, D)
+    index = tonari.Index(tensor_of(points), method="exact")
+    with recording("search", 4 * M) as record:
+        for seed in range(4):
+            check(index, queries_of(seed), points)
+    assert any("step by step: a CUDA graph of them may need " in choice.why for choice in record.choices)
+    assert len(captured) == full
+    assert len(asked) == full + 1
+    assert not replays
+    assert held.nbytes == 0
+
+
 @pytest.mark.parametrize(
     ("metric", "dtype", "k"),
     [

@@ -20,8 +20,10 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda import dispatch
+    from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts.attempt import Begun
     from tonari.exact.cuda.routes import multi_gpu, resident
+    from tonari.exact.cuda.screens import screener
 
 M, N, D, K = 9, 300, 5, 4
 
@@ -95,6 +97,42 @@ def test_lists_are_joined_before_the_parts_have_ended_and_again_if_rows_were_lef
     assert (len(report.rows_by_precision) > 1) == left
     parts = 2 if shard == "points" else 1  # as few queries as a tile has are those of one device
     assert steps == ["begun"] * parts + ["joined"] + ["ended"] * parts + ["joined"] * left
+
+
+def test_a_device_screens_before_the_next_is_launched_and_refines_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The part with most points is the first one."""
+    made: list[str] = []
+
+    def noting(owner: Any, name: str, told: str) -> None:
+        usual = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, **named: (made.append(told), usual(*given, **named))[1])
+
+    noting(screener.Chooser, "screened", "screened")
+    noting(first, "refine_lowest", "refined")
+    noting(resident, "prepare_points", "prepared")
+    queries, points = gaussian(M, D, 1), gaussian(N, D)
+    given = tensors(DEVICE, queries, points)
+    plan = dataclasses.replace(plan_of(*given, K, shard="points", devices=(DEVICE,) * 2), points_at_home=256)
+    assert_same_neighbors(on_host(dispatch.search_once(*given, plan)), brute(queries, points, K))
+    assert made == ["prepared", "screened"] * 2 + ["refined"] * 2
+
+
+def test_a_device_without_memory_does_not_end_the_part_that_was_being_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raises its own error, and the part before it is not searched in smaller batches instead."""
+    usual, sizes = resident.prepare_points, []
+
+    def prepare(rows: Any, *given: Any, **named: Any) -> Any:
+        sizes.append(len(rows))
+        if len(sizes) == 2:
+            raise torch.cuda.OutOfMemoryError("the second device is full")
+        return usual(rows, *given, **named)
+
+    monkeypatch.setattr(resident, "prepare_points", prepare)
+    given = tensors(DEVICE, gaussian(M, D, 1), gaussian(N, D))
+    plan = dataclasses.replace(plan_of(*given, K, shard="points", devices=(DEVICE,) * 2), points_at_home=256)
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="the second device is full"):
+        dispatch.search_once(*given, plan)
+    assert sizes == [256, 44]
 
 
 @pytest.mark.parametrize("shard", ["points", "queries"])

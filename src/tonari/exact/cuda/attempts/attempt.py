@@ -74,27 +74,30 @@ class Begun:
     Parameters
     ----------
     found : Neighbors
-    end : callable() -> (Neighbors, Report, bool)
-        Waits for the device, and searches the rows again that are not yet certified as exact. The bool is True if there
-        were none.
+    proved_all : callable() -> bool
+        Waits for the device; True if the first attempt certified all rows as exact.
+    end : callable() -> (Neighbors, Report)
+        Waits for the device, and searches the rows again that are not yet certified as exact.
 
     Attributes
     ----------
     found : Neighbors
         The results of the first attempt, available in the order of the current stream; :meth:`end` overwrites the rows
         that it searches again.
-    was_enough : bool
-        Whether the first attempt proved all rows, once the search has ended.
     """
 
-    def __init__(self, found: Neighbors, end: Callable[[], tuple[Neighbors, Report, bool]]) -> None:
-        self.found, self._end = found, end
-        self.was_enough = False
+    def __init__(
+        self, found: Neighbors, proved_all: Callable[[], bool], end: Callable[[], tuple[Neighbors, Report]]
+    ) -> None:
+        self.found, self._proved_all, self._end = found, proved_all, end
+
+    def proved_all(self) -> bool:
+        """Wait for the device, and return whether the first attempt proved all rows."""
+        return self._proved_all()
 
     def end(self) -> tuple[Neighbors, Report]:
         """Wait for the device, search the unproved rows again, and return the answer."""
-        found, report, self.was_enough = self._end()
-        return found, report
+        return self._end()
 
 
 class Unproved:

@@ -151,6 +151,7 @@ class Search:
         self.width = self.least_width = plan.width
         self.unproved = 0.0  # share of the first rows that stay unproved at the fitted width
         self.left_before = 0  # number of rows that an earlier search by the same plan had to retry at a level
+        self._after_screen: Callable[[], None] = nothing
 
     @property
     def sample(self) -> Sample | None:
@@ -161,6 +162,15 @@ class Search:
     def query_batch(self) -> int:
         """The number of queries in a batch."""
         return self.chooser.query_batch
+
+    def after_screen(self, work: Callable[[], None]) -> None:
+        """Call a function once, as soon as the next screen has been launched, which keeps the device busy."""
+        self._after_screen = work
+
+    def call_after_screen(self) -> None:
+        """Call the function of :meth:`after_screen` if that has not been done."""
+        work, self._after_screen = self._after_screen, nothing
+        work()
 
     def first_attempt(self) -> FirstAttempt | None:
         """Return the sample and sizes for later searches among subsets of the points; None without a sample."""
@@ -247,9 +257,11 @@ class Search:
 
         plan, prepared = self.plan, self.prepared
         packed = pack_queries(queries, prepared.form, precision, self.flags, first=first or 0)
+        screened = self.chooser.screened_in_turn(packed, precision, sample, first)
+        self.call_after_screen()
         found, following = refine_lowest(
             *self.refined_rows(queries, first),
-            self.chooser.screened_in_turn(packed, precision, sample, first),
+            screened,
             width,
             plan.k,
             metric=plan.metric,

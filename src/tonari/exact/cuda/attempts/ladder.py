@@ -16,10 +16,11 @@ computed.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tonari import inputs
@@ -33,7 +34,7 @@ from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
 from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
-from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable
+from tonari.exact.cuda.attempts.first import DevicePoints, Level, Search, Searchable, nothing
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
 from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
@@ -109,11 +110,13 @@ def begin_on_device(
     first_point: int = 0,
     first_query: int = 0,
     all_points: Any = None,
+    after_screen: Callable[[], None] = nothing,
 ) -> Begun:
     """Launch the first attempts at all batches.
 
     :meth:`Begun.end` waits for the device, and searches the rows again that are not yet certified as exact. With only
-    one batch, the host does not wait before that call. See :func:`search_on_device`.
+    one batch, the host does not wait before that call. `after_screen` is called once, as soon as the device is busy
+    with the first screen. See :func:`search_on_device`.
     """
     import torch
 
@@ -128,6 +131,7 @@ def begin_on_device(
         search.begin_mirror()
     pending: deque[tuple[Any, int]] = deque()
     batch = search.query_batch
+    search.after_screen(after_screen)
 
     def work(rows: slice) -> None:
         ids = None if own is None else own[rows]
@@ -145,8 +149,9 @@ def begin_on_device(
         if m >= search.least_fitted:  # a few rows may stay unproved
             rows = slice(0, tuning.RETRIED)
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
-        return Begun(answer.found, lambda: (answer.found, report, True))
+        return Begun(answer.found, lambda: True, lambda: (answer.found, report))
     in_batches(m, batch, work, planned=plan.total_bytes)
+    search.call_after_screen()  # a few queries have no screen of their own
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
     if m < search.least_fitted:  # no first rows have been tried
@@ -157,9 +162,15 @@ def begin_on_device(
     state = search.state(proved)
     state = torch.cat([state, at_first]) if ahead else state
 
-    def end() -> tuple[Neighbors, Report, bool]:
-        numbers = state.tolist()  # only this line waits for the device
-        flags, certified, proved_at_first = numbers[:6], numbers[6], numbers[-1]
+    @functools.cache
+    def numbers() -> list[int]:
+        return list(state.tolist())  # only this line waits for the device
+
+    def proved_all() -> bool:
+        return numbers()[6] == m
+
+    def end() -> tuple[Neighbors, Report]:
+        flags, certified, proved_at_first = numbers()[:6], numbers()[6], numbers()[-1]
         while pending:
             _wait(pending, bar)
         numbered = prepared.points if all_points is None else all_points
@@ -177,9 +188,9 @@ def begin_on_device(
             _remember(search, plan, m - proved_at_first)
         if certified < m:
             _finish(left)
-        return found, report, certified == m
+        return found, report
 
-    return Begun(found, end)
+    return Begun(found, proved_all, end)
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:

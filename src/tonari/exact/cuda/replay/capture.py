@@ -42,7 +42,7 @@ from tonari.exact.cuda.refine.group_lists import listed_room
 from tonari.exact.cuda.replay.cache import GRAPHS, Graph, key_of, key_on
 from tonari.exact.cuda.replay.few import FewKept
 from tonari.exact.cuda.replay.kept import KeptSearch
-from tonari.exact.cuda.replay.recorded import record
+from tonari.exact.cuda.replay.recorded import check_room, record
 from tonari.exact.cuda.replay.spread import SpreadSearch
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, parts_of
 from tonari.exact.cuda.rows.groups import LEAST_GROUP, group_count
@@ -193,6 +193,7 @@ class CapturedSearch(KeptSearch):
             for ours, theirs in zip(self._given, given, strict=True):
                 ours.copy_(theirs)
             search()  # compiles kernels, which is impossible during a capture
+            check_room(self._device, nbytes)
             self._graph, (self._found, self._proved) = record(search, self._device)
             self.own = own
         self._left_few = 0  # number of searches that have left a few rows unproved
@@ -274,6 +275,7 @@ class CapturedSearch(KeptSearch):
         with _capturing, on(plan.devices[0]), collection_off(), torch.inference_mode(False), torch.no_grad():
             search()
             try:
+                check_room(self._device, POOL_BYTES)  # it uses the memory of the first graph
                 self._second = record(search, self._device, self._graph)[0]
             except (RuntimeError, MemoryError) as error:
                 decided("replay", f"rows that are left are searched step by step: {error}")

@@ -8,9 +8,22 @@ from typing import Any
 
 import torch
 
+from tonari.cuda import memory
+
+
+def check_room(device: Any, nbytes: int) -> None:
+    """Raise MemoryError if the driver has less free memory than a graph of `nbytes` needs.
+
+    During a capture torch gives back none of the memory that it has cached, so the driver has to
+    provide the memory of a graph. If the driver has none left in the middle of a capture, the process may be aborted.
+    """
+    free = memory.driver_memory(device)
+    if free < nbytes:
+        raise MemoryError(f"a CUDA graph of them may need {nbytes} bytes, and {device} has {free} free")
+
 
 def record(work: Callable[[], Any], device: Any, earlier: Any = None) -> tuple[Any, Any]:
-    """Capture the launches of `work` without running them.
+    """Capture the launches of `work` without running them; call :func:`check_room` just before.
 
     Parameters
     ----------

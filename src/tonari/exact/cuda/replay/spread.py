@@ -33,7 +33,7 @@ from tonari.exact.cuda.attempts.ladder import attempt, finish
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.replay.cache import GRAPHS
 from tonari.exact.cuda.replay.kept import KeptSearch
-from tonari.exact.cuda.replay.recorded import record
+from tonari.exact.cuda.replay.recorded import check_room, record
 from tonari.exact.cuda.routes.multi_gpu import PARTS, SpreadPoints, join, merged_name, parts_of
 from tonari.exact.report import Report
 from tonari.inputs.arrays.values import NO_ROW
@@ -54,6 +54,8 @@ class _Part:
         The plan of this part.
     points : callable() -> DevicePoints
         The device's prepared points, which must exist while the graph is used.
+    nbytes : int
+        Estimated memory of the graph.
 
     Attributes
     ----------
@@ -61,7 +63,9 @@ class _Part:
         Written by each replay.
     """
 
-    def __init__(self, queries: Any, rows: slice, plan: CudaPlan, points: Callable[[], DevicePoints]) -> None:
+    def __init__(
+        self, queries: Any, rows: slice, plan: CudaPlan, points: Callable[[], DevicePoints], nbytes: int
+    ) -> None:
         self.rows, self.plan, self.points = rows, plan, points
         self.device = torch.device(plan.devices[0])
         self.queries = torch.empty(queries[rows].shape, dtype=queries.dtype, device=self.device)
@@ -76,6 +80,7 @@ class _Part:
         with on(self.device):
             self.queries.copy_(queries[rows])
             search()  # compiles kernels, which is impossible during a capture
+            check_room(self.device, nbytes)
             self._graph, (self.found, self.proved) = record(search, self.device)
 
     def replay(self) -> None:
@@ -120,7 +125,7 @@ class SpreadSearch(KeptSearch):
         with torch.inference_mode(False), torch.no_grad():
             rows_there = self._there(queries)
             self._parts = [
-                _Part(rows_there, rows, part, functools.partial(self._points_of, at))
+                _Part(rows_there, rows, part, functools.partial(self._points_of, at), nbytes)
                 for at, (rows, part) in enumerate(parts_of(plan, prepared, len(queries)))
             ]
             with on(self._device):
@@ -138,6 +143,7 @@ class SpreadSearch(KeptSearch):
 
                 self._bring()
                 joined()
+                check_room(self._device, nbytes)
                 self._graph, self._found = record(joined, self._device)
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:

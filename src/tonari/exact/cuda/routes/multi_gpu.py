@@ -3,7 +3,14 @@
     points     every query is compared with every part; lists are merged on the first device
     queries    all points are on each device; lists are concatenated
 
-The plan's route searches each part like a whole search (routes/partition.py).
+The plan's route searches each part like a whole search (routes/partition.py). If each device has a single batch, one
+thread launches all parts, since threads that launch at the same time take turns. It needs a millisecond or more for a
+part, and most launches follow the screen, which takes the device longest. So the thread launches a part up to its
+screen, then the next part, and the rest of the first part at the end:
+
+    host         prepare 0 | screen 0 | prepare 1 | screen 1 | refine 1 | refine 0
+    device 0               pack | screen ............................... | refine
+    device 1     copy of its points ........ pack | screen ............. | refine
 """
 
 from __future__ import annotations
@@ -57,13 +64,40 @@ class SpreadPoints:
     ----------
     bounds : list of slices
         The slice of the points on each device.
-    parts : list
+    parts : sequence
         The prepared points of each slice.
     """
 
     bounds: list[slice]
-    parts: list[Any]
+    parts: Sequence[Any]
     takes_host_queries: ClassVar[bool] = True  # replayed searches accept queries in host memory
+
+
+class _PreparedInTurn(Sequence[Any]):
+    """The prepared points of each device, prepared when they are first requested.
+
+    Parameters
+    ----------
+    rows : list of tensors
+        The points of each device.
+    prepare : callable(int, tensor) -> prepared points
+    """
+
+    def __init__(self, rows: list[Any], prepare: Callable[[int, Any], Any]) -> None:
+        self._rows, self._prepare = rows, prepare
+        self._made: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.prepared(at)
+
+    def prepared(self, at: int) -> Any:
+        """Return the prepared points of a device."""
+        if at not in self._made:
+            self._made[at] = self._prepare(at, self._rows[at])
+        return self._made[at]
 
 
 def prepare_on_several(
@@ -85,8 +119,9 @@ def prepare_on_several(
 
     if resident and not host and plan.form_dim == "full":
         # The host never waits for a device here, and one thread launches faster than two that take turns.
-        copies = [rows_of(at) for at in range(len(bounds))]
-        parts = [prepare(at, rows) for at, rows in enumerate(copies)]
+        in_turn = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
+        in_turn.prepared(_largest_first(bounds)[0])  # whose device packs while queries are copied to the others
+        parts: Sequence[Any] = in_turn if once else list(in_turn)
     else:
         workers = a_thread_each(plan.devices)
         parts = side_by_side(workers, plan.devices, len(bounds), lambda at: prepare(at, rows_of(at)))
@@ -138,19 +173,18 @@ def search_on_several(
         def search(at: int) -> tuple[Neighbors, Report]:
             return _ROUTES[plan.route].search_part(*part_of(at))
 
-        started, count = time.perf_counter(), len(tops)
+        started, count, bounds = time.perf_counter(), len(tops), prepared.bounds
         joined: Neighbors | None = None
         with contextlib.nullcontext() if by_queries else trail.part(PARTS, count * m):
             if plan.route == "resident" and not host and all(len(part) <= plan.query_batch for part in rows):
-                # One batch per device: two threads that launch at the same time take turns, and are slower than one.
-                begun = [_launched(*part_of(at)) for at in range(count)]
+                begun = _all_begun(_largest_first(bounds[:count]), lambda at, then: _launched(*part_of(at), then))
                 # The lists are joined while the host waits; this overwrites the first, which may be needed again.
                 first, *others = [part.found for part in begun]
                 copy = Neighbors(*(each.clone() for each in first))
                 joined = join([copy, *others], plan, prepared.bounds, queries.device, m)
-                answers = side_by_side(workers, plan.devices, count, lambda at: begun[at].end())
-                if not all(part.was_enough for part in begun):
-                    joined = None
+                left = [at for at, part in enumerate(begun) if not part.proved_all()]
+                joined = None if left else joined
+                answers = _all_ended(begun, left, workers, plan.devices)
             else:
                 answers = side_by_side(workers, plan.devices, count, search)
         record = trail.current.get()
@@ -165,6 +199,11 @@ def search_on_several(
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
     where = lists[0].distances.device if not by_queries else "cpu" if host else queries.device
     return join(lists, plan, prepared.bounds, where, m), report
+
+
+def _largest_first(bounds: Sequence[slice]) -> list[int]:
+    """Return the order in which devices begin: that of a single search's points has the largest part."""
+    return sorted(range(len(bounds)), key=lambda at: bounds[at].start - bounds[at].stop)
 
 
 def tops_of(plan: CudaPlan, prepared: SpreadPoints, m: int) -> list[slice]:
@@ -220,10 +259,43 @@ def merged_name(count: int) -> str:
     return f"lists of {count} devices, merged"
 
 
-def _launched(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter) -> Begun:
+def _launched(
+    queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter, after_screen: Callable[[], None]
+) -> Begun:
     """Launch the search of a part on its device; see :func:`tonari.exact.cuda.routes.resident.begin_part`."""
     with on(plan.devices[0]):
-        return resident.begin_part(queries, prepared, plan, place, bar)
+        return resident.begin_part(queries, prepared, plan, place, bar, after_screen)
+
+
+def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], Begun]) -> list[Begun]:
+    """Launch all parts in an order, each as soon as the device of the one before screens.
+
+    `begin(part, then)` launches a part, and calls `then` after its screen.
+    """
+    begun: dict[int, Begun] = {}
+    failed: list[BaseException] = []
+
+    def begin_from(turn: int) -> None:
+        if turn < len(order):
+            try:
+                begun[order[turn]] = begin(order[turn], lambda: begin_from(turn + 1))
+            except BaseException as error:  # raised below: the part around this one must not take it for its own
+                failed.append(error)
+
+    begin_from(0)
+    if failed:
+        raise failed[0]
+    return [begun[part] for part in sorted(order)]
+
+
+def _all_ended(
+    begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
+) -> list[tuple[Neighbors, Report]]:
+    """End all parts; the parts in `left`, which have unproved rows, side by side."""
+    ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # which does not wait
+    again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
+    ended.update(zip(left, again, strict=True))
+    return [ended[at] for at in range(len(begun))]
 
 
 class Watched:

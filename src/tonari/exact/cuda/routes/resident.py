@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from tonari.core.process.progress import Counter, ProgressLike
@@ -11,7 +12,7 @@ from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.attempts.contracted import prepare_points
-from tonari.exact.cuda.attempts.first import Searchable
+from tonari.exact.cuda.attempts.first import Searchable, nothing
 from tonari.exact.cuda.attempts.ladder import begin_on_device, search_on_device
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.partition import search_whole
@@ -106,8 +107,15 @@ def search_part(
     return begin_part(rows, prepared, plan, place, bar).end()
 
 
-def begin_part(queries: Any, prepared: Searchable, plan: CudaPlan, place: Place, bar: Counter) -> Begun:
-    """Launch the first attempt at a part on its device."""
+def begin_part(
+    queries: Any,
+    prepared: Searchable,
+    plan: CudaPlan,
+    place: Place,
+    bar: Counter,
+    after_screen: Callable[[], None] = nothing,
+) -> Begun:
+    """Launch the first attempt at a part on its device; `after_screen` is called once that device screens."""
     return begin_on_device(
         queries,
         prepared,
@@ -116,4 +124,5 @@ def begin_part(queries: Any, prepared: Searchable, plan: CudaPlan, place: Place,
         bar=bar,
         first_point=place.first_point,
         first_query=place.first_query,
+        after_screen=after_screen,
     )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.process.caches import cached
 from tonari.cuda.compiling.rehearsal import numbers_from
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.groups import group_count
@@ -50,6 +51,7 @@ class Place(NamedTuple):
         return numbers_from(first, rows, device)
 
 
+@cached(maxsize=1024)
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     """Return the plan for a part of n points and m queries on one of the plan's devices."""
     # In a self-join, some rows may have only n - 1 other points; such a list is proved only by refining all groups.

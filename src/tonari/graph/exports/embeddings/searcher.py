@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.lists import Lists
 
@@ -14,6 +17,7 @@ class Searcher(Protocol):
 
     metric: str
     weights: tuple[float, ...] | None
+    transform: npt.NDArray[np.float64] | None
 
     @property
     def n(self) -> int:
@@ -32,6 +36,12 @@ def searcher_of(lists: Lists, index: Searcher) -> Searcher:
     if index.weights != lists.weights:
         raise ValueError(
             "index has other weights than the graph: make it with those of the graph, weights=graph.weights"
+        )
+    ours, theirs = index.transform, lists.transform
+    if (ours is None) != (theirs is None) or (ours is not None and not np.array_equal(ours, theirs)):  # type: ignore[arg-type]
+        raise ValueError(
+            "index multiplies rows by another matrix than the graph: make it with that of the graph, "
+            "transform=graph.transform"
         )
     if index.n != lists.n or index.metric != lists.metric:
         raise ValueError(

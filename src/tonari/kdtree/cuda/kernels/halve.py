@@ -85,12 +85,16 @@ def _halve(
         larger = middle + (1 << (BITS - 1 - bit))
         smaller = tl.sum((present & (step < larger[:, None])).to(tl.int32), axis=1)
         middle = tl.where(smaller < half, larger, middle)
-    below = present & (step < middle[:, None])
+    below = (present & (step < middle[:, None])).to(tl.int32)
     tied = (present & (step == middle[:, None])).to(tl.int32)
-    room = half - tl.sum(below.to(tl.int32), axis=1)
-    left = (below | ((tied > 0) & (tl.cumsum(tied, axis=1) <= room[:, None]))).to(tl.int32)
-    before = tl.cumsum(left, axis=1) - left
-    to = at - place + tl.where(left > 0, before, half + place - before)
+    room = (half - tl.sum(below, axis=1))[:, None]
+    # One scan counts both, in 16 bits each; two scans take longer to compile.
+    tl.static_assert(length < 1 << 16)
+    counts = tl.cumsum(below + (tied << 16), axis=1)
+    rank = counts >> 16  # of a tied point in its segment
+    left = (below > 0) | ((tied > 0) & (rank <= room))
+    count = (counts & 0xFFFF) + tl.minimum(rank, room)  # points of the left half up to this position
+    to = at - place + tl.where(left, count - 1, half + place - count)
     tl.debug_barrier()  # all threads have loaded
     tl.store(order_ptr + to, row, mask=present)
     tl.debug_barrier()  # the stores of other threads are loaded next

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit(do_not_specialize=["pairs", "n", "room"])
+@triton.jit(do_not_specialize=["pairs", "n", "room", "column"])
 def reverse_kernel(
     # inputs
     listed_ptr,

@@ -1,0 +1,135 @@
+"""Lists within a radius, outlier factors and clusters, beside scikit-learn's, in a process each.
+
+Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
+clusters by the counts of a sample of rows. scikit-learn has to find the same lists and labels, and the same factors but
+for rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...harness.case import Case
+from ...harness.device import take_turns
+from ...harness.peers.estimators import CLUSTERS, OURS, OUTLIERS, RADIUS, SKLEARN
+from ...harness.proof import WrongAnswer, neighbors
+from ...harness.run import Run
+from .data import points_of
+from .estimators import contestants, refused, write
+
+PROVED_ROWS = 64
+FACTORS = 4  # of these rows whose factors are proved: each needs the neighbours of its neighbours' neighbours
+ROUNDING = 1e-7  # of a factor, relative to it
+
+
+def fitted(run: Run, case: Case) -> None:
+    """Prove and time an estimator: a row of each."""
+    if refused(run, case):
+        return
+    points, (name, parameters) = points_of(run, case), asked(case)
+    with contestants(run, case, points) as found:
+        for one in found.values():
+            one.fit(name, parameters)
+        ours = found[OURS].fitted()
+        rows = np.sort(np.random.default_rng(0).choice(case.n, min(PROVED_ROWS, case.n), replace=False))
+        PROOFS[name](ours, points, parameters, rows)
+        if SKLEARN in found:
+            same(name, ours, found[SKLEARN].fitted())
+        calls: dict[str, Callable[[], object]] = {
+            who: lambda one=one: one.fit(name, parameters)  # type: ignore[misc]
+            for who, one in found.items()
+        }
+        timings = take_turns(run.device, calls, seconds=0.0, least=run.repeats, most=run.repeats, settle=True)
+    facts = {"proof": neighbors.PROOF, "proved": len(rows), "parameters": parameters}
+    write(run, case, timings, {OURS: facts, SKLEARN: {"parameters": parameters}})
+
+
+def asked(case: Case) -> tuple[str, dict[str, Any]]:
+    """The estimator of a case, and its parameters."""
+    parameters = dict(case.parameters)
+    return parameters.pop("estimator"), parameters
+
+
+def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
+    """WrongAnswer unless some rows have the reference's lists."""
+    lengths, distances, indices = ours
+    ends = np.cumsum(lengths)
+    truth = within(points, parameters["radius"], rows)
+    for row, begin, end in zip(rows, truth.indptr, truth.indptr[1:], strict=False):
+        own = slice(ends[row] - lengths[row], ends[row])
+        exact = np.array_equal(indices[own], truth.indices[begin:end])
+        if not exact or not np.array_equal(distances[own], truth.distances[begin:end]):
+            raise WrongAnswer(f"row {row} has another list than the reference")
+
+
+def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
+    """WrongAnswer unless some rows have the factors of the definition, by the reference's neighbours."""
+    from tonari.metrics.reference import brute
+
+    rows = rows[:FACTORS]
+
+    def lists(of: Any) -> Any:
+        return brute(points[of], points, parameters["n_neighbors"], self_ids=of)
+
+    def densities(of: Any) -> Any:
+        near = lists(of)
+        others, place = np.unique(near.indices, return_inverse=True)
+        farthest = lists(others).distances[:, -1][place.reshape(near.indices.shape)]
+        return 1 / (np.maximum(near.distances, farthest).mean(axis=1) + 1e-10)
+
+    near = lists(rows).indices
+    others, place = np.unique(near, return_inverse=True)
+    expected = -(densities(others)[place.reshape(near.shape)] / densities(rows)[:, None]).mean(axis=1)
+    wrong = np.abs(ours[0][rows] - expected) > ROUNDING * np.abs(expected)
+    if wrong.any():
+        raise WrongAnswer(f"row {rows[wrong.argmax()]} has another factor than by the definition")
+
+
+def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
+    """WrongAnswer unless some rows are core rows by the reference's counts, in one cluster with all core rows near."""
+    labels, ids = ours
+    core = np.zeros(len(labels), bool)
+    core[ids] = True
+    truth = within(points, parameters["eps"], rows)
+    for row, begin, end in zip(rows, truth.indptr, truth.indptr[1:], strict=False):
+        near = truth.indices[begin:end]
+        others = labels[near[core[near]]]
+        if core[row] != (len(near) >= parameters["min_samples"]):
+            raise WrongAnswer(f"row {row} has {len(near)} rows within eps: core is {core[row]}")
+        expected = others.min() if len(others) else -1
+        if labels[row] != expected or (core[row] and (others != expected).any()):
+            raise WrongAnswer(f"row {row} has the label {labels[row]}, the core rows near it {set(others.tolist())}")
+
+
+def within(points: Any, radius: float, rows: Any) -> Any:
+    """The reference's lists of some rows."""
+    from tonari.metrics.radius_reference import brute_within
+
+    return brute_within(points[rows], points, np.full(len(rows), radius))
+
+
+def same(name: str, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
+    """WrongAnswer unless scikit-learn found the same: whole numbers, and others but for rounding."""
+    for one, other in zip(ours, theirs, strict=True):
+        equal = one.shape == other.shape and np.allclose(one, other, rtol=ROUNDING, atol=ROUNDING)
+        if not equal or (one.dtype.kind in "iu" and not np.array_equal(one, other)):
+            raise WrongAnswer(f"{name} of {SKLEARN} finds something else")
+
+
+PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters}
+
+
+def call(run: Run, case: Case) -> Callable[[], Any]:
+    """The estimator of a case, in this process: for comparing versions."""
+    from tonari import estimators
+
+    points, (name, parameters) = points_of(run, case), asked(case)
+
+    def fit() -> Any:
+        estimator = getattr(estimators, name)(**parameters, n_jobs=run.threads).fit(points)
+        return estimator.radius_neighbors(points) if name == RADIUS else estimator
+
+    return fit

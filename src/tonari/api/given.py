@@ -1,0 +1,295 @@
+"""Verbs by distances that the caller gives: a function of rows, or a matrix of all distances (:mod:`tonari.given`)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.errors import Unsupported
+from tonari.core.process.progress import ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
+from tonari.core.trail import recording
+from tonari.given.cpu import nearest as by_nearness
+from tonari.given.cpu import within as by_radius
+from tonari.given.plan import plan_given
+from tonari.given.values import FunctionValues, MatrixValues, Values, strip
+from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.lists import Lists
+from tonari.metrics import PRECOMPUTED, get_metric, is_function, name_of_function
+from tonari.metrics.radius import limits_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
+
+
+def is_given(metric: Any) -> bool:
+    """Whether a metric is a function of the caller, or says that rows are distances.
+
+    >>> is_given("precomputed"), is_given(lambda a, B: abs(B - a).sum(axis=1)), is_given("euclidean")
+    (True, True, False)
+    """
+    return metric.lower() == PRECOMPUTED if type(metric) is str else is_function(metric)
+
+
+def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Wrap a verb: if its metric is a function or "precomputed", `answer` runs instead.
+
+    Arguments of the verb that `answer` does not have are refused unless they have their defaults.
+    """
+    accepted = inspect.signature(answer).parameters
+
+    def wrap(verb: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(verb)
+        defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+
+        @functools.wraps(verb)
+        def asking(*args: P.args, **kwargs: P.kwargs) -> R:
+            metric = kwargs.get("metric", "euclidean")
+            if not is_given(metric):
+                if "symmetric" in kwargs and inputs.check_flag(kwargs["symmetric"], "symmetric"):
+                    raise ValueError("symmetric: is for functions; all named metrics are symmetric. Leave it out")
+                return verb(*args, **kwargs)
+            arguments = signature.bind(*args, **kwargs).arguments
+            for name, value in arguments.items():
+                if name not in accepted and value is not defaults[name]:
+                    raise Unsupported(
+                        f"{name}: not with a function or 'precomputed' as metric, of whose distances nothing is known; "
+                        f"leave {name} out, or name one of tonari.metrics.METRICS"
+                    )
+            rows = {name: value for name, value in arguments.items() if name in ("queries", "points")}
+            inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
+            found: R = answer(**{name: value for name, value in arguments.items() if name in accepted})
+            return found
+
+        return asking
+
+    return wrap
+
+
+def search_given(
+    queries: Any,
+    points: Any,
+    k: int,
+    *,
+    metric: Any,
+    method: Any = "auto",
+    device: Any = "auto",
+    threads: Any = None,
+    memory: Any = None,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """Find the k nearest points of every query; see :func:`tonari.search`."""
+    values, threads = _checked(metric, queries, points, method, device, threads)
+    k = inputs.check_k(k, values.n, without_self=False)
+    plan = plan_given(values, k, inputs.parse_memory(memory))
+    found = by_nearness.nearest(values, k, plan, threads=threads, progress=inputs.check_progress(progress)).found
+    return Neighbors(*_on_side(found, queries))
+
+
+def graph_given(
+    points: Any,
+    k: int,
+    *,
+    metric: Any,
+    symmetric: bool = False,
+    include_self: bool = False,
+    method: Any = "auto",
+    device: Any = "auto",
+    threads: Any = None,
+    memory: Any = None,
+    progress: ProgressLike = None,
+) -> KNNGraph:
+    """Build the graph of the k nearest other points; see :func:`tonari.knn_graph`."""
+    values, threads = _checked(metric, points, points, method, device, threads, own=True)
+    include_self, symmetric = inputs.check_flag(include_self, "include_self"), _symmetric(symmetric, values)
+    k = inputs.check_k(k, values.n - (not include_self), without_self=not include_self)
+    plan = plan_given(values, k, inputs.parse_memory(memory))
+    progress, others = inputs.check_progress(progress), k - include_self
+    with recording("knn_graph", values.n) as record:
+        if others:
+            found, own = by_nearness.nearest(
+                values, others, plan, own=True, symmetric=symmetric, threads=threads, progress=progress
+            )
+        else:
+            places = (slice(i, i + 1) for i in range(values.n))
+            own = np.concatenate([strip(values, i, i, 1, own=True)[0] for i in places])
+            found = Neighbors.empty(values.n, 0, values.n, values.dtype)
+        record.tried("all distances", values.n, values.n)
+    if include_self:
+        _refuse_own_nan(own, values.name)
+        every = np.arange(values.n, dtype=found.indices.dtype)
+        found = Neighbors(np.column_stack([own, found.distances]), np.column_stack([every, found.indices]))
+    lists = Neighbors(*_on_side(found, points))
+    return KNNGraph.of_lists(Lists(lists, values.name, "exact", include_self, record=record))
+
+
+def kth_given(
+    points: Any,
+    k: int,
+    *,
+    metric: Any,
+    symmetric: bool = False,
+    method: Any = "auto",
+    device: Any = "auto",
+    threads: Any = None,
+    memory: Any = None,
+    progress: ProgressLike = None,
+) -> Any:
+    """Find the distance of every point to its k-th nearest other point; see :func:`tonari.kth_distance`."""
+    values, threads = _checked(metric, points, points, method, device, threads, own=True)
+    k, symmetric = inputs.check_k(k, values.n - 1, without_self=True), _symmetric(symmetric, values)
+    plan, progress = plan_given(values, k, inputs.parse_memory(memory)), inputs.check_progress(progress)
+    found, _ = by_nearness.nearest(values, k, plan, own=True, symmetric=symmetric, threads=threads, progress=progress)
+    return _on_side((found.distances[:, -1].copy(),), points)[0]
+
+
+def radius_given(
+    queries: Any,
+    points: Any,
+    radius: Any = None,
+    *,
+    metric: Any,
+    min_similarity: Any = None,
+    closed: Any = True,
+    max_neighbors: Any = None,
+    method: Any = "auto",
+    device: Any = "auto",
+    threads: Any = None,
+    memory: Any = None,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find all points within a radius of every query; see :func:`tonari.radius_search`."""
+    values, _ = _checked(metric, queries, points, method, device, threads)
+    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+    most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
+    limits, plan = _limits(values, within), plan_given(values, 0, inputs.parse_memory(memory))
+    found = by_radius.within(values, limits, plan, progress=inputs.check_progress(progress))
+    return RadiusNeighbors(*_on_side(found if most is None else nearest_of(found, most), queries))
+
+
+def count_given(
+    queries: Any,
+    points: Any,
+    radius: Any = None,
+    *,
+    metric: Any,
+    min_similarity: Any = None,
+    closed: Any = True,
+    method: Any = "auto",
+    device: Any = "auto",
+    threads: Any = None,
+    memory: Any = None,
+    progress: ProgressLike = None,
+) -> Any:
+    """Count the points within a radius of every query; see :func:`tonari.radius_count`."""
+    values, _ = _checked(metric, queries, points, method, device, threads)
+    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+    limits, plan = _limits(values, within), plan_given(values, 0, inputs.parse_memory(memory))
+    return _on_side((by_radius.count(values, limits, plan, progress=inputs.check_progress(progress)),), queries)[0]
+
+
+def radius_graph_given(
+    points: Any,
+    radius: Any = None,
+    *,
+    metric: Any,
+    symmetric: bool = False,
+    min_similarity: Any = None,
+    closed: Any = True,
+    max_neighbors: Any = None,
+    method: Any = "auto",
+    device: Any = "auto",
+    threads: Any = None,
+    memory: Any = None,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
+    values, _ = _checked(metric, points, points, method, device, threads, own=True)
+    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+    most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
+    limits, plan = _limits(values, within), plan_given(values, 0, inputs.parse_memory(memory))
+    symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
+    shown = inputs.check_progress(progress)
+    found = by_radius.within(values, limits, plan, own=True, symmetric=symmetric, progress=shown)
+    return RadiusNeighbors(*_on_side(found if most is None else nearest_of(found, most), points))
+
+
+def _checked(
+    metric: Any, queries: Any, points: Any, method: Any, device: Any, threads: Any, *, own: bool = False
+) -> tuple[Values, int | None]:
+    """Check the arguments that all verbs share; return the distances, and the number of threads."""
+    if method not in _METHODS:
+        raise Unsupported(
+            f"method={method!r}: a function or 'precomputed' as metric allows 'exact' alone, which computes all "
+            "distances"
+        )
+    if device not in _DEVICES:
+        raise Unsupported(
+            f"device={device!r}: a function or 'precomputed' as metric is searched on the CPU alone; leave device out"
+        )
+    threads = inputs.check_threads(threads)
+    if type(metric) is str:
+        return MatrixValues(_matrix(queries, points, own=own)), threads
+    name = "points" if own else "queries"
+    rows = inputs.as_floats(inputs.as_rows(queries, name, check_values=False))
+    base = rows if own or points is queries else inputs.as_floats(inputs.as_rows(points, "points", check_values=False))
+    inputs.same_width(rows, base)
+    return FunctionValues(metric, rows, base, name_of_function(metric)), threads
+
+
+def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:
+    """Check a matrix of distances, which may be a memory map."""
+    name = "points" if own else "queries"
+    if not own and points is not None:
+        raise ValueError(
+            "points: metric='precomputed' takes the (m, n) distances in the place of the queries, and points=None"
+        )
+    if inputs.place_of(table, name) is not None:
+        raise ValueError(f"{name}: distances are on {inputs.place_of(table, name)}, expected host memory; copy them")
+    if hasattr(table, "tocsr"):
+        raise TypeError(f"{name}: is sparse, expected all distances; use .toarray(), or tonari.KNNGraph.from_csr")
+    inputs.refuse_masked(table, name)
+    matrix = inputs.as_floats(inputs.held(table))
+    if matrix.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: distances are {matrix.dtype}, expected numbers")
+    if matrix.ndim != 2 or not matrix.shape[1]:
+        raise ValueError(f"{name}: distances have the shape {matrix.shape}, expected (m, n): a row for each query")
+    if own and matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name}: distances have the shape {matrix.shape}, expected (n, n): a graph has the distances of all "
+            "points to all points; for other queries use tonari.search(distances, None, k, metric='precomputed')"
+        )
+    return matrix
+
+
+def _symmetric(symmetric: Any, values: Values) -> bool:
+    """Check the argument; a matrix, whose distances cost nothing, is read whole."""
+    return inputs.check_flag(symmetric, "symmetric") and not isinstance(values, MatrixValues)
+
+
+def _limits(values: Values, within: dict[str, Any]) -> npt.NDArray[Any]:
+    return limits_of(get_metric(values.name), values.m, values.dtype, **within)
+
+
+def _refuse_own_nan(own: npt.NDArray[Any], name: str) -> None:
+    if np.isnan(own).any():
+        row = int(np.isnan(own).argmax())
+        raise ValueError(
+            f"metric={name!r}: the distance of point {row} to itself is NaN, which include_self=True puts into the "
+            "graph; leave include_self out"
+        )
+
+
+def _on_side(parts: Any, like: Any) -> list[Any]:
+    """Return arrays in the library of the caller's."""
+    side = inputs.side_of(like, "queries")
+    return [inputs.hand_back(part, side) for part in parts]

@@ -1,0 +1,94 @@
+"""Rows that are prepared once for one radius: their counts, lists and pairs, also of a part of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.radius import WithinCall
+from tonari.core.process.floats import in_default_floats
+from tonari.core.results.pairs import Pairs, pairs_of
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.methods.call import Call
+from tonari.metrics.changed import change_for
+
+
+class OneRadius:
+    """Rows in host memory, and the radius within which they are neighbours; results are NumPy arrays.
+
+    Distances are between the compared rows, which are transformed for some metrics (:mod:`tonari.metrics.changed`).
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    radius : float
+        A row is within the radius if its returned distance is at most this.
+    metric, method, device, threads, memory
+        As for :func:`tonari.radius_search`. `memory` does not include results.
+    **columns
+        `weights`, `VI`, `covariance` or `V`, as for :func:`tonari.search`.
+
+    Attributes
+    ----------
+    row_bytes : int
+        Bytes of a compared row; :meth:`lists` copies rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.api.one_radius import OneRadius
+    >>> line = OneRadius(np.array([[0.0], [1.0], [3.0]]), 2.0)
+    >>> line.counts().tolist(), line.lists(np.array([2])).indices.tolist(), line.pairs(slice(1, 3)).right.tolist()
+    ([2, 3, 2], [2, 1], [2])
+    """
+
+    @in_default_floats
+    def __init__(
+        self,
+        rows: npt.NDArray[Any],
+        radius: float,
+        *,
+        metric: str = "euclidean",
+        method: str = "auto",
+        device: Any = "auto",
+        threads: int | None = None,
+        memory: int | None = None,
+        **columns: Any,
+    ) -> None:
+        change = change_for(metric, **columns)
+        within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
+        if change is not None:
+            within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base
+        call = Call.of(
+            {"points": rows},
+            metric=metric,
+            method=method,
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=False,
+        )
+        self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
+        self.row_bytes = int(self._rows.nbytes) // len(self._rows)
+        self._points = points.decided_within(self._rows, self._limits, False)
+
+    @in_default_floats
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Count the rows within the radius of each row, itself included."""
+        counts: npt.NDArray[np.int64] = np.asarray(inputs.to_host(self._points.count(self._rows, self._limits, False)))
+        return counts
+
+    @in_default_floats
+    def lists(self, ids: npt.NDArray[np.int64]) -> RadiusNeighbors:
+        """Find the rows within the radius of some rows, themselves included."""
+        found = self._points.within(inputs.rows_at(self._rows, ids), self._limits[ids], False)
+        return RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found))
+
+    @in_default_floats
+    def pairs(self, part: slice) -> Pairs:
+        """Find the pairs of consecutive rows with later rows."""
+        found = pairs_of(self._points.pairs(part, self._limits, False), part.start)
+        return Pairs(*(np.asarray(inputs.to_host(each)) for each in found))

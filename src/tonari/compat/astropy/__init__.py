@@ -1,0 +1,51 @@
+"""Matches of catalogues of the sky, as ``astropy.coordinates`` has them: ``from tonari.compat.astropy import ...``.
+
+matching.py      match_coordinates_sky, match_one_to_one
+around.py        search_around_sky
+arguments.py     sky: columns of degrees; coordinates of astropy, and results in the same form
+separations.py   angles between positions, to a few units in the last place
+
+======================================  ===============================================================================
+covered                                 how
+======================================  ===============================================================================
+``match_coordinates_sky``               the nearest position, or the nthneighbor-th nearest one
+``search_around_sky``                   all pairs within an angle, or within an angle for each position of coords1
+``match_one_to_one``                    mutual nearest positions; astropy has no such function
+coordinates                             SkyCoord and frames with data; the first is converted to the frame of the
+                                        second. Or :func:`sky` of degrees, without astropy
+results                                 astropy's fields: int64, Angle and Quantity; arrays of degrees for :func:`sky`
+distances in space                      as there: if both have distances, else between points of the unit sphere
+``storekdtree``                         checked, no effect
+--------------------------------------  -------------------------------------------------------------------------------
+refused                                 instead
+======================================  ===============================================================================
+a catalogue of several dimensions       its ``ravel()``
+NaN, masked positions
+a negative ``seplimit``
+``nthneighbor`` beyond the catalogue
+``match_coordinates_3d``,               :func:`tonari.search` and :func:`tonari.radius_search` of ``cartesian.xyz.T``
+``search_around_3d``
+======================================  ===============================================================================
+
+Separations are correct to a few units in the last place from 0 to 180 degrees, on both sides of 0 h and at the poles.
+Which position is nearest, and which ones are within the limit, is decided by these numbers; astropy decides by the
+chords of rounded unit vectors. Equal separations are in ascending order of row number. The formula is not
+astropy's, so the last digits of an Angle differ from ``SkyCoord.separation``.
+"""
+
+from tonari.compat.astropy.arguments import Sky, sky
+from tonari.compat.astropy.around import CoordinateSearchResult, search_around_sky
+from tonari.compat.astropy.matching import CoordinateMatchResult, match_coordinates_sky, match_one_to_one
+from tonari.core.hints import missing_from
+
+__all__ = [
+    "CoordinateMatchResult",
+    "CoordinateSearchResult",
+    "Sky",
+    "match_coordinates_sky",
+    "match_one_to_one",
+    "search_around_sky",
+    "sky",
+]
+
+__getattr__ = missing_from(__name__)

@@ -1,0 +1,156 @@
+"""Lookalike of ``astropy.coordinates.match_coordinates_sky``, and mutual matches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tonari import inputs
+from tonari.api.index.index import Index
+from tonari.compat.astropy.arguments import Pair, check_store
+from tonari.compat.astropy.around import MARGIN, CoordinateSearchResult, in_blocks
+from tonari.compat.astropy.separations import Float64, Ids, Positions, separations
+from tonari.core.process.compiling import not_compiled
+
+
+class CoordinateMatchResult(NamedTuple):
+    """The match of each position, with astropy's field names.
+
+    Attributes
+    ----------
+    indices_to_catalog : int64 array
+        Row numbers of the catalogue.
+    angular_separation : Angle, or float64 array of degrees
+    physical_separation : Quantity, or float64 array
+        Distances in space if both catalogues have distances, else between points of the unit sphere.
+    """
+
+    indices_to_catalog: Ids
+    angular_separation: Any
+    physical_separation: Any
+
+
+@not_compiled
+def match_coordinates_sky(
+    matchcoord: Any, catalogcoord: Any, nthneighbor: int = 1, storekdtree: str | bool = "kdtree_sky"
+) -> CoordinateMatchResult:
+    """Find the nearest position of a catalogue for each position, as ``astropy.coordinates.match_coordinates_sky``.
+
+    Parameters
+    ----------
+    matchcoord : SkyCoord, frame with data, or :func:`sky`
+        Positions of any shape; converted to the frame of the catalogue.
+    catalogcoord : the same kind, of shape (n,)
+    nthneighbor : int
+        1 for the nearest position, 2 for the second nearest, as for a catalogue and itself.
+    storekdtree : str or bool
+        Checked, but without effect.
+
+    Returns
+    -------
+    CoordinateMatchResult
+        Of the shape of `matchcoord`. Separations are Angle and Quantity for coordinates of astropy, and arrays
+        (degrees, and lengths of chords) for :func:`sky`. Of positions at equal separations, the smaller row number is
+        first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Other arguments, more neighbours than the catalogue has positions, masked coordinates, NaN or infinity.
+
+    Examples
+    --------
+    >>> from tonari.compat.astropy import match_coordinates_sky, sky
+    >>> stars = sky(ra=[10.0, 10.5, 350.0], dec=[0.0, 0.0, 0.0])
+    >>> match_coordinates_sky(stars, stars, nthneighbor=2).indices_to_catalog
+    array([1, 0, 0])
+    """
+    check_store(storekdtree)
+    pair = Pair.of(matchcoord, catalogcoord, ("matchcoord", "catalogcoord"), lead=True)
+    nth, n = inputs.check_count(nthneighbor, "nthneighbor"), len(pair.second.latitude)
+    if nth > n:
+        raise ValueError(f"nthneighbor={nth}: catalogcoord has {n} positions, expected at most as many")
+    indices, degrees = nearest(pair.first, pair.second, nth)
+    index, apart = indices[:, -1].reshape(pair.shape), degrees[:, -1].reshape(pair.shape)
+    rows = np.arange(len(indices)).reshape(pair.shape)
+    return CoordinateMatchResult(index, *pair.measured(rows, index, apart, unit_of=1))
+
+
+@not_compiled
+def match_one_to_one(coords1: Any, coords2: Any, seplimit: Any = None) -> CoordinateSearchResult:
+    """Find the mutual nearest neighbours of two catalogues.
+
+    Each position is in at most one pair.
+
+    Parameters
+    ----------
+    coords1, coords2 : SkyCoord, frame with data, or :func:`sky`; of shape (n,)
+    seplimit : Quantity, or degrees; one, or one for each position of coords1, optional
+        The largest separation of a pair. Default: no limit.
+
+    Returns
+    -------
+    CoordinateSearchResult
+        By ascending row number of coords1. If several positions are equally near, the one with the smallest row number
+        is the nearest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`match_coordinates_sky`; or `seplimit` is not an angle of at least 0.
+
+    Examples
+    --------
+    >>> from tonari.compat.astropy import match_one_to_one, sky
+    >>> radio, optical = sky(ra=[10.0, 10.1], dec=[0.0, 0.0]), sky(ra=[10.11, 200.0], dec=[0.0, 0.0])
+    >>> found = match_one_to_one(radio, optical, seplimit=0.05)
+    >>> found.indices_to_first_set, found.indices_to_second_set
+    (array([1]), array([0]))
+    """
+    pair = Pair.of(coords1, coords2, ("coords1", "coords2"))
+    limit = None if seplimit is None else pair.limit(seplimit)
+    left = right = np.empty(0, np.int64)
+    apart = np.empty(0)
+    if len(pair.first.latitude) and len(pair.second.latitude):
+        there, degrees = nearest(pair.first, pair.second, 1)
+        back, _ = nearest(pair.second, pair.first, 1)
+        mutual = back[there[:, 0], 0] == np.arange(len(there))
+        if limit is not None:
+            mutual &= degrees[:, 0] <= limit
+        left = np.flatnonzero(mutual)
+        right, apart = there[left, 0], degrees[left, 0]
+    return CoordinateSearchResult(left, right, *pair.measured(left, right, apart))
+
+
+def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64]:
+    """Find the k nearest positions of every query, ordered by (separation, row number).
+
+    Chords are off by less than half of MARGIN. If no further point is within MARGIN of the k-th one, the k points with
+    the shortest chords are the nearest; otherwise all points within MARGIN of it are compared.
+
+    Returns
+    -------
+    indices : int64 array of shape (m, k)
+    degrees : float64 array of shape (m, k)
+    """
+    m, n = len(queries.latitude), len(points.latitude)
+    if not m:
+        return np.empty((0, k), np.int64), np.empty((0, k))
+    vectors, index = queries.vectors(), Index(points.vectors())
+    found = index.search(vectors, min(k + 1, n))
+    indices = found.indices[:, :k].astype(np.int64)
+    degrees = separations(queries.at(np.repeat(np.arange(m), k)), points.at(indices.ravel())).reshape(m, k)
+    if k > 1:
+        order = np.lexsort((indices, degrees), axis=1)
+        indices = np.take_along_axis(indices, order, axis=1)
+        degrees = np.take_along_axis(degrees, order, axis=1)
+    if n > k:
+        reach = found.distances[:, k - 1] + MARGIN
+        close = np.flatnonzero(found.distances[:, k] <= reach)
+        for some, left, right, apart in in_blocks(index, vectors, reach, close, queries, points):
+            order = np.lexsort((right, apart, left))
+            begin = np.searchsorted(left, some)  # `left` ascends, and this order keeps it
+            first = order[begin[:, None] + np.arange(k)]
+            indices[some], degrees[some] = right[first], apart[first]
+    return indices, degrees

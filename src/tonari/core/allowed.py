@@ -1,0 +1,36 @@
+"""Which points each query of a search within radii may find, in the form that kernels on the CPU read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """The rules of a search for its queries and points.
+
+    Attributes
+    ----------
+    native : _native.Allowed
+    rows : int64 array, optional
+        The numbers of the queries in the arrays of the rules; None for all, in order.
+    """
+
+    native: _native.Allowed
+    rows: npt.NDArray[np.int64] | None = None
+
+    def of(self, places: npt.NDArray[np.int64]) -> Allowed:
+        """Return the same rules for some of the queries, by their positions."""
+        rows = places if self.rows is None else self.rows[places]
+        return Allowed(self.native.of_rows(rows), rows)
+
+    def table(self, m: int, n: int) -> npt.NDArray[np.bool_]:
+        """Return a mask of shape (m, n) of the points that each query may find."""
+        table = np.empty((m, n), bool)
+        self.native.fill(table.view(np.uint8))
+        return table

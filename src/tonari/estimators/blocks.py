@@ -1,0 +1,159 @@
+"""Lists within a radius, by blocks of queries, so that lists of unknown lengths keep to a memory budget.
+
+Points within the radius are counted first, unless all lists would fit together. A block has as many queries as its
+budget has room for entries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.api.index.index import Index
+from tonari.core.errors import BudgetExceeded
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.estimators import tuning
+from tonari.estimators.searching import GivenRows
+
+_ENTRY_BYTES = 96  # bytes of an entry of a list, including the values computed from it
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The memory of an estimator: fixed arrays, and two equal shares for searches and for lists.
+
+    Attributes
+    ----------
+    memory : int, optional
+        Bytes. None: searches choose their memory, and the length of lists in memory is bounded.
+    fixed : int
+        Bytes of the arrays that exist throughout.
+
+    Examples
+    --------
+    >>> budget = Budget(10_000, fixed=400)
+    >>> budget.searching, budget.entries
+    (4800, 50)
+    >>> budget.blocks(np.array([20, 20, 40, 3, 0]))
+    [slice(0, 2, None), slice(2, 5, None)]
+    """
+
+    memory: int | None
+    fixed: int = 0
+
+    @property
+    def searching(self) -> int | None:
+        """The bytes that a search may use."""
+        return None if self.memory is None else max(1, (self.memory - self.fixed) // 2)
+
+    @property
+    def entries(self) -> int:
+        """The number of entries of lists in memory at once."""
+        return tuning.RADIUS_ENTRIES if self.searching is None else self.searching // _ENTRY_BYTES
+
+    def blocks(self, counts: npt.NDArray[np.int64], row_bytes: int = 0) -> list[slice]:
+        """Cut queries into blocks whose lists fit; each query counts as an entry of its own.
+
+        Parameters
+        ----------
+        counts : int64 array of shape (m,)
+            The lengths of lists.
+        row_bytes : int
+            Bytes of a query, if queries are copied.
+
+        Raises
+        ------
+        BudgetExceeded
+            The list of a single query does not fit.
+        """
+        if not len(counts):
+            return []
+        sizes = counts + (1 + -(-row_bytes // _ENTRY_BYTES))
+        most = int(sizes.max())
+        if self.memory is not None and most > self.entries:
+            least = self.fixed + 2 * most * _ENTRY_BYTES
+            row = int(counts.argmax())
+            raise BudgetExceeded(
+                f"memory={self.memory}: the list of row {row} has {counts.max()} rows within the radius; "
+                f"allow at least {least}, or choose a smaller radius",
+                least=least,
+            )
+        ends = np.cumsum(sizes)
+        parts, begin, held = [], 0, 0
+        while begin < len(ends):
+            stop = max(begin + 1, int(np.searchsorted(ends, held + self.entries, side="right")))
+            parts.append(slice(begin, stop))
+            begin, held = stop, int(ends[stop - 1])
+        return parts
+
+    @contextlib.contextmanager
+    def refusals(self) -> Iterator[None]:
+        """Let a search that needs more than its share name the memory of the estimator."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            if self.memory is None or error.least is None:
+                raise
+            least = self.fixed + 2 * error.least
+            raise BudgetExceeded(
+                f"memory={self.memory}: allow at least {least}: {error.least} for searches, as much for the lists "
+                f"that they find, and {self.fixed} for other arrays",
+                least=least,
+            ) from error
+
+
+def lists_within(
+    index: Index | GivenRows,
+    rows: npt.NDArray[Any],
+    radius: float,
+    budget: Budget,
+    *,
+    threads: int | None = None,
+    counts: npt.NDArray[np.int64] | None = None,
+) -> Iterator[tuple[slice, RadiusNeighbors]]:
+    """Yield for each block of rows its place and the points of the Index within the radius.
+
+    Parameters
+    ----------
+    index : Index or GivenRows
+    rows : checked rows of shape (m, d)
+    radius : float
+    budget : Budget
+        The Index has its share for searches.
+    threads : int, optional
+    counts : int64 array of shape (m,), optional
+        The numbers of points within the radius, if they are known.
+
+    Raises
+    ------
+    BudgetExceeded
+        A search, or the list of a single row, does not fit.
+    """
+    m, n = len(rows), len(index)
+    with budget.refusals():
+        if counts is None and budget.entries // (n + 1) >= min(m, tuning.UNCOUNTED_ROWS):
+            counts = np.full(m, n)
+        elif counts is None:
+            counts = index.radius_count(rows, radius, threads=threads, progress=False)
+    for part in budget.blocks(counts):
+        with budget.refusals():
+            found = index.radius_search(rows[part], radius, threads=threads, progress=False)
+        yield part, found
+        del found
+
+
+def without_own(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
+    """Return the lists of points `first`, `first` + 1, ..., each without its own point.
+
+    >>> without_own(RadiusNeighbors(np.array([0, 2, 4]), np.array([4, 7, 4, 5]), np.zeros(4)), 4).indices
+    array([7, 4])
+    """
+    indptr, indices, distances = found
+    others = indices != np.repeat(np.arange(first, first + len(indptr) - 1), np.diff(indptr))
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(others)])
+    return RadiusNeighbors(before[indptr], indices[others], distances[others])

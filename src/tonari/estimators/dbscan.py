@@ -1,0 +1,197 @@
+"""`tonari.estimators.DBSCAN`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import _check_sample_weight
+
+from tonari.api.given import is_given
+from tonari.api.one_radius import OneRadius
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.estimators.blocks import Budget
+from tonari.estimators.components import Components
+from tonari.estimators.searching import Searching
+from tonari.estimators.settings import check_radius
+from tonari.inputs import check_count, parse_memory
+
+_ROW_BYTES = 128  # of a row in the arrays that exist throughout: counts, weights, components and labels
+
+
+class DBSCAN(ClusterMixin, Searching):
+    """Cluster rows by density, exactly, with the interface of ``sklearn.cluster.DBSCAN``.
+
+    A core row has at least `min_samples` rows within `eps`, itself included. Core rows within `eps` of each other are
+    in the same cluster. Any other row belongs to a cluster if one of its core rows is within `eps`, and is noise
+    otherwise.
+
+    Parameters
+    ----------
+    eps : float
+        Two rows are neighbours if their distance is at most this; for "sqeuclidean" it is compared with squared
+        distances.
+    min_samples : int
+        Neighbours of a core row, itself included; with weights, the smallest sum of their weights.
+    metric, metric_params, algorithm, leaf_size, n_jobs, device
+        As for :class:`NearestNeighbors`; callables and "precomputed" are refused.
+    p : float, optional
+        For ``metric="minkowski"``, as for :class:`NearestNeighbors`. None: 2.
+    memory : int or str, optional
+        Bytes beyond X and the attributes. Lists of neighbours are held for one block of rows after another, never all
+        of them; None bounds their length.
+
+    Attributes
+    ----------
+    core_sample_indices_ : int64 of shape (n_core_samples,)
+        Row numbers of core rows, ascending.
+    components_ : array of shape (n_core_samples, n_features)
+        Copy of the core rows.
+    labels_ : int64 of shape (n_samples,)
+        The cluster of each row, -1 for noise. Clusters are in order of their first core rows; a row that is within
+        `eps` of several clusters has the smallest label, as in scikit-learn.
+    n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Notes
+    -----
+    Neighbours are counted first, without distances for most pairs. Then pairs of rows are found in blocks, and pairs
+    of core rows join components. The neighbours of the other rows are listed last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import DBSCAN
+    >>> X = np.array([[1, 2], [2, 2], [2, 3], [8, 7], [8, 8], [25, 80]])
+    >>> DBSCAN(eps=3, min_samples=2).fit(X).labels_.tolist()
+    [0, 0, 0, 1, 1, -1]
+    """
+
+    def __init__(
+        self,
+        eps: float = 0.5,
+        *,
+        min_samples: int = 5,
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float | None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.eps = eps
+        self.min_samples = min_samples
+        self.metric = metric
+        self.metric_params = metric_params
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DBSCAN:
+        """Cluster rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Weight of each row; negative weights may keep others from being core rows. Default: 1 for each.
+
+        Raises
+        ------
+        ValueError
+            A parameter has no counterpart in tonari, or X is not finite.
+        TypeError
+            X is sparse.
+        tonari.core.errors.BudgetExceeded
+            `memory` is too small; the message says how much is needed.
+        """
+        if is_given(self.metric):
+            raise Unsupported(
+                f"metric={self.metric!r}: distances of the caller are not clustered here; use "
+                "sklearn.cluster.DBSCAN, or name a metric"
+            )
+        self._keep(X)
+        rows = self._rows.array
+        del self._rows  # DBSCAN predicts nothing: the attributes are all that is kept
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
+        clustering = _Clustering(rows, self._how(), float(self.eps), parse_memory(self.memory))
+        core = clustering.core_rows(self.min_samples, weights)
+        self.core_sample_indices_ = np.flatnonzero(core)
+        self.labels_ = clustering.labels(core)
+        self.components_ = rows[self.core_sample_indices_]
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int64]:
+        """Cluster rows and return ``labels_``; see :meth:`fit`."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _check_sizes(self) -> None:
+        check_radius(self.eps, "eps", positive=True)
+        check_count(self.min_samples, "min_samples")
+
+
+class _Clustering:
+    """The rows of one clustering, prepared for its radius, and the numbers of their neighbours."""
+
+    def __init__(self, rows: npt.NDArray[Any], how: dict[str, Any], eps: float, memory: int | None) -> None:
+        self._budget = Budget(memory, _ROW_BYTES * len(rows))
+        if memory is not None and memory <= self._budget.fixed:
+            least = 2 * self._budget.fixed
+            raise BudgetExceeded(
+                f"memory={memory}: {len(rows)} rows take {self._budget.fixed} bytes before a search; allow at least "
+                f"{least}",
+                least=least,
+            )
+        with self._budget.refusals():
+            self._rows = OneRadius(rows, eps, **how | {"memory": self._budget.searching})
+            self._counts = self._rows.counts()
+
+    def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:
+        """Return the mask of core rows."""
+        if weights is None:
+            core: npt.NDArray[np.bool_] = self._counts >= min_samples
+            return core
+        sums = np.zeros(len(self._counts))
+        for own, others in self._lists(np.arange(len(sums))):
+            np.add.at(sums, own, weights[others])
+        return sums >= min_samples
+
+    def labels(self, core: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Return the cluster of each row."""
+        ids = np.flatnonzero(core)
+        labels = np.full(len(core), len(ids))  # above all labels: of no cluster so far
+        components, place = Components(len(ids)), np.cumsum(core) - 1
+        for left, right in self._pairs():
+            both = core[left] & core[right]
+            components.join(place[left[both]], place[right[both]])
+        labels[ids] = components.of
+        for own, others in self._lists(np.flatnonzero(~core & (self._counts > 1))):
+            near = core[others]
+            np.minimum.at(labels, own[near], labels[others[near]])
+        labels[labels == len(ids)] = -1
+        return labels
+
+    def _lists(
+        self, ids: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer[Any]]]]:
+        """Yield row numbers of some rows and of their neighbours, block by block."""
+        for part in self._budget.blocks(self._counts[ids], self._rows.row_bytes):
+            with self._budget.refusals():
+                found = self._rows.lists(ids[part])
+            yield np.repeat(ids[part], np.diff(found.indptr)), found.indices
+
+    def _pairs(self) -> Iterator[tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]]:
+        """Yield row numbers of all pairs of neighbours, each once, block by block."""
+        for part in self._budget.blocks(self._counts):
+            with self._budget.refusals():
+                found = self._rows.pairs(part)
+            yield found.left, found.right

@@ -1,0 +1,41 @@
+"""The common base of RadiusNeighborsClassifier and RadiusNeighborsRegressor: lists and their weights by blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tonari.api.index.index import Index
+from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.estimators.blocks import Budget, lists_within, without_own
+from tonari.estimators.searching import GivenRows
+from tonari.estimators.settings import check_weights, threads_of
+from tonari.estimators.votes import Float64
+from tonari.estimators.votes_within import weights_within
+from tonari.estimators.within import Within
+from tonari.inputs import parse_memory
+
+
+class PredictingWithin(Within):
+    """The base of the estimators that predict by the rows within a radius."""
+
+    weights: Any
+
+    def _how(self) -> dict[str, Any]:
+        return super()._how() | {"memory": self._budget().searching}
+
+    def _budget(self) -> Budget:
+        return Budget(parse_memory(self.memory))
+
+    def _prepared(self) -> Index | GivenRows:
+        with self._budget().refusals():
+            return super()._prepared()
+
+    def _blocks(self, queries: Any) -> Iterator[tuple[slice, RadiusNeighbors, Float64 | None]]:
+        """Yield the lists and weights of each block of checked queries, or of the fitted rows without themselves."""
+        weights = check_weights(self.weights)
+        rows = self._rows.array if queries is None else queries
+        index, threads = self._prepared(), threads_of(self.n_jobs)
+        for part, lists in lists_within(index, rows, self.radius, self._budget(), threads=threads):
+            found = without_own(lists, part.start) if queries is None else lists
+            yield part, found, weights_within(found, weights)

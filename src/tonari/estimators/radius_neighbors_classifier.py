@@ -1,0 +1,212 @@
+"""`tonari.estimators.RadiusNeighborsClassifier`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tonari.estimators.classifying import Classifying
+from tonari.estimators.predicting_within import PredictingWithin
+from tonari.estimators.votes import Values
+from tonari.estimators.votes_within import shares_within, winners_within
+
+_NAMED = 5  # rows that a message names
+
+
+class RadiusNeighborsClassifier(Classifying, PredictingWithin):
+    """Classify by the rows within a radius, with the interface of ``sklearn.neighbors.RadiusNeighborsClassifier``.
+
+    Parameters
+    ----------
+    radius : float
+        A row is a neighbour if its distance is at most this.
+    weights : "uniform", "distance" or callable
+        "distance": the weight of a neighbour is 1 / distance; if some neighbours are at distance 0, only these count. A
+        callable receives an object array with the float64 distances of each query, in ascending order, and returns
+        weights of the same lengths. It is called once for each block of queries.
+    outlier_label : label, sequence of labels, "most_frequent" or None
+        The class of a row without neighbours, or with weights of 0 only; a sequence has a label for each output.
+        "most_frequent" is the class with most fitted rows. None: such a row is refused.
+    algorithm, leaf_size, p, metric, metric_params, n_jobs, device
+        As for :class:`NearestNeighbors`.
+    memory : int or str, optional
+        Bytes of the searches and of the lists that they find, half for each. Lists are held for one block of queries
+        after another, so that the result is the only array that grows with the number of queries times the number of
+        classes.
+
+    Attributes
+    ----------
+    classes_, outputs_2d_
+        As for :class:`KNeighborsClassifier`.
+    outlier_label_ : list, or None
+        The label of outliers for each output.
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Notes
+    -----
+    If classes have the same number of votes, the first in ``classes_`` is predicted, as in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import RadiusNeighborsClassifier
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), ["low", "low", "high", "high"]
+    >>> classifier = RadiusNeighborsClassifier(radius=1.0, outlier_label="low").fit(X, y)
+    >>> classifier.predict([[0.2], [3.9], [99.0]]).tolist()
+    ['low', 'high', 'low']
+    """
+
+    def __init__(
+        self,
+        radius: float = 1.0,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        outlier_label: Any = None,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.radius = radius
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.outlier_label = outlier_label
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any) -> RadiusNeighborsClassifier:
+        """Store the rows to search, and their classes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Classes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for :meth:`NearestNeighbors.fit`; also for outlier labels of another number or type than the classes.
+        """
+        self._keep_classes(X, y)
+        self.outlier_label_ = self._labels_of_outliers()
+        self._prepared()
+        return self
+
+    def predict(self, X: Any) -> Values:
+        """Return the class of each row, of shape (n_queries,) or (n_queries, n_outputs).
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), or None
+            The rows to predict. None: the fitted rows, each by its neighbours among the other fitted rows.
+
+        Raises
+        ------
+        ValueError
+            A row has no neighbours, or weights of 0 only, and `outlier_label` is None.
+        """
+        queries = self._queries(X)
+        blocks = [
+            [
+                winners_within(labels, found, weights, len(classes))
+                for labels, classes in zip(self._labels, self._classes, strict=True)
+            ]
+            for _, found, weights in self._blocks(queries)
+        ]
+        chosen = []
+        for output, classes in enumerate(self._classes):
+            won = np.concatenate([block[output] for block in blocks])
+            outliers = won < 0
+            self._refuse(outliers)
+            predicted = classes[won]
+            if outliers.any():
+                predicted[outliers] = self.outlier_label_[output]  # type: ignore[index]
+            chosen.append(predicted)
+        return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of each class among the rows within the radius, by weight.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), or None
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        float64 of shape (n_queries, n_classes), or a list of such arrays if there are several outputs
+            Columns are in the order of ``classes_``. A row without neighbours has 1 for its outlier label; zeros, with
+            a warning, if that is none of the classes.
+
+        Raises
+        ------
+        ValueError
+            A row has no neighbours, and `outlier_label` is None.
+        """
+        queries = self._queries(X)
+        m = self.n_samples_fit_ if queries is None else len(queries)
+        made, empty = [np.empty((m, len(classes))) for classes in self._classes], np.empty(m, bool)
+        for part, found, weights in self._blocks(queries):
+            empty[part] = np.diff(found.indptr) == 0
+            for votes, labels in zip(made, self._labels, strict=True):
+                votes[part] = shares_within(labels, found, weights, votes.shape[1])
+        self._refuse(empty)
+        if empty.any():
+            for votes, classes, label in zip(made, self._classes, self.outlier_label_, strict=True):  # type: ignore[arg-type]
+                if not (classes == label).any():
+                    warnings.warn(
+                        f"Outlier label {label} is not in training classes. All class probabilities of outliers will "
+                        "be assigned with 0.",
+                        stacklevel=2,
+                    )
+                votes[empty] = classes == label
+        return made if self.outputs_2d_ else made[0]
+
+    def _refuse(self, outliers: Values) -> None:
+        """Refuse rows without votes, if outliers have no label."""
+        if self.outlier_label_ is None and outliers.any():
+            rows = np.flatnonzero(outliers)
+            more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+            raise ValueError(
+                f"rows {', '.join(map(str, rows[:_NAMED]))}{more} have no neighbours of positive weight within "
+                f"radius={self.radius!r}; use a larger radius, set outlier_label, or leave these rows out"
+            )
+
+    def _labels_of_outliers(self) -> list[Any] | None:
+        """Check the labels of outliers, and return one for each output."""
+        wanted = self.outlier_label
+        if wanted is None:
+            return None
+        if isinstance(wanted, str) and wanted == "most_frequent":
+            return [
+                classes[np.bincount(each).argmax()] for each, classes in zip(self._labels, self._classes, strict=True)
+            ]
+        several = np.ndim(wanted) > 0
+        labels = list(wanted) if several else [wanted] * len(self._classes)
+        if len(labels) != len(self._classes):
+            raise ValueError(
+                f"outlier_label={wanted!r}: has {len(labels)} labels, expected {len(self._classes)}, one for each "
+                "output"
+            )
+        for label, classes in zip(labels, self._classes, strict=True):
+            if np.ndim(label) > 0:
+                raise TypeError(f"outlier_label={wanted!r}: expected one label for each output, got {label!r}")
+            if np.append(classes, label).dtype != classes.dtype:
+                raise TypeError(
+                    f"outlier_label={label!r}: does not fit the classes, which are {classes.dtype}; pass a label of "
+                    "their type and length"
+                )
+        return labels

@@ -1,0 +1,98 @@
+"""`tonari.estimators.RadiusNeighborsRegressor`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tonari.estimators.predicting_within import PredictingWithin
+from tonari.estimators.settings import check_weights
+from tonari.estimators.votes import Values
+from tonari.estimators.votes_within import means_within
+
+
+class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithin):
+    """Predict the mean of the rows within a radius, as ``sklearn.neighbors.RadiusNeighborsRegressor`` does.
+
+    Parameters
+    ----------
+    radius, weights, memory
+        As for :class:`RadiusNeighborsClassifier`.
+    algorithm, leaf_size, p, metric, metric_params, n_jobs, device
+        As for :class:`NearestNeighbors`.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import RadiusNeighborsRegressor
+    >>> X, y = np.array([[0.0], [1.0], [3.0]]), [0.0, 1.0, 3.0]
+    >>> RadiusNeighborsRegressor(radius=1.0).fit(X, y).predict([[0.2], [2.5]]).tolist()
+    [0.5, 3.0]
+    """
+
+    def __init__(
+        self,
+        radius: float = 1.0,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.radius = radius
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any) -> RadiusNeighborsRegressor:
+        """Store the rows to search, and their values.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        check_weights(self.weights)
+        self._y = self._keep(X, y, multi_output=True, y_numeric=True)
+        self._prepared()
+        return self
+
+    def predict(self, X: Any) -> Values:
+        """Return the mean of the values within the radius: float64 of shape (n_queries,) or (n_queries, n_outputs).
+
+        The mean of a row without neighbours is NaN, with a warning.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), or None
+            The rows to predict. None: the fitted rows, each by its neighbours among the other fitted rows.
+        """
+        check_is_fitted(self)
+        values = self._y.reshape(len(self._y), -1)
+        blocks = self._blocks(self._queries(X))
+        means = np.concatenate([means_within(values, found, weights) for _, found, weights in blocks])
+        if np.isnan(means).any():
+            warnings.warn(
+                "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
+            )
+        return means if self._y.ndim == 2 else means[:, 0]

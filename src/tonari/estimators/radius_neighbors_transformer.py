@@ -1,0 +1,92 @@
+"""`tonari.estimators.RadiusNeighborsTransformer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from tonari.estimators.searching import check_mode
+from tonari.estimators.within import Within
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+
+class RadiusNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Within):
+    """Build the sparse graph of rows within a radius, as ``sklearn.neighbors.RadiusNeighborsTransformer`` does.
+
+    Estimators with ``metric="precomputed"`` take this graph.
+
+    Parameters
+    ----------
+    mode : "distance" or "connectivity"
+        The values of the matrix: distances, or 1.
+    radius : float
+        A row is a neighbour if its distance is at most this.
+    algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory
+        As for :class:`NearestNeighbors`. `memory` does not include the graph.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Notes
+    -----
+    :meth:`transform` treats its rows as new points, and so does :meth:`fit_transform`: each row finds itself, at
+    distance 0. The entries of a row are in order of (distance, row number).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import RadiusNeighborsTransformer
+    >>> graph = RadiusNeighborsTransformer(radius=1.0).fit_transform(np.array([[0.0], [1.0], [3.0]]))
+    >>> graph.indptr.tolist(), graph.indices.tolist(), graph.data.tolist()
+    ([0, 2, 4, 5], [0, 1, 1, 0, 2], [0.0, 1.0, 0.0, 1.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: str = "distance",
+        radius: float = 1.0,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.mode = mode
+        self.radius = radius
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> RadiusNeighborsTransformer:
+        """Store the rows to search; see :meth:`NearestNeighbors.fit`."""
+        check_mode(self.mode)
+        self._keep(X)
+        self._n_features_out = self.n_samples_fit_
+        return self
+
+    def transform(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Build the graph from new rows to the fitted ones: of shape (n_queries, n_samples_fit)."""
+        return self.radius_neighbors_graph(X, mode=self.mode)  # type: ignore[arg-type]
+
+    def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
+        """Fit rows and build their graph, of shape (n_samples, n_samples)."""
+        return self.fit(X).transform(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

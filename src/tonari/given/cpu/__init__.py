@@ -1,0 +1,1 @@
+"""Searches by given distances on the CPU: nearest.py and within.py."""

@@ -1,0 +1,101 @@
+"""The nearest points by given distances, block by block.
+
+In a symmetric graph, a block of rows is compared with itself and with later rows only. The distances to later rows are
+used for both: the lists of later rows are merged with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.process.progress import Progress, ProgressLike
+from tonari.core.results.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.given.plan import GivenPlan
+from tonari.given.values import Values, own_values, strip, without_own
+from tonari.select import select_k
+
+Array = npt.NDArray[Any]
+
+
+class GivenLists(NamedTuple):
+    """The nearest points, and in a graph the distance of each row to itself, of shape (n,); else of shape (0,)."""
+
+    found: Neighbors
+    own: Array
+
+
+def nearest(
+    values: Values,
+    k: int,
+    plan: GivenPlan,
+    *,
+    own: bool = False,
+    symmetric: bool = False,
+    threads: int | None = None,
+    progress: ProgressLike = None,
+) -> GivenLists:
+    """Find the k nearest points of every query.
+
+    Parameters
+    ----------
+    values : Values
+    k : int
+        At most n; n - 1 with `own`.
+    plan : GivenPlan
+    own : bool
+        The queries are the points, and none is its own neighbour.
+    symmetric : bool
+        With `own`: whether the distance of two rows is the same in both directions.
+    threads : int, optional
+        Threads that select.
+    progress : None, bool or callable(done, total)
+        Counts queries.
+    """
+    found, selves = Neighbors.empty(values.m, k, values.n, values.dtype), np.zeros(values.m if own else 0, values.dtype)
+    if symmetric:
+        found.distances[:], found.indices[:] = np.inf, -1
+    with Progress(progress, total=values.m, seconds=None, label="neighbours", unit="query") as bar:
+        for rows in cut(values.m, plan.rows):
+            columns = slice(rows.start if symmetric else 0, values.n)
+            block = strip(values, rows, columns, plan.columns, own=own)
+            if own:
+                selves[rows] = own_values(block, rows, columns)
+                without_own(block, rows, columns)
+            most = min(k, block.shape[1] - own)
+            best = select_k(block, most, nan="last", threads=threads) if most else None
+            if not symmetric:
+                assert best is not None
+                found.distances[rows], found.indices[rows] = best.values, best.indices
+            else:
+                if best is not None:
+                    _merge(found, np.arange(rows.start, rows.stop), best.values, best.indices + rows.start)
+                _mirror(found, block[:, rows.stop - rows.start :], rows, threads)
+            bar.add(rows.stop - rows.start)
+    return GivenLists(found, selves)
+
+
+def _mirror(found: Neighbors, block: Array, rows: slice, threads: int | None) -> None:
+    """Merge the distances of a block of rows to later rows into the lists of the later rows."""
+    last = found.distances[rows.stop :, -1]
+    if not len(last):
+        return
+    near = np.flatnonzero((block.min(axis=0) < last) | (found.indices[rows.stop :, -1] < 0))
+    if not len(near):
+        return
+    turned = np.ascontiguousarray(block[:, near].T)
+    best = select_k(turned, min(found.indices.shape[1], turned.shape[1]), threads=threads)
+    _merge(found, near + rows.stop, best.values, best.indices + rows.start)
+
+
+def _merge(found: Neighbors, rows: npt.NDArray[np.int64], values: Array, indices: Array) -> None:
+    """Merge lists into the lists of some rows, by (distance, index); missing entries are last."""
+    k = found.indices.shape[1]
+    distances = np.concatenate([found.distances[rows], values], axis=1)
+    ids = np.concatenate([found.indices[rows], indices], axis=1, dtype=found.indices.dtype)
+    order = np.lexsort((ids, distances, ids < 0), axis=1)[:, :k]
+    found.distances[rows] = np.take_along_axis(distances, order, axis=1)
+    found.indices[rows] = np.take_along_axis(ids, order, axis=1)

@@ -1,0 +1,66 @@
+"""The plan of a search by given distances: the numbers of queries and points of a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tonari.core.errors import BudgetExceeded
+from tonari.core.results.neighbors import index_dtype
+from tonari.given import tuning
+from tonari.given.values import Values
+
+_COPIES = 4  # of a block: its distances, their parts, the mask of refused ones, and the scratch of a selection
+
+
+@dataclass(frozen=True)
+class GivenPlan:
+    """The choices of one search by given distances.
+
+    Attributes
+    ----------
+    rows : int
+        Queries of a block, which is compared with all points.
+    columns : int
+        Points of one call of a function, or of one read of a matrix.
+    working_bytes : int
+        Memory of a block.
+    output_bytes : int
+        Memory of the lists; of a search within a radius, 0.
+    """
+
+    rows: int
+    columns: int
+    working_bytes: int
+    output_bytes: int
+
+
+def plan_given(values: Values, k: int, memory: int | None) -> GivenPlan:
+    """Plan a search for the k nearest points; 0 for all within a radius.
+
+    Raises
+    ------
+    BudgetExceeded
+        `memory` is too small for the lists and the distances of one query.
+
+    Examples
+    --------
+    >>> from tonari.given.values import MatrixValues
+    >>> plan_given(MatrixValues(np.zeros((1000, 100_000), np.float32)), 10, None).rows
+    20
+    """
+    n, size = max(1, values.n), np.dtype(values.dtype).itemsize
+    row = _COPIES * n * size
+    output = values.m * k * (size + index_dtype(n).itemsize)
+    rows = max(1, min(tuning.BLOCK_ROWS, tuning.BLOCK_VALUES // n))
+    if memory is not None:
+        if output + row > memory:
+            raise BudgetExceeded(
+                f"a memory budget of {memory} bytes cannot hold the lists and the {n} distances of one query: allow at "
+                f"least {output + row}",
+                least=output + row,
+            )
+        rows = min(rows, (memory - output) // row)
+    columns = max(1, min(n, tuning.FUNCTION_NUMBERS // values.width))
+    return GivenPlan(rows, columns, rows * row, output)

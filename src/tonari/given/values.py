@@ -1,0 +1,179 @@
+"""Distances that the caller gives, for a block of queries and a block of points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Function = Callable[[Array, Array], Any]
+
+
+class Values(Protocol):
+    """The distances of m queries to n points.
+
+    Attributes
+    ----------
+    m, n : int
+    width : int
+        Numbers of a point that are read for a distance.
+    dtype : str
+        "float32" or "float64", that of returned distances.
+    name : str
+        The name of the metric in graphs and messages.
+    """
+
+    @property
+    def m(self) -> int:
+        """Number of queries."""
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+
+    @property
+    def width(self) -> int:
+        """Numbers of a point that are read at once with it."""
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of returned distances."""
+
+    @property
+    def name(self) -> str:
+        """The name of the metric."""
+
+    def block(self, rows: slice, columns: slice) -> Array:
+        """Return the distances of some queries to some points, not checked for NaN."""
+
+
+@dataclass(frozen=True)
+class FunctionValues:
+    """Distances by a function of one query and a block of points, in float64.
+
+    Attributes
+    ----------
+    function : callable(row of shape (d,), rows of shape (c, d)) -> distances of shape (c,)
+    queries, points : arrays of shape (m, d) and (n, d)
+    name : str
+    """
+
+    function: Function
+    queries: Array
+    points: Array
+    name: str
+
+    dtype = "float64"
+
+    @property
+    def m(self) -> int:
+        return len(self.queries)
+
+    @property
+    def n(self) -> int:
+        return len(self.points)
+
+    @property
+    def width(self) -> int:
+        return int(self.points.shape[1])
+
+    def block(self, rows: slice, columns: slice) -> Array:
+        points = _read_only(self.points[columns])
+        found = np.empty((rows.stop - rows.start, len(points)))
+        for row, query in zip(found, _read_only(self.queries[rows]), strict=True):
+            row[:] = self._checked(self.function(query, points), len(points))
+        return found
+
+    def _checked(self, given: Any, count: int) -> Array:
+        found = np.asarray(given)
+        if found.shape != (count,):
+            raise ValueError(
+                f"metric={self.name!r}: returned the shape {found.shape} for a row of {self.width} numbers and a block "
+                f"of {count} rows, expected ({count},), a distance for each row of the block; for a function f of two "
+                "rows pass lambda a, B: numpy.array([f(a, b) for b in B])"
+            )
+        if found.dtype.kind not in "iuf":
+            raise TypeError(f"metric={self.name!r}: returned {found.dtype}, expected real numbers")
+        return found
+
+
+@dataclass(frozen=True)
+class MatrixValues:
+    """Distances in a matrix, whose row i belongs to query i; it may be a memory map.
+
+    Attributes
+    ----------
+    matrix : array of shape (m, n)
+    """
+
+    matrix: Array
+
+    name = "precomputed"
+    width = 1
+
+    @property
+    def m(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def n(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def dtype(self) -> str:
+        return "float32" if self.matrix.dtype.kind == "f" and self.matrix.dtype.itemsize <= 4 else "float64"
+
+    def block(self, rows: slice, columns: slice) -> Array:
+        return np.array(self.matrix[rows, columns], self.dtype, order="C")
+
+
+def strip(values: Values, rows: slice, columns: slice, step: int, *, own: bool) -> Array:
+    """Return the distances of some queries to some points, `step` points after another, and refuse NaN and -inf.
+
+    Parameters
+    ----------
+    own : bool
+        The queries are the points: the distance of a row to itself may be anything.
+    """
+    parts = [
+        values.block(rows, slice(begin, min(begin + step, columns.stop)))
+        for begin in range(columns.start, columns.stop, step)
+    ]
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    bad = np.isnan(found) | (found == -np.inf)
+    if own:
+        bad[_own(rows, columns)] = False
+    if bad.any():
+        at, column = (int(each) for each in np.argwhere(bad)[0])
+        raise ValueError(
+            f"metric={values.name!r}: the distance of query {rows.start + at} and point {columns.start + column} is "
+            f"{found[at, column]}, expected a number, or inf; give pairs without a distance inf"
+        )
+    return found
+
+
+def without_own(found: Array, rows: slice, columns: slice) -> Array:
+    """Set the distance of each row to itself to NaN, in place; and return the distances."""
+    found[_own(rows, columns)] = np.nan
+    return found
+
+
+def own_values(found: Array, rows: slice, columns: slice) -> Array:
+    """Copy the distance of each row to itself."""
+    return np.array(found[_own(rows, columns)])
+
+
+def _own(rows: slice, columns: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places of pairs of a row and itself."""
+    every = np.arange(rows.start, rows.stop)
+    return every - rows.start, every - columns.start
+
+
+def _read_only(rows: Array) -> Array:
+    view = rows.view()
+    view.flags.writeable = False
+    return view

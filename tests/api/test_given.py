@@ -1,0 +1,205 @@
+"""The verbs by a function or a matrix of distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.devices import needs_torch
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.given import tuning
+from tonari.given.reference import brute, brute_within
+
+N, M, K = 60, 9, 7
+POINTS = checks.gaussian(N, 4, dtype=np.float64)
+POINTS[20:30] = POINTS[:10]
+QUERIES = POINTS[:M] + np.arange(M)[:, None] % 2
+
+
+def manhattan(a: Any, B: Any) -> Any:
+    return np.abs(B - a).sum(axis=1)
+
+
+def above(a: Any, B: Any) -> Any:
+    """A distance that is not symmetric, and may be negative."""
+    return (B - a).sum(axis=1)
+
+
+def table(function: Any, queries: Any = QUERIES) -> Any:
+    return np.array([function(row, POINTS) for row in queries])
+
+
+def same(found: Any, expected: Any) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "blocks"])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param:
+        monkeypatch.setattr(tuning, "BLOCK_ROWS", 7)
+        monkeypatch.setattr(tuning, "FUNCTION_NUMBERS", 100)
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("function", [manhattan, above])
+def test_searches_are_those_of_all_distances(function: Any) -> None:
+    every = table(function)
+    same(tonari.search(QUERIES, POINTS, K, metric=function), brute(every, K))
+    same(tonari.search(every, None, K, metric="precomputed"), brute(every, K))
+    limits = np.sort(every, axis=1)[:, 5].clip(0)
+    same(tonari.radius_search(QUERIES, POINTS, limits, metric=function), brute_within(every, limits))
+    same(tonari.radius_search(every, None, limits, metric="precomputed"), brute_within(every, limits))
+    counts = tonari.radius_count(QUERIES, POINTS, limits, metric=function)
+    assert counts.tolist() == (every <= limits[:, None]).sum(axis=1).tolist()
+    near = tonari.radius_search(QUERIES, POINTS, 3.0, metric=function, max_neighbors=2, closed=False)
+    assert np.diff(near.indptr).tolist() == np.minimum((every < 3.0).sum(axis=1), 2).tolist()
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize(("function", "symmetric"), [(manhattan, False), (manhattan, True), (above, False)])
+def test_graphs_are_those_of_all_distances(function: Any, symmetric: bool) -> None:
+    every, given = table(function, POINTS), {"metric": function, "symmetric": symmetric}
+    expected = brute(every, K, own=True)
+    for graph in (tonari.knn_graph(POINTS, K, **given), tonari.knn_graph(every, K, metric="precomputed")):
+        same((graph.distances, graph.indices), expected)
+        assert graph.lists.exact
+    own = tonari.knn_graph(POINTS, K + 1, include_self=True, **given)
+    assert own.indices[:, 0].tolist() == list(range(N))
+    same((own.distances[:, 1:], own.indices[:, 1:]), expected)
+    assert tonari.knn_graph(POINTS, 1, include_self=True, **given).indices[:, 0].tolist() == list(range(N))
+    np.testing.assert_array_equal(tonari.kth_distance(POINTS, K, **given), expected.distances[:, -1])
+    np.testing.assert_array_equal(tonari.kth_distance(every, K, metric="precomputed"), expected.distances[:, -1])
+    within = brute_within(every, np.full(N, 2.0), own=True)
+    same(tonari.radius_graph(POINTS, 2.0, **given), within)
+    same(tonari.radius_graph(every, 2.0, metric="precomputed"), within)
+    limits = np.linspace(0, 3, N)
+    same(tonari.radius_graph(POINTS, limits, **given), brute_within(every, limits, own=True))
+
+
+def test_named_metrics_and_functions_of_them_agree() -> None:
+    rows = np.round(POINTS * 8)
+    same(tonari.search(rows[:M], rows, K, metric=manhattan), tonari.search(rows[:M], rows, K, metric="l1"))
+
+
+def test_graphs_keep_the_name_and_go_to_files(tmp_path: Path) -> None:
+    graph = tonari.knn_graph(POINTS, K, metric=manhattan)
+    graph.save(tmp_path / "graph.npz")
+    again = tonari.KNNGraph.load(tmp_path / "graph.npz")
+    assert again.metric == graph.metric == "function:manhattan"
+    assert again.to_sklearn().shape == (N, N)
+    assert tonari.knn_graph(table(manhattan, POINTS), K, metric="Precomputed").metric == "precomputed"
+    for ask in (lambda: again.recall(POINTS), lambda: again.add(POINTS, POINTS)):
+        with pytest.raises(Unsupported, match="metric='function:manhattan' stands for distances of the caller"):
+            ask()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8", "int64"])
+def test_matrices_of_any_dtype_and_memory_maps(dtype: str, tmp_path: Path) -> None:
+    every = np.random.default_rng(0).integers(0, 9, (M, N)).astype(dtype)
+    np.save(tmp_path / "table.npy", every)
+    expected = brute(every.astype("float32" if dtype in ("float16", "float32") else "float64"), K)
+    for given in (every, np.load(tmp_path / "table.npy", mmap_mode="r"), np.asfortranarray(every)):
+        same(tonari.search(given, None, K, metric="precomputed"), expected)
+
+
+def test_no_queries_and_a_single_point() -> None:
+    found = tonari.search(QUERIES[:0], POINTS, K, metric=manhattan)
+    assert (found.distances.shape, found.distances.dtype, found.indices.dtype) == ((0, K), np.float64, np.int32)
+    assert tonari.radius_search(np.empty((0, N)), None, 1.0, metric="precomputed").indptr.tolist() == [0]
+    assert tonari.radius_count(QUERIES[:0], POINTS, 1.0, metric=manhattan).shape == (0,)
+    assert tonari.radius_graph(POINTS[:1], 1.0, metric=manhattan).indptr.tolist() == [0, 0]
+    assert tonari.knn_graph(POINTS[:1], 1, include_self=True, metric=manhattan).distances.tolist() == [[0.0]]
+
+
+def test_rows_with_gaps_are_left_to_the_function() -> None:
+    rows = POINTS.copy()
+    rows[3, 1] = np.nan
+
+    def gaps(a: Any, B: Any) -> Any:
+        return np.nan_to_num(np.abs(B - a)).sum(axis=1)
+
+    assert tonari.search(rows[:3], rows, 2, metric=gaps).indices[:, 0].tolist() == [0, 1, 2]
+
+
+@needs_torch
+def test_tensors_come_back_as_tensors() -> None:
+    import torch
+
+    rows = torch.from_numpy(POINTS)
+    graph = tonari.knn_graph(rows, K, metric=manhattan)
+    assert isinstance(graph.distances, torch.Tensor)
+    assert tonari.kth_distance(rows, K, metric=manhattan).tolist() == graph.distances[:, -1].tolist()
+    with pytest.warns(UserWarning, match="requires gradients"):
+        tonari.search(rows.clone().requires_grad_(), rows, 2, metric=manhattan)
+
+
+def test_memory_is_kept() -> None:
+    least = N * K * 12 + 4 * N * 8
+    graph = tonari.knn_graph(POINTS, K, metric=manhattan, memory=least)
+    same((graph.distances,), (tonari.knn_graph(POINTS, K, metric=manhattan).distances,))
+    with pytest.raises(BudgetExceeded, match=f"allow at least {least}"):
+        tonari.knn_graph(POINTS, K, metric=manhattan, memory=least - 1)
+
+
+EVERY = table(manhattan, POINTS)
+F: dict[str, Any] = {"metric": manhattan}
+D: dict[str, Any] = {"metric": "precomputed"}
+VERBS = "which tonari.search, knn_graph"
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "where": (lambda: tonari.search(QUERIES, POINTS, 2, where=np.ones(N, bool), **F), ValueError, "where: not with a"),
+    "weights": (
+        lambda: tonari.knn_graph(POINTS, 2, weights=[1.0] * 4, **F),
+        ValueError,
+        "weights: not with",
+    ),
+    "recall": (lambda: tonari.knn_graph(POINTS, 2, recall=0.9, **F), ValueError, "recall: not with a function"),
+    "gradients": (lambda: tonari.search(QUERIES, POINTS, 2, differentiable=True, **F), ValueError, "differentiable"),
+    "method": (lambda: tonari.search(QUERIES, POINTS, 2, method="kdtree", **F), ValueError, "allows 'exact' alone"),
+    "device": (lambda: tonari.search(QUERIES, POINTS, 2, device="cuda", **F), ValueError, "on the CPU alone"),
+    "k": (lambda: tonari.search(QUERIES, POINTS, N + 1, **F), ValueError, f"the largest k is {N}"),
+    "k of a graph": (lambda: tonari.knn_graph(POINTS, N, **F), ValueError, f"the largest k is {N - 1}"),
+    "widths": (lambda: tonari.search(QUERIES[:, :2], POINTS, 2, **F), ValueError, "same number of columns"),
+    "similarity": (lambda: tonari.radius_search(QUERIES, POINTS, min_similarity=1.0, **F), ValueError, "min_sim"),
+    "no radius": (lambda: tonari.radius_search(QUERIES, POINTS, **F), ValueError, "radius"),
+    "negative radius": (lambda: tonari.radius_search(QUERIES, POINTS, -1.0, **F), ValueError, "radius"),
+    "points": (lambda: tonari.search(EVERY, POINTS, 2, **D), ValueError, "points=None"),
+    "no square": (lambda: tonari.knn_graph(EVERY[:, :5], 2, **D), ValueError, r"expected \(n, n\)"),
+    "one axis": (lambda: tonari.search(EVERY[0], None, 2, **D), ValueError, r"expected \(m, n\)"),
+    "masked": (lambda: tonari.search(np.ma.masked_less(EVERY, 1), None, 2, **D), ValueError, "masked"),
+    "text": (lambda: tonari.search(np.full((2, 2), "a"), None, 1, **D), TypeError, "expected numbers"),
+    "NaN": (lambda: tonari.search(EVERY * np.nan, None, 2, **D), ValueError, "query 0 and point 0 is nan"),
+    "own NaN": (
+        lambda: tonari.knn_graph(np.where(np.eye(N) > 0, np.nan, EVERY), 2, include_self=True, **D),
+        ValueError,
+        "point 0 to itself is NaN",
+    ),
+    "symmetric": (
+        lambda: tonari.knn_graph(POINTS, 2, symmetric=True),
+        ValueError,
+        "symmetric: is for functions",
+    ),
+    "flag": (lambda: tonari.knn_graph(POINTS, 2, symmetric=1, **F), TypeError, "symmetric"),  # type: ignore[arg-type]
+    "Index": (lambda: tonari.Index(EVERY, **D), ValueError, "'precomputed' stands for distances of the caller"),
+    "Index of a function": (lambda: tonari.Index(POINTS, **F), ValueError, "'function:manhattan' is a function"),
+    "pairs": (lambda: tonari.pairs(POINTS, 1.0, **F), ValueError, VERBS),
+    "tree": (lambda: tonari.mutual_reachability_tree(EVERY, 2, **D), ValueError, VERBS),
+    "plan": (lambda: tonari.plan(9, 9, 2, 1, **D), ValueError, VERBS),
+    "verify": (lambda: tonari.verify(QUERIES, POINTS, [[0]] * M, **F), ValueError, VERBS),
+    "exception": (lambda: tonari.search(QUERIES, POINTS, 2, metric=lambda a, B: 1 / 0), ZeroDivisionError, "division"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused(what: str) -> None:
+    ask, error, message = REFUSED[what]
+    with pytest.raises(error, match=message) as told:
+        ask()
+    assert " at 0x" not in str(told.value)

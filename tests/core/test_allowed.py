@@ -1,0 +1,136 @@
+"""Rules that searches within radii apply while they run: the bits of lists of everything, cut by NumPy."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks
+from tests.helpers.filter_checks import assert_equal, cut
+from tonari.core import _native
+from tonari.core.problem import Problem
+from tonari.core.results.radius_neighbors import Within
+from tonari.filters.rules import Rules
+from tonari.methods.registry import search_method
+from tonari.metrics.reference import brute
+
+M, N = 9, 300
+RNG = np.random.default_rng(0)
+MASK = RNG.random((M, N)) < 0.4
+GROUPS: dict[str, Any] = {"query_groups": np.arange(M) % 4, "point_groups": RNG.integers(0, 3, N)}
+PAIRS = np.unique(np.concatenate([RNG.integers(0, M * N, 500), np.arange(2 * N, 3 * N), [0, M * N - 1]]))
+PAIRS = PAIRS[PAIRS // N != 5]  # one query excludes all points, another none
+RULES: dict[str, dict[str, Any]] = {
+    "mask": {"mask": MASK},
+    "bits": {"mask": np.packbits(MASK, axis=1, bitorder="little")},
+    "same": GROUPS,
+    "other": GROUPS | {"same": False},
+    "excluded": {"excluded": PAIRS},
+    "own": {"own": True},
+    "all": GROUPS | {"same": False, "mask": MASK, "excluded": PAIRS, "own": True},
+}
+
+
+def every(rules: Rules, m: int, n: int) -> Any:
+    """The allowed points by the plain check of each pair."""
+    return rules.allowed(np.arange(m)[:, None], np.arange(n)[None].repeat(m, 0))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_table_is_that_of_the_rules(name: str) -> None:
+    rules = Rules(m=M, n=N, **RULES[name])
+    rows, ids = np.array([8, 2, 2, 5]), np.flatnonzero(RNG.random(N) < 0.5)
+    for part, m, n in ((rules, M, N), (rules.part(rows, None), 4, N), (rules.part(np.arange(M), ids), M, len(ids))):
+        allowed = part.as_allowed()
+        assert allowed is not None
+        assert allowed.table(m, n).tolist() == every(part, m, n).tolist()
+        some = np.array([3, 0, 3])
+        assert allowed.of(some).of(np.array([1, 2])).table(2, n).tolist() == every(part, m, n)[[0, 3]].tolist()
+
+
+def test_a_mask_that_would_be_copied_is_none() -> None:
+    assert Rules(m=M, n=N, mask=np.asfortranarray(MASK)).as_allowed() is None
+    assert Rules(m=M, n=N, mask=np.zeros((M, 2 * N), bool)[:, ::2]).as_allowed() is None
+
+
+def plan_of(method: str, metric: str, points: Any) -> tuple[Any, Any, Any]:
+    made = search_method(method, "cpu")
+    n, d = points.shape
+    plan = made.plan(Problem(n=n, m=M, d=d, k=1, dtype=points.dtype.name, query_dtype="float32", metric=metric))
+    return made, made.prepare(points, plan), plan
+
+
+@pytest.mark.parametrize("isa", _native.supported_isas())
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize(
+    ("method", "metric"),
+    [("kdtree", "euclidean"), ("kdtree", "linf"), ("exact", "euclidean"), ("exact", "inner_product"), ("exact", "l1")],
+)
+def test_the_bits_of_lists_that_are_cut(
+    method: str, metric: str, maker: str, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Radii of no point, of ties at the radius, of many points and of all."""
+    monkeypatch.setenv("TONARI_ISA", isa)
+    points = checks.HOSTILE[maker](N, 3, 0)
+    queries = points[:M].copy()
+    made, prepared, plan = plan_of(method, metric, points)
+    values = brute(queries, points, N, metric).distances
+    descending = metric == "inner_product"
+    for place, (name, rules) in itertools.product((0, 20, 150, N - 1), RULES.items()):
+        limits = np.ascontiguousarray(values[:, place])
+        if place == N - 1:
+            limits[::2] = -np.inf if descending else np.inf
+        whole = made.find_within(queries, prepared, plan, limits)
+        ours = Rules(m=M, n=N, **rules)
+        allowed = ours.as_allowed()
+        truth = cut(whole, every(ours, M, N))
+        assert_equal(made.find_allowed(queries, prepared, plan, limits, allowed), truth)
+        counts = made.count_allowed(queries, prepared, plan, limits, allowed)
+        assert counts.tolist() == np.diff(truth.indptr).tolist(), name
+
+
+@pytest.mark.parametrize("method", ["kdtree", "exact"])
+@pytest.mark.parametrize("name", RULES)
+def test_many_points_within_the_radius(method: str, name: str) -> None:
+    """More points than wait together for their rules, in blocks of queries in another order."""
+    n, m = 6_000, 300
+    points, queries = checks.gaussian(n, 3), checks.gaussian(m, 3, seed=1)
+    rng = np.random.default_rng(0)
+    mask = rng.random((m, n)) < 0.5
+    groups = {"query_groups": rng.integers(0, 5, m), "point_groups": rng.integers(0, 5, n)}
+    rules: dict[str, Any] = {
+        "mask": {"mask": mask},
+        "bits": {"mask": np.packbits(mask, axis=1, bitorder="little")},
+        "same": groups,
+        "other": groups | {"same": False},
+        "excluded": {"excluded": np.unique(rng.integers(0, m * n, 40 * m))},
+        "own": {"own": True},
+        "all": groups | {"mask": mask, "excluded": np.unique(rng.integers(0, m * n, 40 * m)), "own": True},
+    }[name]
+    ours, limits = Rules(m=m, n=n, **rules), np.full(m, 1.5, np.float32)
+    made, prepared, plan = plan_of(method, "euclidean", points)
+    whole = made.find_within(queries, prepared, plan, limits)
+    assert np.diff(whole.indptr).max() > 1_100
+    truth = cut(whole, every(ours, m, n))
+    allowed = ours.as_allowed()
+    assert_equal(made.find_allowed(queries, prepared, plan, limits, allowed), truth)
+    assert made.count_allowed(queries, prepared, plan, limits, allowed).tolist() == np.diff(truth.indptr).tolist()
+
+
+def test_methods_without_rules_refuse_them() -> None:
+    bits = search_method("bits", "cpu")
+    assert not bits.filters
+    for call in (bits.find_allowed, bits.count_allowed):
+        with pytest.raises(ValueError, match="method='bits' on cpu applies no rules within a radius"):
+            call(None, None, None, None, None)
+
+
+def test_queries_in_another_order_keep_their_rules() -> None:
+    rules, order = Rules(m=M, n=N, **RULES["all"]), RNG.permutation(M)
+    request = Within(checks.gaussian(M, 3), np.ones(M, np.float32), allowed=rules.as_allowed())
+    allowed = request.in_order(order).in_order(np.arange(M)[::-1].copy()).allowed
+    assert allowed is not None
+    assert allowed.table(M, N).tolist() == every(rules, M, N)[order[::-1]].tolist()

@@ -1,0 +1,44 @@
+"""A plugin of pytest: tonari's estimators take the places of scikit-learn's, and a file says how its tests end.
+
+The environment variable OUTCOMES names the file: a JSON object with the outcomes of each test, by its name without
+parameters. An outcome is "passed", "skipped" or the text of the exception.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sklearn.cluster._dbscan
+import sklearn.neighbors
+
+from tonari import estimators
+
+_outcomes: dict[str, list[str]] = {}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put tonari's classes where tests look for scikit-learn's; its function `dbscan` looks there too."""
+    for name in estimators.__all__:
+        for module in (sklearn.cluster, sklearn.cluster._dbscan) if name == "DBSCAN" else (sklearn.neighbors,):
+            setattr(module, name, getattr(estimators, name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Note the outcome of a test."""
+    report = yield
+    if report.when == "call" or report.failed:
+        text = "" if call.excinfo is None else str(call.excinfo.value)
+        outcome = f"{call.excinfo.typename}: {text}" if report.failed and call.excinfo else report.outcome
+        _outcomes.setdefault(item.name.partition("[")[0], []).append(outcome)
+    return report
+
+
+def pytest_sessionfinish() -> None:
+    """Write all outcomes."""
+    Path(os.environ["OUTCOMES"]).write_text(json.dumps(_outcomes), encoding="utf-8")
