@@ -214,6 +214,22 @@ _NATIVE = (
         ("tests/exact/cpu/test_direct.py::test_estimates_that_underflow_or_nearly_overflow",),
     ),
     Fault(
+        "exact-estimate-of-itself",
+        "native/exact/direct.cpp",
+        "here >= 0 && here < count_ ? here : -1",
+        "here < 0 ? here : -1",
+        "the query itself takes one of the k places among the estimates",
+        ("tests/exact/cpu/test_direct.py::test_many_neighbours_gathered_from_several_batches",),
+    ),
+    Fault(
+        "exact-estimate-of-a-batch",
+        "native/exact/direct.cpp",
+        "asked.gathered = asked.taken = 0;",
+        "asked.gathered = 0;",
+        "points gathered after a long list are taken for those before",
+        ("tests/exact/cpu/test_direct.py::test_many_neighbours_gathered_from_several_batches",),
+    ),
+    Fault(
         "exact-estimate-not-finite",
         "native/exact/direct.cpp",
         "if (!search.checked && asked.whole) return false;",
